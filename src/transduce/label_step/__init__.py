@@ -1,0 +1,113 @@
+"""Label steps: the cheapest labels for rows whose class sizes are known, each answer with a certificate.
+
+A label step is a settings object with one verb, `solve(problem, prices, start) -> Assignment`. It sees costs and
+counts, never features or weights, so any loss and any model can stand before it.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from transduce.label_step.assignment import Assignment, Status, TracePoint
+from transduce.label_step.exact import Exact
+from transduce.label_step.greedy import Greedy
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+from transduce.label_step.simplex import Simplex
+from transduce.label_step.switching import SingleSwitch, Switching
+
+__all__ = [
+    "METHODS",
+    "Assignment",
+    "Exact",
+    "Greedy",
+    "LabelProblem",
+    "LabelStep",
+    "Simplex",
+    "SingleSwitch",
+    "Status",
+    "Switching",
+    "TracePoint",
+    "solve_labels",
+]
+
+
+class LabelStep(Protocol):
+    """Anything that turns a label problem into an assignment; bring your own and pass it as `method`."""
+
+    def solve(
+        self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
+    ) -> Assignment:
+        """Label every row so that the counts are met; neither argument is modified."""
+        ...
+
+
+METHODS: Mapping[str, LabelStep] = MappingProxyType(
+    {
+        "exact": Exact(),
+        "switching": Switching(),
+        "multi_switch": Switching(max_rounds=1),
+        "single_switch": SingleSwitch(),
+        "simplex": Simplex(),
+        "greedy": Greedy(),
+    }
+)
+
+
+def solve_labels(
+    costs: ArrayLike,
+    counts: ArrayLike | tuple[ArrayLike, ArrayLike],
+    method: str | LabelStep = "exact",
+    prices: ArrayLike | None = None,
+    start: ArrayLike | None = None,
+) -> Assignment:
+    """Find labels of least total cost that give each class its number of rows.
+
+    costs   (n, K) cost of each label for each row; +inf forbids a label
+    counts  (K,) rows that each class gets, or a pair (low, high) of such arrays
+    method  "exact" (optimal, the default), "switching" (the paper's Algorithm 2), "multi_switch" (one pass of it),
+            "single_switch" (its best switch only), "simplex" (optimal and slow), "greedy", or a LabelStep of your own
+    prices  (K,) prices of an earlier answer: a warm start for "exact"
+    start   (n,) labels to begin from; "exact" keeps them where they are as good as any
+
+    The answer holds labels, prices, cost, dual_value, gap, n_moves, n_rounds and status; the inputs stay as they are.
+
+    >>> import numpy as np
+    >>> costs = np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 3.0], [0.0, 3.0, 1.0], [0.0, 4.0, 4.0]])
+    >>> answer = solve_labels(costs, counts=[2, 1, 1])
+    >>> answer.labels
+    array([0, 1, 2, 0])
+    >>> answer.cost, answer.gap
+    (2.0, 0.0)
+    >>> solve_labels(costs, counts=([1, 0, 0], [3, 2, 1])).labels
+    array([0, 1, 0, 0])
+    """
+    problem = LabelProblem.create(costs, counts)
+    step = _step_named(method) if isinstance(method, str) else method
+    return step.solve(problem, prices=_checked_prices(problem, prices), start=_checked_start(problem, start))
+
+
+def _step_named(method: str) -> LabelStep:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep, but is {method!r}.")
+    return METHODS[method]
+
+
+def _checked_start(problem: LabelProblem, start: ArrayLike | None) -> IntArray | None:
+    return None if start is None else problem.check_labels(start)
+
+
+def _checked_prices(problem: LabelProblem, prices: ArrayLike | None) -> FloatArray | None:
+    if prices is None:
+        return None
+    array = np.array(prices, dtype=np.float64)
+    if array.shape != (problem.n_classes,):
+        raise ValueError(
+            f"prices must have one number for each of the {problem.n_classes} classes, but have shape {array.shape}."
+        )
+    if not np.all(np.isfinite(array)):
+        k = int(np.argmax(~np.isfinite(array)))
+        raise ValueError(f"prices must be finite, but class {k} has {array[k]}. Leave prices out for a cold start.")
+    return array

@@ -1,0 +1,33 @@
+"""Step 7 of Algorithm 1: rows, surest first, take their favourite class while it has room.
+
+A class may always be filled up to its low count; beyond that, up to its high count, it draws on `free`, the rows that
+no low count needs. With exact counts `free` is 0 and this is the paper's rule.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.kernels import kernel
+
+Labels: TypeAlias = NDArray[np.int64]
+
+
+@kernel
+def allocate(
+    rows: Labels, favourites: Labels, low: Labels, high: Labels, tally: Labels, free: int, labels: Labels
+) -> int:
+    """Write labels of the rows that find room, and tally, in place; return how much of `free` is left."""
+    for place in range(rows.size):
+        k = favourites[place]
+        if k < 0:
+            continue
+        if tally[k] < low[k]:
+            labels[rows[place]] = k
+            tally[k] += 1
+        elif tally[k] < high[k] and free > 0:
+            labels[rows[place]] = k
+            tally[k] += 1
+            free -= 1
+    return free

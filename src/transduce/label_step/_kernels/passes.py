@@ -1,0 +1,102 @@
+"""Passes over a block of cost rows: what is allowed, which label is cheapest at given prices, what a labelling costs.
+
+A block is C-ordered float64, so one compilation serves every dtype and memory order a user may bring. No pass writes
+anything as large as the block.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.kernels import kernel, strict_kernel
+
+Floats: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.int64]
+
+
+@strict_kernel
+def first_bad_row(costs: Floats) -> tuple[int, int]:
+    """Find the first row with a NaN or −inf (kind 1) or with nothing but +inf (kind 2); (−1, 0) when there is none."""
+    for i in range(costs.shape[0]):
+        sound = True
+        allowed = False
+        for k in range(costs.shape[1]):
+            sound &= costs[i, k] > -np.inf
+            allowed |= costs[i, k] < np.inf
+        if not sound:
+            return i, 1
+        if not allowed:
+            return i, 2
+    return -1, 0
+
+
+@kernel
+def choose_labels(costs: Floats, prices: Floats, labels: Labels, gaps: Floats, room: Labels) -> None:
+    """Give each row the label of least costs[i, k] − prices[k], and the gap to the next best label.
+
+    labels (n,)  in: a label to keep if it is as cheap as any, or −1; out: the label
+    gaps (n,)    out: reduced cost of the best other label − reduced cost of this one, ≥ 0
+    room (K,)    in and out: rows each class still wants; new labels that tie go where most room is left
+    """
+    n_classes = costs.shape[1]
+    reduced = np.empty(n_classes)
+    for i in range(costs.shape[0]):
+        best = np.inf
+        for k in range(n_classes):
+            reduced[k] = costs[i, k] - prices[k]
+            best = min(best, reduced[k])
+        label = labels[i]
+        given = label >= 0 and reduced[label] == best
+        if not given:
+            for k in range(n_classes):
+                label = k if reduced[k] == best else label
+        reduced[label] = np.inf
+        second = np.inf
+        for k in range(n_classes):
+            second = min(second, reduced[k])
+        if second == best and not given:
+            for k in range(n_classes):
+                if reduced[k] == best and room[k] > room[label]:
+                    label = k
+        labels[i] = label
+        gaps[i] = second - best
+        room[label] -= 1
+
+
+@kernel
+def label_value(costs: Floats, prices: Floats, labels: Labels) -> tuple[float, float, float]:
+    """Sum the costs of the labels, their magnitudes, and how far they are from the cheapest at these prices (≥ 0)."""
+    cost = 0.0
+    magnitude = 0.0
+    distance = 0.0
+    for i in range(costs.shape[0]):
+        best = np.inf
+        for k in range(costs.shape[1]):
+            best = min(best, costs[i, k] - prices[k])
+        chosen = costs[i, labels[i]]
+        cost += chosen
+        magnitude += abs(chosen)
+        distance += (chosen - prices[labels[i]]) - best
+    return cost, magnitude, distance
+
+
+@kernel
+def shortest_moves(costs: Floats, labels: Labels, lengths: Floats) -> None:
+    """Lower lengths[a, b], in place, to the least costs[i, b] − costs[i, a] of the block's rows with label a."""
+    for i in range(costs.shape[0]):
+        a = labels[i]
+        for b in range(costs.shape[1]):
+            lengths[a, b] = min(lengths[a, b], costs[i, b] - costs[i, a])
+
+
+@kernel
+def best_open(costs: Floats, is_open: NDArray[np.bool_], best: Floats, labels: Labels) -> None:
+    """Find the cheapest label of each row among the open classes; +inf and −1 where none of them is allowed."""
+    for i in range(costs.shape[0]):
+        best[i] = np.inf
+        labels[i] = -1
+        for k in range(costs.shape[1]):
+            if is_open[k] and costs[i, k] < best[i]:
+                best[i] = costs[i, k]
+                labels[i] = k

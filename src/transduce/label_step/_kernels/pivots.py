@@ -1,0 +1,142 @@
+"""Pivots of the transportation simplex on a spanning tree of rows and columns.
+
+Problem.  min Σ costs[i, k] x_ik   s.t.   Σ_k x_ik = supply_i,  Σ_i x_ik = demand_k,  x ≥ 0.
+Basis.    n + K − 1 cells (row, column, flow): the edges of a tree whose nodes are the rows 0..n−1 and columns n..n+K−1.
+Pivot.    Potentials u, v with costs = u + v on the tree give reduced costs, costs − u − v, elsewhere. The most negative
+          cell enters, flow goes round the one cycle it closes, and the cell that first falls to 0 leaves.
+Stop.     No reduced cost is below −tolerance.
+Supplies and demands come perturbed so that no tree flow is ever 0: every pivot lowers the cost and none repeats.
+Reference: Hadley (1963), chapter 9; the perturbation is Orden's (1956).
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.kernels import kernel
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@kernel
+def list_neighbours(cell_row: Ints, cell_column: Ints, n_rows: int, first: Ints, cells: Ints) -> None:
+    """Write the tree cells that touch each node: cells[first[node] : first[node + 1]]."""
+    first[:] = 0
+    for cell in range(cell_row.size):
+        first[cell_row[cell] + 1] += 1
+        first[n_rows + cell_column[cell] + 1] += 1
+    for node in range(first.size - 1):
+        first[node + 1] += first[node]
+    place = first.copy()
+    for cell in range(cell_row.size):
+        for node in (cell_row[cell], n_rows + cell_column[cell]):
+            cells[place[node]] = cell
+            place[node] += 1
+
+
+@kernel
+def hang_tree(
+    costs: Floats,
+    cell_row: Ints,
+    cell_column: Ints,
+    first: Ints,
+    cells: Ints,
+    potential: Floats,
+    parent: Ints,
+    parent_cell: Ints,
+    depth: Ints,
+    stack: Ints,
+) -> None:
+    """Walk the tree from the last column: potentials, and for each node its parent, the cell to it, and its depth."""
+    n_rows = costs.shape[0]
+    root = parent.size - 1
+    potential[root], parent[root], parent_cell[root], depth[root] = 0.0, -1, -1, 0
+    stack[0] = root
+    size = 1
+    while size:
+        size -= 1
+        node = stack[size]
+        for place in range(first[node], first[node + 1]):
+            cell = cells[place]
+            if cell == parent_cell[node]:
+                continue
+            i, k = cell_row[cell], cell_column[cell]
+            other = i if node == n_rows + k else n_rows + k
+            potential[other] = costs[i, k] - potential[node]
+            parent[other], parent_cell[other], depth[other] = node, cell, depth[node] + 1
+            stack[size] = other
+            size += 1
+
+
+@kernel
+def entering_cell(costs: Floats, potential: Floats) -> tuple[float, int, int]:
+    """The cell with the most negative reduced cost."""
+    n_rows, n_columns = costs.shape
+    least, row, column = 0.0, -1, -1
+    for i in range(n_rows):
+        best = np.inf
+        for k in range(n_columns):
+            best = min(best, costs[i, k] - potential[n_rows + k])
+        if best - potential[i] < least:
+            least, row = best - potential[i], i
+    if row >= 0:
+        for k in range(n_columns):
+            if costs[row, k] - potential[n_rows + k] - potential[row] <= least:
+                column = k
+    return least, row, column
+
+
+@kernel
+def turn_cycle(row: int, column_node: int, parent: Ints, parent_cell: Ints, depth: Ints, flow: Ints) -> int:
+    """Send as much flow as possible round the cycle that the entering cell closes; return the cell that leaves.
+
+    Seen from either end of the entering cell, the tree cells up to where the ends meet alternate: minus, plus, minus...
+    The leaving cell's flow is set to what was sent, since the entering cell takes its place in the basis.
+    """
+    amount = np.iinfo(np.int64).max
+    leaving = -1
+    for sending in (False, True):
+        one, other = row, column_node
+        one_loses, other_loses = True, True
+        while one != other:
+            climb_one = depth[one] >= depth[other]
+            node, loses = (one, one_loses) if climb_one else (other, other_loses)
+            cell = parent_cell[node]
+            if sending:
+                flow[cell] += -amount if loses else amount
+            elif loses and flow[cell] < amount:
+                amount = flow[cell]
+                leaving = cell
+            if climb_one:
+                one, one_loses = parent[node], not loses
+            else:
+                other, other_loses = parent[node], not loses
+    flow[leaving] = amount
+    return leaving
+
+
+@kernel
+def pivot(
+    costs: Floats, cell_row: Ints, cell_column: Ints, flow: Ints, potential: Floats, tolerance: float, max_pivots: int
+) -> tuple[int, bool]:
+    """Make up to `max_pivots` pivots on the basis, in place; return how many, and whether the optimum is reached."""
+    n_rows, n_columns = costs.shape
+    n_nodes = n_rows + n_columns
+    first = np.empty(n_nodes + 1, np.int64)
+    cells = np.empty(2 * flow.size, np.int64)
+    parent = np.empty(n_nodes, np.int64)
+    parent_cell = np.empty(n_nodes, np.int64)
+    depth = np.empty(n_nodes, np.int64)
+    stack = np.empty(n_nodes, np.int64)
+    for done in range(max_pivots + 1):
+        list_neighbours(cell_row, cell_column, n_rows, first, cells)
+        hang_tree(costs, cell_row, cell_column, first, cells, potential, parent, parent_cell, depth, stack)
+        least, row, column = entering_cell(costs, potential)
+        if least >= -tolerance:
+            return done, True
+        if done < max_pivots:
+            leaving = turn_cycle(row, n_rows + column, parent, parent_cell, depth, flow)
+            cell_row[leaving], cell_column[leaving] = row, column
+    return max_pivots, False

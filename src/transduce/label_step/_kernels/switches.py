@@ -1,0 +1,142 @@
+"""Switches of two rows between two classes, and single moves where count ranges leave room: the lists of Algorithm 2.
+
+Problem. Row i has label y. Moving it to ȳ changes the cost by δ(i, y, ȳ) = costs[i, ȳ] − costs[i, y]. Switching it with
+ī of class ȳ changes it by ρ = δ(i, y, ȳ) + δ(ī, ȳ, y) and leaves the counts alone. List the switches with ρ < −tolerance.
+
+Arrays.  members (n,) rows sorted by class, first (K+1,) where each class begins in it, tally (K,) rows a class holds.
+         A list entry is (ρ, i, ī), or for a single move (δ, i, target).
+Reference: Keerthi, Sundararajan and Shevade (2012), Algorithm 2, steps 2 to 12.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.kernels import kernel
+
+Floats: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.int64]
+
+
+@kernel
+def best_change(costs: Floats, rows: Labels, y: int, other: int) -> tuple[float, int]:
+    """The least δ of moving one of the rows, all of class y, to the other class, and that row."""
+    best, row = np.inf, -1
+    for i in rows:
+        change = costs[i, other] - costs[i, y]
+        if change < best:
+            best, row = change, i
+    return best, row
+
+
+@kernel
+def changes_below(costs: Floats, rows: Labels, y: int, other: int, bound: float) -> tuple[Floats, Labels]:
+    """Steps 3 and 4: δ of the rows that could still be half of a good switch, in increasing order, with the rows."""
+    changes = np.empty(rows.size)
+    kept = np.empty(rows.size, np.int64)
+    size = 0
+    for i in rows:
+        change = costs[i, other] - costs[i, y]
+        if change < bound:
+            changes[size] = change
+            kept[size] = i
+            size += 1
+    order = np.argsort(changes[:size])
+    return changes[:size][order], kept[:size][order]
+
+
+@kernel
+def list_switches(
+    costs: Floats, members: Labels, first: Labels, tolerance: float
+) -> tuple[list[float], list[int], list[int]]:
+    """Steps 2 to 7: align the sorted changes of every pair of classes and keep what lowers the cost."""
+    gains, ones, others = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
+    n_classes = first.size - 1
+    for y in range(n_classes):
+        here = members[first[y] : first[y + 1]]
+        for other in range(y + 1, n_classes):
+            there = members[first[other] : first[other + 1]]
+            best_here, _ = best_change(costs, here, y, other)
+            best_there, _ = best_change(costs, there, other, y)
+            if not best_here + best_there < -tolerance:
+                continue
+            forth, i = changes_below(costs, here, y, other, -tolerance - best_there)
+            back, j = changes_below(costs, there, other, y, -tolerance - best_here)
+            for place in range(min(forth.size, back.size)):
+                if not forth[place] + back[place] < -tolerance:
+                    break
+                gains.append(forth[place] + back[place])
+                ones.append(i[place])
+                others.append(j[place])
+    return gains, ones, others
+
+
+@kernel
+def best_switch(costs: Floats, members: Labels, first: Labels) -> tuple[float, int, int]:
+    """Only the top of the merged list: the best row each way for every pair of classes."""
+    top, top_i, top_j = 0.0, -1, -1
+    n_classes = first.size - 1
+    for y in range(n_classes):
+        here = members[first[y] : first[y + 1]]
+        for other in range(y + 1, n_classes):
+            there = members[first[other] : first[other + 1]]
+            forth, i = best_change(costs, here, y, other)
+            back, j = best_change(costs, there, other, y)
+            if forth + back < top:
+                top, top_i, top_j = forth + back, i, j
+    return top, top_i, top_j
+
+
+@kernel
+def list_moves(
+    costs: Floats, labels: Labels, tally: Labels, low: Labels, high: Labels, tolerance: float
+) -> tuple[list[float], list[int], list[int]]:
+    """Single moves out of a class above its low count into one below its high count: (δ, row, target)."""
+    gains, rows, targets = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
+    for i in range(labels.size):
+        y = labels[i]
+        if tally[y] > low[y]:
+            for k in range(tally.size):
+                change = costs[i, k] - costs[i, y]
+                if tally[k] < high[k] and change < -tolerance:
+                    gains.append(change)
+                    rows.append(i)
+                    targets.append(k)
+    return gains, rows, targets
+
+
+@kernel
+def apply_in_order(
+    order: Labels,
+    ones: Labels,
+    others: Labels,
+    targets: Labels,
+    labels: Labels,
+    tally: Labels,
+    low: Labels,
+    high: Labels,
+    touched: NDArray[np.bool_],
+) -> int:
+    """Steps 9 to 12: take entries from the top, passing over those with a row that has moved. Returns rows moved.
+
+    labels, tally and touched are written in place.
+    """
+    n_moves = 0
+    for entry in order:
+        i, j = ones[entry], others[entry]
+        if touched[i] or (j >= 0 and touched[j]):
+            continue
+        if j >= 0:
+            labels[i], labels[j] = labels[j], labels[i]
+            touched[i] = touched[j] = True
+            n_moves += 2
+        else:
+            y, k = labels[i], targets[entry]
+            if tally[y] > low[y] and tally[k] < high[k]:
+                labels[i] = k
+                tally[y] -= 1
+                tally[k] += 1
+                touched[i] = True
+                n_moves += 1
+    return n_moves

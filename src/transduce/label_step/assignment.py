@@ -1,0 +1,101 @@
+"""What a label step answers: labels with their prices, and a certificate of how far from the optimum they can be.
+
+    dual(v) = Σ_k (low_k v_k if v_k > 0 else high_k v_k) + Σ_i min_k (costs[i, k] − v_k)  ≤  optimum  ≤  cost
+
+The gap, cost − dual, is summed from terms that are each 0 at the optimum, so it does not suffer from cancellation.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from transduce.label_step._kernels.passes import label_value
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+
+RELATIVE_GAP = 1e-9
+"""A gap below this share of the scale of the costs is rounding, and the labels are reported as optimal."""
+
+
+class Status(Enum):
+    """How a label step ended; the value is the sentence for the user."""
+
+    OPTIMAL = "The labels are optimal: their cost equals the dual value of the prices."
+    SWITCHED_OUT = "No single switch of two rows lowers the cost; the gap bounds the distance from the optimum."
+    ONE_PASS = "One pass of switches was made; more may lower the cost further."
+    ONE_SWITCH = "The best switch was made; more may lower the cost further."
+    GREEDY = "The labels meet the counts and were chosen greedily; the gap bounds the distance from the optimum."
+    OUT_OF_TIME = "The time limit came before the optimum; raise max_seconds, or use method='exact'."
+
+
+@dataclass(frozen=True)
+class TracePoint:
+    """Where a solver stood: seconds since its start, steps made, cost so far."""
+
+    seconds: float
+    n_steps: int
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Labels that meet the counts, and what is known about them.
+
+    labels      (n,) class of each row
+    prices      (K,) dual variables of the counts; a high price says that a class would rather have fewer rows' worth
+    cost        Σ costs[i, labels[i]]
+    dual_value  a lower bound on the cost of any labels that meet the counts
+    gap         cost − dual_value, never negative
+    n_moves     rows that were moved from one class to another
+    n_rounds    times the solver looked at all rows (exact), made all switch lists (switching) or pivoted (simplex)
+    status      how it ended
+    trace       cost against time, where a solver keeps it
+    """
+
+    labels: IntArray
+    prices: FloatArray
+    cost: float
+    dual_value: float
+    gap: float
+    n_moves: int
+    n_rounds: int
+    status: Status
+    trace: tuple[TracePoint, ...] = ()
+
+
+def certify(
+    problem: LabelProblem,
+    labels: IntArray,
+    prices: FloatArray,
+    *,
+    n_moves: int,
+    n_rounds: int,
+    otherwise: Status = Status.OPTIMAL,
+    trace: tuple[TracePoint, ...] = (),
+) -> Assignment:
+    """Put the answer together with its certificate; `otherwise` is the status when the gap is more than rounding."""
+    prices = normalise(problem, prices)
+    cost, scale = 0.0, 0.0
+    gap = count_slack(problem, labels, prices)
+    for part, block in problem.blocks():
+        value, magnitude, distance = label_value(block, prices, labels[part])
+        cost += value
+        scale += magnitude
+        gap += distance
+    optimal = gap <= RELATIVE_GAP * (scale + problem.n_rows * float(np.ptp(prices)))
+    status = Status.OPTIMAL if optimal else otherwise
+    return Assignment(labels, prices, cost, cost - gap, gap, n_moves, n_rounds, status, trace)
+
+
+def count_slack(problem: LabelProblem, labels: IntArray, prices: FloatArray) -> float:
+    """Sum what the counts lose against the bound that their price points to: 0 when each price is earned."""
+    tally = problem.tally(labels)
+    bound = np.where(prices > 0, problem.low, problem.high)
+    return float(np.dot(tally - bound, prices))
+
+
+def normalise(problem: LabelProblem, prices: FloatArray) -> FloatArray:
+    """With exact counts prices are free up to a constant: let them average to 0 over the rows."""
+    if not problem.exact_counts or problem.n_rows == 0:
+        return prices.copy()
+    return np.asarray(prices - np.dot(problem.low, prices) / problem.n_rows)

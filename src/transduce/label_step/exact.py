@@ -1,0 +1,149 @@
+"""The exact label step: optimal labels and the prices that prove it, in a few passes over the costs.
+
+Rows take the label that is cheapest at the current prices. Good first prices come from a sample of the rows, solved
+in the same way, sample within sample. The few rows that then stand in the wrong class are settled by shortest
+augmenting paths on the graph of classes, in which only rows whose two best labels nearly tie can take part. Nothing
+in the answer rests on the sample: every row is priced at the end, and the gap is computed from all of them.
+
+Prices are held with one entry more than there are classes: the last is the pool, which lends the rows that a class
+may have beyond its low count (see `_kernels.paths`). What users see is the price of a class less that of the pool.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transduce.counts import apportion
+from transduce.label_step._kernels.passes import choose_labels
+from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
+from transduce.label_step.assignment import Assignment, certify
+from transduce.label_step.infeasible import explain_infeasible
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+
+SAMPLE_SHARE = 8
+"""A sample holds one row in so many."""
+SAMPLE_FROM = 1000
+"""Problems with fewer rows start from the given prices."""
+GOLDEN_RATIO = 0.6180339887498949
+"""Multiples of it modulo 1 spread evenly at every scale: a sample that no period in the rows can fool."""
+REACH = 8
+"""The first trust radius lets in so many rows for each row that must move."""
+QUANTILE_ROWS = 1 << 15
+"""About so many rows tell what radius lets in how many."""
+PATIENCE = 16
+"""Rounds after which every move is listed; a sample gives up instead, its prices being only a start."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Optimal labels by prices and shortest augmenting paths.
+
+    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
+    >>> answer = Exact().solve(problem)
+    >>> answer.labels, answer.cost, answer.gap
+    (array([1, 0, 1]), 1.0, 0.0)
+    """
+
+    def solve(
+        self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
+    ) -> Assignment:
+        """Solve from `prices` (0 without them); a row keeps its label in `start` where that is as good as any."""
+        market = np.append(np.zeros(problem.n_classes) if prices is None else prices, 0.0)
+        labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
+        market, n_moves, n_rounds = _clear(problem, market, labels, is_sample=False)
+        return certify(problem, labels, market[:-1] - market[-1], n_moves=n_moves, n_rounds=n_rounds)
+
+
+def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sample: bool) -> tuple[FloatArray, int, int]:
+    """Find prices, and labels (written in place), at which every count is met. Returns prices, moves and rounds."""
+    market = _promising_prices(problem, market)
+    priced_at = market[:-1].copy()
+    gaps = _take_cheapest(problem, priced_at, labels)
+    flow, excess = _imbalance(problem, labels, market)
+    radius = _first_radius(gaps, REACH * int(excess[excess > 0].sum()) + 16 * problem.n_classes)
+    n_moves, n_rounds = 0, 1
+    while np.any(excess > 0):
+        active = np.flatnonzero(gaps < radius + np.ptp(market[:-1] - priced_at))
+        moving = labels[active]
+        outcome, moved = settle(problem.take(active), moving, market, excess, flow, problem.high - problem.low, radius)
+        labels[active] = moving
+        n_moves += moved
+        if outcome == SETTLED or (is_sample and n_rounds == PATIENCE):
+            break
+        if outcome == CUT_OFF and radius == np.inf:
+            raise ValueError(explain_infeasible(problem, labels, excess, flow))
+        radius = _next_radius(radius, outcome, n_rounds)
+        n_rounds += 1
+    return market, n_moves, n_rounds
+
+
+def _promising_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
+    """Keep the prices where a sample of the rows nearly meets its counts at them; otherwise solve the sample first."""
+    if problem.n_rows < SAMPLE_FROM:
+        return market.copy()
+    sample = _sample(problem)
+    labels = np.full(sample.n_rows, -1, np.int64)
+    _take_cheapest(sample, market[:-1], labels)
+    _, excess = _imbalance(sample, labels, market)
+    misplaced = SAMPLE_SHARE * int(excess[excess > 0].sum())
+    left_by_sampling = np.sqrt(0.25 * SAMPLE_SHARE * problem.n_rows * problem.n_classes)
+    if misplaced < 4 * left_by_sampling:
+        return market.copy()
+    labels.fill(-1)
+    return _clear(sample, market, labels, is_sample=True)[0]
+
+
+def _sample(problem: LabelProblem) -> LabelProblem:
+    """One row in SAMPLE_SHARE, with counts in proportion."""
+    stratum = np.arange(problem.n_rows // SAMPLE_SHARE)
+    rows = SAMPLE_SHARE * stratum + (SAMPLE_SHARE * (stratum * GOLDEN_RATIO % 1.0)).astype(np.int64)
+    if problem.exact_counts:
+        low = high = apportion(problem.low, rows.size)
+    else:
+        share = rows.size / problem.n_rows
+        fixed = np.rint(problem.low * share)
+        low = np.where(problem.low == problem.high, fixed, np.floor(problem.low * share)).astype(np.int64)
+        high = np.where(problem.low == problem.high, fixed, np.ceil(problem.high * share)).astype(np.int64)
+    return LabelProblem(problem.take(rows), low, high)
+
+
+def _take_cheapest(problem: LabelProblem, prices: FloatArray, labels: IntArray) -> FloatArray:
+    """Write the cheapest label of each row, keeping those given (≥ 0) on ties; return the gap to the next best."""
+    gaps = np.empty(problem.n_rows)
+    room = problem.high.copy()
+    for part, block in problem.blocks():
+        choose_labels(block, prices, labels[part], gaps[part], room)
+    return gaps
+
+
+def _imbalance(problem: LabelProblem, labels: IntArray, market: FloatArray) -> tuple[IntArray, IntArray]:
+    """Rows that each class draws from the pool, as its price asks, and the excess of each class and of the pool."""
+    spare = problem.high - problem.low
+    tally = problem.tally(labels)
+    prices = market[:-1] - market[-1]
+    flow = np.clip(tally - problem.low, 0, spare)
+    flow = np.where(prices > 0, 0, np.where(prices < 0, spare, flow))
+    excess = tally - problem.low - flow
+    return flow, np.append(excess, -excess.sum())
+
+
+def _first_radius(gaps: FloatArray, wanted: int) -> float:
+    """The gap below which lie about `wanted` rows, at most half of those that have a choice, and some in any case."""
+    stride = max(1, gaps.size // QUANTILE_ROWS)
+    open_gaps = gaps[::stride]
+    open_gaps = open_gaps[open_gaps < np.inf]
+    if open_gaps.size == 0:
+        return np.inf
+    wanted = min(wanted // stride, open_gaps.size // 2)
+    radius = float(np.partition(open_gaps, wanted)[wanted])
+    if radius == 0.0:
+        positive = open_gaps[open_gaps > 0.0]
+        radius = float(positive.min()) if positive.size else np.inf
+    return radius
+
+
+def _next_radius(radius: float, outcome: int, n_rounds: int) -> float:
+    if n_rounds >= PATIENCE:
+        return np.inf
+    growth = 1.5 if outcome == DRIFTED else 2.0
+    return radius * growth ** max(1, n_rounds - PATIENCE // 2)

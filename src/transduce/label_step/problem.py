@@ -1,0 +1,146 @@
+"""The label problem: costs and count bounds, checked once at the door, read in blocks of rows ever after.
+
+    min over y of Σ_i costs[i, y_i]     subject to     low_k ≤ #{i : y_i = k} ≤ high_k
+
+A cost of +inf forbids a label for a row. The caller's array is kept as it is, whatever its dtype and memory order;
+solvers read C-ordered float64 blocks, so nothing as large as the costs is ever copied.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from transduce.counts import count_bounds
+from transduce.label_step._kernels.passes import first_bad_row
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+_BLOCK_CELLS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class LabelProblem:
+    """Costs (n, K), and the least and greatest number of rows each class may get.
+
+    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
+    >>> problem.n_rows, problem.n_classes, problem.exact_counts
+    (3, 2, True)
+    """
+
+    costs: NDArray[Any]
+    low: IntArray
+    high: IntArray
+
+    @classmethod
+    def create(cls, costs: ArrayLike, counts: ArrayLike | tuple[ArrayLike, ArrayLike]) -> "LabelProblem":
+        """Check costs and counts; every complaint is one sentence."""
+        array = _cost_matrix(costs)
+        low, high = count_bounds(counts, *array.shape)
+        problem = cls(array, low, high)
+        _check_costs(problem)
+        return problem
+
+    @property
+    def n_rows(self) -> int:
+        """Rows to label."""
+        return int(self.costs.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Classes to choose from."""
+        return int(self.costs.shape[1])
+
+    @cached_property
+    def exact_counts(self) -> bool:
+        """Whether every low count equals its high count."""
+        return bool(np.array_equal(self.low, self.high))
+
+    @property
+    def rows_per_block(self) -> int:
+        """Rows read at a time, so that a block stays in the cache."""
+        return max(1, _BLOCK_CELLS // self.n_classes)
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield consecutive rows as C-ordered float64, without a copy where the costs already are."""
+        for begin in range(0, self.n_rows, self.rows_per_block):
+            part = slice(begin, min(begin + self.rows_per_block, self.n_rows))
+            yield part, np.ascontiguousarray(self.costs[part], dtype=np.float64)
+
+    def take(self, rows: IntArray) -> FloatArray:
+        """Copy the given rows as C-ordered float64."""
+        return np.ascontiguousarray(self.costs[rows], dtype=np.float64)
+
+    def tally(self, labels: IntArray) -> IntArray:
+        """Count the rows of each class."""
+        return np.bincount(labels, minlength=self.n_classes).astype(np.int64)
+
+    def check_labels(self, labels: ArrayLike) -> IntArray:
+        """Copy starting labels, after seeing that they are labels, are allowed and meet the counts."""
+        start = np.array(labels)
+        if start.shape != (self.n_rows,):
+            raise ValueError(
+                f"start must have one label for each of the {self.n_rows} rows, but has shape {start.shape}."
+            )
+        if self.n_rows and not np.issubdtype(start.dtype, np.integer):
+            raise TypeError(f"start must hold class indices as integers, but has dtype {start.dtype}.")
+        start = start.astype(np.int64)
+        if self.n_rows and (start.min() < 0 or start.max() >= self.n_classes):
+            raise ValueError(
+                f"start must hold class indices from 0 to {self.n_classes - 1}, "
+                f"but goes from {start.min()} to {start.max()}."
+            )
+        tally = self.tally(start)
+        if np.any((tally < self.low) | (tally > self.high)):
+            k = int(np.argmax((tally < self.low) | (tally > self.high)))
+            raise ValueError(
+                f"start must meet the counts, but gives class {k} {tally[k]} rows where "
+                f"{_range(self.low[k], self.high[k])} are asked for. Leave start out, or correct it."
+            )
+        chosen = self.costs[np.arange(self.n_rows), start]
+        if not np.all(chosen < np.inf):
+            i = int(np.argmax(~(chosen < np.inf)))
+            raise ValueError(
+                f"start must avoid forbidden labels, but row {i} has label {start[i]} at cost +inf. Correct it."
+            )
+        return start
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _cost_matrix(costs: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(costs)
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError("costs must be numbers, but hold other objects or rows of unequal length.") from error
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"costs must be real numbers, but have dtype {array.dtype}.")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(
+            f"costs must be a matrix with one row a document and one column a class, but have shape {array.shape}."
+        )
+    return array
+
+
+def _check_costs(problem: LabelProblem) -> None:
+    for part, block in problem.blocks():
+        i, kind = first_bad_row(block)
+        if kind == 1:
+            k = int(np.argmax(~(block[i] > -np.inf)))
+            raise ValueError(
+                f"costs must be numbers or +inf, but row {part.start + i}, class {k} is {block[i, k]}. "
+                "Replace it, or use +inf to forbid the label."
+            )
+        if kind == 2:
+            raise ValueError(
+                f"each row needs a label that is allowed, but every cost of row {part.start + i} is +inf. "
+                "Allow a label, or leave the row out."
+            )

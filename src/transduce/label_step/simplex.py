@@ -1,0 +1,141 @@
+"""The textbook transportation simplex: the yardstick that the paper measures label switching against.
+
+Rows supply one unit each and classes demand their high counts. One column more, the pool, demands the rows that no
+low count needs, and one row more a class, its filler, supplies high − low units to its class or to the pool: what it
+gives to the class is the room that stays empty. Other cells of pool and fillers are forbidden.
+
+All that is degenerate through and through, so it is solved at N times the supplies plus 1, N times the demands, and
+as many units more for the pool as there are rows: no tree flow is then ever 0, each pivot lowers the cost, and
+rounding flow / N gives the labels back (N exceeds twice the number of rows).
+
+Each pivot looks at all n × K cells to move one of them: expect it to be slow, and use the exact step for work.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from transduce.label_step._kernels.pivots import pivot
+from transduce.label_step.assignment import Assignment, Status, TracePoint, certify
+from transduce.label_step.greedy import greedy_labels
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+
+ROUNDING = 1e-12
+PIVOTS_PER_POINT = 64
+"""Pivots between two points of the trace, and between two looks at the clock."""
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """Optimal labels by pivots from a starting labelling, with a trace of cost against time.
+
+    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
+    >>> answer = Simplex().solve(problem)
+    >>> answer.labels, answer.cost, [point.cost for point in answer.trace]
+    (array([1, 0, 1]), 1.0, [3.0, 1.0])
+    """
+
+    max_seconds: float | None = None
+
+    def solve(
+        self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
+    ) -> Assignment:
+        """Pivot from `start`, or from the greedy labels; prices play no part in the search."""
+        begin = time.perf_counter()
+        start = greedy_labels(problem) if start is None else start.copy()
+        if problem.n_rows == 0:
+            return certify(problem, start, np.zeros(problem.n_classes), n_moves=0, n_rounds=0)
+        basis = _Basis.from_labels(problem, start)
+        trace = [TracePoint(time.perf_counter() - begin, 0, basis.cost(problem))]
+        n_pivots, optimal = 0, False
+        while not optimal and (self.max_seconds is None or trace[-1].seconds < self.max_seconds):
+            made, optimal = basis.pivot(PIVOTS_PER_POINT)
+            n_pivots += made
+            trace.append(TracePoint(time.perf_counter() - begin, n_pivots, basis.cost(problem)))
+        labels = basis.labels(problem)
+        return certify(
+            problem,
+            labels,
+            basis.prices(problem),
+            n_moves=int(np.count_nonzero(labels != start)),
+            n_rounds=n_pivots,
+            otherwise=Status.OUT_OF_TIME,
+            trace=tuple(trace),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """A spanning tree of rows and columns with its flows; pivots change the arrays in place, never their shapes."""
+
+    costs: FloatArray  # rows, then fillers, against classes with a count, then the pool
+    classes: IntArray  # the class behind each column but the last
+    unit: int  # the flow that stands for one row
+    cell_row: IntArray
+    cell_column: IntArray
+    flow: IntArray
+    potential: FloatArray
+
+    @classmethod
+    def from_labels(cls, problem: LabelProblem, labels: IntArray) -> "_Basis":
+        """Hang every column on the pool by its filler, or by one of its rows where the filler gives it nothing."""
+        classes = np.flatnonzero(problem.high)
+        high, spare = problem.high[classes], (problem.high - problem.low)[classes]
+        tally = problem.tally(labels)[classes]
+        fillers = np.flatnonzero(spare)
+        n, pool = problem.n_rows, classes.size
+        columns = np.searchsorted(classes, labels)
+        hung_by = np.full(pool, -1, np.int64)
+        hung_by[columns] = np.arange(n)
+        by_filler = tally[fillers] < high[fillers]
+        hung_by[fillers[by_filler]] = n + np.flatnonzero(by_filler)
+
+        unit = 2 * (n + fillers.size) + 2
+        supply = unit * np.append(np.ones(n, np.int64), spare[fillers]) + 1
+        cell_row = np.concatenate((np.arange(n), n + np.arange(fillers.size), hung_by))
+        cell_column = np.concatenate((columns, np.where(by_filler, fillers, pool), np.full(pool, pool)))
+        flow = np.append(supply, np.zeros(pool, np.int64))
+        over = np.bincount(cell_column, weights=flow, minlength=pool + 1)[:pool].astype(np.int64) - unit * high
+        flow[hung_by] -= over
+        flow[n + fillers.size :] += over
+        potential = np.zeros(n + fillers.size + pool + 1)
+        return cls(_payable(problem, classes, fillers), classes, unit, cell_row, cell_column, flow, potential)
+
+    def pivot(self, max_pivots: int) -> tuple[int, bool]:
+        """Improve the basis; returns the pivots made and whether it is optimal."""
+        tolerance = ROUNDING * float(np.abs(self.costs).max())
+        return pivot(self.costs, self.cell_row, self.cell_column, self.flow, self.potential, tolerance, max_pivots)
+
+    def labels(self, problem: LabelProblem) -> IntArray:
+        """The class whose cell carries the whole unit of a row, the perturbation rounded away."""
+        carried = (self.cell_row < problem.n_rows) & (2 * self.flow > self.unit)
+        labels = np.empty(problem.n_rows, np.int64)
+        labels[self.cell_row[carried]] = self.classes[self.cell_column[carried]]
+        return labels
+
+    def cost(self, problem: LabelProblem) -> float:
+        return float(problem.costs[np.arange(problem.n_rows), self.labels(problem)].sum(dtype=np.float64))
+
+    def prices(self, problem: LabelProblem) -> FloatArray:
+        """Potentials of the columns against the pool; a class without rows is priced so that no row would choose it."""
+        prices = np.full(problem.n_classes, -np.inf)
+        prices[self.classes] = self.potential[-self.classes.size - 1 : -1] - self.potential[-1]
+        for k in np.flatnonzero(problem.high == 0):
+            least = (problem.costs[:, self.classes] - prices[self.classes]).min(axis=1)
+            prices[k] = min(float((problem.costs[:, k] - least).min()), float(prices[self.classes].max()))
+        return prices
+
+
+def _payable(problem: LabelProblem, classes: IntArray, fillers: IntArray) -> FloatArray:
+    """Costs of all cells, forbidden ones at a price that no cycle of exchanges could be worth."""
+    costs = problem.costs[:, classes].astype(np.float64)
+    allowed = costs < np.inf
+    least = costs.min()
+    span = np.max(costs, where=allowed, initial=least) - least
+    forbidden = 2.0 * (classes.size + 1) * (span if span > 0 else 1.0)
+    table = np.full((problem.n_rows + fillers.size, classes.size + 1), forbidden)
+    table[: problem.n_rows, :-1] = np.where(allowed, costs - least, forbidden)
+    table[problem.n_rows :, -1] = 0.0
+    table[problem.n_rows + np.arange(fillers.size), fillers] = 0.0
+    return table

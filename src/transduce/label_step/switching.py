@@ -1,0 +1,132 @@
+"""Label switching, Algorithm 2 of the paper: rows of two classes exchange labels while that lowers the cost.
+
+Every switch keeps the counts and lowers the cost, so it ends; for two classes it ends at the optimum. With three or
+more it can stall where only a longer cycle of moves would help: the gap then says how far the optimum can be. Where
+counts are ranges, single moves inside the bounds join the list.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transduce.label_step._kernels.switches import apply_in_order, best_switch, list_moves, list_switches
+from transduce.label_step.assignment import Assignment, Status, certify
+from transduce.label_step.greedy import greedy_labels
+from transduce.label_step.potentials import prices_of_labels
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+
+ROUNDING = 1e-12
+"""A switch must lower the cost by this share of the largest cost, or rounding could switch for ever."""
+
+
+@dataclass(frozen=True)
+class Switching:
+    """Rounds of greedy switching: until no switch helps, or at most `max_rounds` of them.
+
+    `max_rounds=1` is the multiple switching of Sindhwani and Keerthi (2006).
+
+    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
+    >>> answer = Switching().solve(problem, start=np.array([0, 1, 1]))
+    >>> answer.labels, answer.cost, answer.n_moves
+    (array([1, 0, 1]), 1.0, 2)
+    """
+
+    max_rounds: int | None = None
+
+    def solve(
+        self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
+    ) -> Assignment:
+        """Switch from `start`, or from the greedy labels; prices play no part in the search."""
+        costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
+        labels = greedy_labels(problem) if start is None else start.copy()
+        tolerance = _tolerance(costs)
+        n_moves, n_rounds = 0, 0
+        while self.max_rounds is None or n_rounds < self.max_rounds:
+            moved = _switch_once(problem, costs, labels, tolerance)
+            if moved == 0:
+                break
+            n_moves += moved
+            n_rounds += 1
+        return certify(
+            problem,
+            labels,
+            prices_of_labels(problem, labels),
+            n_moves=n_moves,
+            n_rounds=n_rounds,
+            otherwise=Status.ONE_PASS if self.max_rounds == n_rounds else Status.SWITCHED_OUT,
+        )
+
+
+@dataclass(frozen=True)
+class SingleSwitch:
+    """The best switch and no more, as in the TSVM of Joachims (1999).
+
+    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
+    >>> SingleSwitch().solve(problem, start=np.array([0, 1, 1])).n_moves
+    2
+    """
+
+    def solve(
+        self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
+    ) -> Assignment:
+        """Make the best switch from `start`, or from the greedy labels; prices play no part in the search."""
+        costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
+        labels = greedy_labels(problem) if start is None else start.copy()
+        n_moves = _best_switch_or_move(problem, costs, labels, _tolerance(costs))
+        return certify(
+            problem,
+            labels,
+            prices_of_labels(problem, labels),
+            n_moves=n_moves,
+            n_rounds=min(n_moves, 1),
+            otherwise=Status.ONE_SWITCH if n_moves else Status.SWITCHED_OUT,
+        )
+
+
+def _tolerance(costs: FloatArray) -> float:
+    return ROUNDING * float(np.max(np.abs(costs), where=costs < np.inf, initial=0.0))
+
+
+def _by_class(problem: LabelProblem, labels: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows sorted by class, and where each class begins among them."""
+    first = np.concatenate(([0], np.cumsum(problem.tally(labels))))
+    return np.argsort(labels, kind="stable").astype(np.int64), first.astype(np.int64)
+
+
+def _switch_once(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float) -> int:
+    """One round of Algorithm 2, steps 2 to 12, on `labels` in place; returns how many rows moved."""
+    lists = [list_switches(costs, *_by_class(problem, labels), tolerance)]
+    tally = problem.tally(labels)
+    if not problem.exact_counts:
+        lists.append(list_moves(costs, labels, tally, problem.low, problem.high, tolerance))
+    gains = np.concatenate([np.asarray(one[0], np.float64) for one in lists])
+    ones = np.concatenate([np.asarray(one[1], np.int64) for one in lists])
+    last = np.concatenate([np.asarray(one[2], np.int64) for one in lists])
+    is_switch = np.arange(gains.size) < len(lists[0][0])
+    return apply_in_order(
+        np.argsort(gains, kind="stable"),
+        ones,
+        np.where(is_switch, last, -1),
+        last,
+        labels,
+        tally,
+        problem.low,
+        problem.high,
+        np.zeros(problem.n_rows, bool),
+    )
+
+
+def _best_switch_or_move(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float) -> int:
+    """Make the one change of `labels`, in place, that lowers the cost most; returns how many rows moved."""
+    gain, i, j = best_switch(costs, *_by_class(problem, labels))
+    if not problem.exact_counts:
+        tally = problem.tally(labels)
+        gains, rows, targets = list_moves(costs, labels, tally, problem.low, problem.high, tolerance)
+        if gains and min(gains) < gain:
+            best = int(np.argmin(gains))
+            labels[rows[best]] = targets[best]
+            return 1
+    if not gain < -tolerance:
+        return 0
+    labels[i], labels[j] = labels[j], labels[i]
+    return 2
