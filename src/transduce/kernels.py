@@ -18,8 +18,8 @@ def kernel(function: Kernel) -> Kernel:
     Comparisons may be reordered as if NaN did not exist, which lets minima run in vector registers; infinities keep
     their meaning. NaN is refused at the door, before any kernel but the one that looks for it.
 
-    >>> from transduce.label_step._kernels.heaps import link
-    >>> type(link).__name__
+    >>> from transduce.label_step._kernels.passes import choose_labels
+    >>> type(choose_labels).__name__
     'CPUDispatcher'
     """
     return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})(function))

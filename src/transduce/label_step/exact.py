@@ -1,12 +1,12 @@
 """The exact label step: optimal labels and the prices that prove it, in a few passes over the costs.
 
-Rows take the label that is cheapest at the current prices. Good first prices come from a sample of the rows, solved
-in the same way, sample within sample. The few rows that then stand in the wrong class are settled by shortest
-augmenting paths on the graph of classes, in which only rows whose two best labels nearly tie can take part. Nothing
-in the answer rests on the sample: every row is priced at the end, and the gap is computed from all of them.
+Rows take the label that is cheapest at the current prices. Good first prices come from a sample of the rows, solved in
+the same way, sample within sample. The few rows that then stand in the wrong class are settled by shortest augmenting
+paths on the graph of classes, in which only rows whose two best labels nearly tie can take part. Nothing in the answer
+rests on the sample: every row is priced at the end, and the gap is computed from all of them.
 
-Prices are held with one entry more than there are classes: the last is the pool, which lends the rows that a class
-may have beyond its low count (see `_kernels.paths`). What users see is the price of a class less that of the pool.
+Prices are held with one entry more than there are classes: the last is the pool, which lends the rows that a class may
+have beyond its low count (see `_kernels.paths`). What users see is the price of a class less that of the pool.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ import numpy as np
 from transduce.counts import apportion
 from transduce.label_step._kernels.passes import choose_labels
 from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
+from transduce.label_step._kernels.shortlists import Lists, Members, join_all
 from transduce.label_step.assignment import Assignment, certify
 from transduce.label_step.infeasible import explain_infeasible
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
@@ -26,12 +27,16 @@ SAMPLE_FROM = 1000
 """Problems with fewer rows start from the given prices."""
 GOLDEN_RATIO = 0.6180339887498949
 """Multiples of it modulo 1 spread evenly at every scale: a sample that no period in the rows can fool."""
-REACH = 8
+REACH = 16
 """The first trust radius lets in so many rows for each row that must move."""
-QUANTILE_ROWS = 1 << 15
+QUANTILE_ROWS = 1 << 13
 """About so many rows tell what radius lets in how many."""
 PATIENCE = 16
-"""Rounds after which every move is listed; a sample gives up instead, its prices being only a start."""
+"""Rounds after which all rows take part; a sample gives up instead, its prices being only a start."""
+LISTED_SHARE = 0.5
+"""Moves are listed at first up to this share of the trust radius."""
+LISTED_CELLS, SHORTEST_LIST, LONGEST_LIST = 640, 4, 32
+"""Moves kept for two classes: about so many for a class in all, within these bounds for each other class."""
 
 
 @dataclass(frozen=True)
@@ -47,50 +52,33 @@ class Exact:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> Assignment:
-        """Solve from `prices` (0 without them); a row keeps its label in `start` where that is as good as any."""
-        market = np.append(np.zeros(problem.n_classes) if prices is None else prices, 0.0)
+        """Solve from `prices`, if there are any; a row keeps its label in `start` where that is as good as any."""
         labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
+        market = np.append(np.zeros(problem.n_classes) if prices is None else prices, 0.0)
+        if prices is None:
+            market = _sampled_prices(problem, market)
         market, n_moves, n_rounds = _clear(problem, market, labels, is_sample=False)
         return certify(problem, labels, market[:-1] - market[-1], n_moves=n_moves, n_rounds=n_rounds)
 
 
-def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sample: bool) -> tuple[FloatArray, int, int]:
-    """Find prices, and labels (written in place), at which every count is met. Returns prices, moves and rounds."""
-    market = _promising_prices(problem, market)
-    priced_at = market[:-1].copy()
-    gaps = _take_cheapest(problem, priced_at, labels)
-    flow, excess = _imbalance(problem, labels, market)
-    radius = _first_radius(gaps, REACH * int(excess[excess > 0].sum()) + 16 * problem.n_classes)
-    n_moves, n_rounds = 0, 1
-    while np.any(excess > 0):
-        active = np.flatnonzero(gaps < radius + np.ptp(market[:-1] - priced_at))
-        moving = labels[active]
-        outcome, moved = settle(problem.take(active), moving, market, excess, flow, problem.high - problem.low, radius)
-        labels[active] = moving
-        n_moves += moved
-        if outcome == SETTLED or (is_sample and n_rounds == PATIENCE):
-            break
-        if outcome == CUT_OFF and radius == np.inf:
-            raise ValueError(explain_infeasible(problem, labels, excess, flow))
-        radius = _next_radius(radius, outcome, n_rounds)
-        n_rounds += 1
-    return market, n_moves, n_rounds
-
-
-def _promising_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
-    """Keep the prices where a sample of the rows nearly meets its counts at them; otherwise solve the sample first."""
+def _sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
+    """Solve a sample of the rows, unless its counts are nearly met at these prices as they are."""
     if problem.n_rows < SAMPLE_FROM:
-        return market.copy()
+        return market
     sample = _sample(problem)
     labels = np.full(sample.n_rows, -1, np.int64)
     _take_cheapest(sample, market[:-1], labels)
     _, excess = _imbalance(sample, labels, market)
     misplaced = SAMPLE_SHARE * int(excess[excess > 0].sum())
-    left_by_sampling = np.sqrt(0.25 * SAMPLE_SHARE * problem.n_rows * problem.n_classes)
-    if misplaced < 4 * left_by_sampling:
-        return market.copy()
+    if misplaced < 4 * _left_by_sampling(problem):
+        return market
     labels.fill(-1)
-    return _clear(sample, market, labels, is_sample=True)[0]
+    return _clear(sample, _sampled_prices(sample, market), labels, is_sample=True)[0]
+
+
+def _left_by_sampling(problem: LabelProblem) -> float:
+    """Rows that will stand in the wrong class at a sample's prices: the deviation of a count, times the classes."""
+    return float(np.sqrt(0.25 * SAMPLE_SHARE * problem.n_rows * problem.n_classes))
 
 
 def _sample(problem: LabelProblem) -> LabelProblem:
@@ -105,6 +93,31 @@ def _sample(problem: LabelProblem) -> LabelProblem:
         low = np.where(problem.low == problem.high, fixed, np.floor(problem.low * share)).astype(np.int64)
         high = np.where(problem.low == problem.high, fixed, np.ceil(problem.high * share)).astype(np.int64)
     return LabelProblem(problem.take(rows), low, high)
+
+
+def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sample: bool) -> tuple[FloatArray, int, int]:
+    """Find prices, and labels (written in place), at which every count is met. Returns prices, moves and rounds."""
+    priced_at = market[:-1]
+    gaps = _take_cheapest(problem, priced_at, labels)
+    flow, excess = _imbalance(problem, labels, market)
+    misplaced = int(excess[excess > 0].sum())
+    radius = _first_radius(gaps, REACH * misplaced + 16 * problem.n_classes)
+    market = market.copy()
+    n_moves, n_rounds = 0, 1
+    while np.any(excess > 0):
+        active = np.flatnonzero(gaps < radius + np.ptp(market[:-1] - priced_at))
+        costs, moving = problem.take(active), labels[active]
+        lists, members = _list_moves(costs, moving, market[:-1], LISTED_SHARE * radius)
+        outcome, moved = settle(costs, moving, market, excess, flow, problem.high - problem.low, radius, lists, members)
+        labels[active] = moving
+        n_moves += moved
+        if outcome == SETTLED or (is_sample and n_rounds == PATIENCE):
+            break
+        if outcome == CUT_OFF and radius == np.inf:
+            raise ValueError(explain_infeasible(problem, labels, excess, flow))
+        radius = _next_radius(radius, outcome, n_rounds)
+        n_rounds += 1
+    return market, n_moves, n_rounds
 
 
 def _take_cheapest(problem: LabelProblem, prices: FloatArray, labels: IntArray) -> FloatArray:
@@ -127,6 +140,24 @@ def _imbalance(problem: LabelProblem, labels: IntArray, market: FloatArray) -> t
     return flow, np.append(excess, -excess.sum())
 
 
+def _list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: float) -> tuple[Lists, Members]:
+    """Short lists of the moves between classes whose reduced cost at these prices is below `near`."""
+    n_rows, n_classes = costs.shape
+    length = int(np.clip(LISTED_CELLS // n_classes, SHORTEST_LIST, LONGEST_LIST))
+    shape = (n_classes, n_classes)
+    limit = near + prices - prices[:, None]
+    lists = (
+        np.empty((*shape, length)),
+        np.empty((*shape, length), np.int32),
+        np.zeros(shape, np.int32),
+        limit,
+        limit.copy(),
+    )
+    members = (np.full(n_classes, -1, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32))
+    join_all(costs, labels, lists, members)
+    return lists, members
+
+
 def _first_radius(gaps: FloatArray, wanted: int) -> float:
     """The gap below which lie about `wanted` rows, at most half of those that have a choice, and some in any case."""
     stride = max(1, gaps.size // QUANTILE_ROWS)
@@ -146,4 +177,4 @@ def _next_radius(radius: float, outcome: int, n_rounds: int) -> float:
     if n_rounds >= PATIENCE:
         return np.inf
     growth = 1.5 if outcome == DRIFTED else 2.0
-    return radius * growth ** max(1, n_rounds - PATIENCE // 2)
+    return float(radius * growth ** max(1, n_rounds - PATIENCE // 2))

@@ -132,6 +132,8 @@ def _cost_matrix(costs: ArrayLike) -> NDArray[Any]:
 
 def _check_costs(problem: LabelProblem) -> None:
     for part, block in problem.blocks():
+        if np.isfinite(block.sum()):  # then every term is finite, and nothing is forbidden
+            continue
         i, kind = first_bad_row(block)
         if kind == 1:
             k = int(np.argmax(~(block[i] > -np.inf)))

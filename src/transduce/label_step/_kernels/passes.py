@@ -14,6 +14,8 @@ from transduce.kernels import kernel, strict_kernel
 Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.int64]
 
+ONE_FOUND = 1 << 32
+
 
 @strict_kernel
 def first_bad_row(costs: Floats) -> tuple[int, int]:
@@ -40,25 +42,26 @@ def choose_labels(costs: Floats, prices: Floats, labels: Labels, gaps: Floats, r
     room (K,)    in and out: rows each class still wants; new labels that tie go where most room is left
     """
     n_classes = costs.shape[1]
-    reduced = np.empty(n_classes)
     for i in range(costs.shape[0]):
         best = np.inf
         for k in range(n_classes):
-            reduced[k] = costs[i, k] - prices[k]
-            best = min(best, reduced[k])
-        label = labels[i]
-        given = label >= 0 and reduced[label] == best
-        if not given:
-            for k in range(n_classes):
-                label = k if reduced[k] == best else label
-        reduced[label] = np.inf
+            best = min(best, costs[i, k] - prices[k])
         second = np.inf
+        found = 0  # the number of best labels in the high bits, their sum in the low ones: one sum that vectorises
         for k in range(n_classes):
-            second = min(second, reduced[k])
-        if second == best and not given:
+            reduced = costs[i, k] - prices[k]
+            is_best = reduced <= best
+            second = min(second, np.inf if is_best else reduced)
+            found += ONE_FOUND + k if is_best else 0
+        label = found & (ONE_FOUND - 1)
+        if found >= 2 * ONE_FOUND:
+            second = best
+            label = -1
             for k in range(n_classes):
-                if reduced[k] == best and room[k] > room[label]:
+                if costs[i, k] - prices[k] <= best and (label < 0 or room[k] > room[label]):
                     label = k
+        if labels[i] >= 0 and costs[i, labels[i]] - prices[labels[i]] <= best:
+            label = labels[i]
         labels[i] = label
         gaps[i] = second - best
         room[label] -= 1

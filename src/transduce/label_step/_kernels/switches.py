@@ -1,7 +1,7 @@
 """Switches of two rows between two classes, and single moves where count ranges leave room: the lists of Algorithm 2.
 
 Problem. Row i has label y. Moving it to ȳ changes the cost by δ(i, y, ȳ) = costs[i, ȳ] − costs[i, y]. Switching it with
-ī of class ȳ changes it by ρ = δ(i, y, ȳ) + δ(ī, ȳ, y) and leaves the counts alone. List the switches with ρ < −tolerance.
+ī of class ȳ changes it by ρ = δ(i, y, ȳ) + δ(ī, ȳ, y) and leaves the counts alone. List switches with ρ < −tolerance.
 
 Arrays.  members (n,) rows sorted by class, first (K+1,) where each class begins in it, tally (K,) rows a class holds.
          A list entry is (ρ, i, ī), or for a single move (δ, i, target).

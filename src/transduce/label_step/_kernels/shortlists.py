@@ -1,0 +1,111 @@
+"""The best moves between every two classes: short sorted lists that are kept up to date row by row.
+
+For classes a and b the moves are the rows of a, with keys costs[i, b] − costs[i, a] that no price changes. A list
+holds the least of them, and all below its limit. `Lists` are five arrays, written in place:
+
+    keys, rows (K, K, m)   the moves listed, least first      size (K, K)   how many
+    limit (K, K)           every move with a smaller key is listed
+    lengths (K, K)         the least key, or where nothing is listed the limit: then a lower bound
+
+`Members` are the rows of each class as doubly linked lists: first (K,), after (n,), before (n,), −1 at the ends. A
+row that has left its class is dropped when it comes to the top of a list.
+
+The arrays are made by the caller, in Python: arrays made inside a kernel and handed on in a tuple are counted at
+every call.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.kernels import kernel
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int32]
+Labels: TypeAlias = NDArray[np.int64]
+Lists: TypeAlias = tuple[Floats, Ints, Ints, Floats, Floats]
+Members: TypeAlias = tuple[Ints, Ints, Ints]
+
+
+@kernel
+def offer(a: int, b: int, row: int, key: float, lists: Lists) -> None:
+    """List a move whose key is below the limit; a full list drops its last move and lowers the limit to it."""
+    keys, rows, size, limit, lengths = lists
+    place = size[a, b]
+    if place == keys.shape[2]:
+        place -= 1
+        limit[a, b] = max(key, keys[a, b, place])
+        if key >= keys[a, b, place]:
+            return
+    else:
+        size[a, b] += 1
+    while place > 0 and keys[a, b, place - 1] > key:
+        keys[a, b, place] = keys[a, b, place - 1]
+        rows[a, b, place] = rows[a, b, place - 1]
+        place -= 1
+    keys[a, b, place] = key
+    rows[a, b, place] = row
+    lengths[a, b] = keys[a, b, 0]
+
+
+@kernel
+def refill(a: int, b: int, costs: Floats, lists: Lists, members: Members) -> None:
+    """Make the list from a to b anew from all rows of a."""
+    _, _, size, limit, lengths = lists
+    first, after, _ = members
+    size[a, b] = 0
+    limit[a, b] = lengths[a, b] = np.inf
+    row = first[a]
+    while row >= 0:
+        key = costs[row, b] - costs[row, a]
+        if key < limit[a, b]:
+            offer(a, b, row, key, lists)
+        row = after[row]
+
+
+@kernel
+def leave(a: int, row: int, labels: Labels, lists: Lists, members: Members) -> None:
+    """Take a row, its label changed already, out of class a and off the top of its lists."""
+    keys, rows, size, limit, lengths = lists
+    first, after, before = members
+    if before[row] >= 0:
+        after[before[row]] = after[row]
+    else:
+        first[a] = after[row]
+    if after[row] >= 0:
+        before[after[row]] = before[row]
+    for b in range(size.shape[1]):
+        if size[a, b] == 0 or rows[a, b, 0] != row:
+            continue
+        gone = 1
+        while gone < size[a, b] and labels[rows[a, b, gone]] != a:
+            gone += 1
+        size[a, b] -= gone
+        for place in range(size[a, b]):
+            keys[a, b, place] = keys[a, b, place + gone]
+            rows[a, b, place] = rows[a, b, place + gone]
+        lengths[a, b] = keys[a, b, 0] if size[a, b] > 0 else limit[a, b]
+
+
+@kernel
+def join(a: int, row: int, costs: Floats, lists: Lists, members: Members) -> None:
+    """Put a row at the head of class a and list its moves that lie below the limits."""
+    _, _, _, limit, _ = lists
+    first, after, before = members
+    after[row] = first[a]
+    before[row] = -1
+    if first[a] >= 0:
+        before[first[a]] = row
+    first[a] = row
+    for b in range(costs.shape[1]):
+        key = costs[row, b] - costs[row, a]
+        if key < limit[a, b] and b != a:
+            offer(a, b, row, key, lists)
+
+
+@kernel
+def join_all(costs: Floats, labels: Labels, lists: Lists, members: Members) -> None:
+    """Put every row into its class."""
+    for row in range(labels.size):
+        join(labels[row], row, costs, lists, members)
