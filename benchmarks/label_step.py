@@ -72,9 +72,7 @@ def paper_sizes(instances: dict[str, Instance]) -> None:
 
 def switching_quality(instances: dict[str, Instance]) -> None:
     print("\nSwitching (the paper: about 3 rounds, close to the optimum): excess of the cost over the optimum of the")
-    print(
-        "greedy start, after one pass and at the end; and rounds from labels that were optimal before a change of 1 %."
-    )
+    print("greedy start, after one pass and at the end; and rounds from labels optimal before a change of 1 %.")
     print(
         f"{'costs':<22}{'rows x classes':<17}{'greedy':>10}{'one pass':>10}{'end':>10}{'gap/cost':>10}{'rounds':>8}"
         f"{'warm rounds':>13}{'end':>10}"

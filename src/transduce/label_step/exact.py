@@ -55,7 +55,7 @@ class Exact:
         """Solve from `prices`, if there are any; a row keeps its label in `start` where that is as good as any."""
         labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
         market = np.append(np.zeros(problem.n_classes) if prices is None else prices, 0.0)
-        if prices is None:
+        if prices is None or _far_off(problem, market):
             market = _sampled_prices(problem, market)
         market, n_moves, n_rounds = _clear(problem, market, labels, is_sample=False)
         return certify(problem, labels, market[:-1] - market[-1], n_moves=n_moves, n_rounds=n_rounds)
@@ -65,15 +65,27 @@ def _sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
     """Solve a sample of the rows, unless its counts are nearly met at these prices as they are."""
     if problem.n_rows < SAMPLE_FROM:
         return market
-    sample = _sample(problem)
-    labels = np.full(sample.n_rows, -1, np.int64)
-    _take_cheapest(sample, market[:-1], labels)
-    _, excess = _imbalance(sample, labels, market)
-    misplaced = SAMPLE_SHARE * int(excess[excess > 0].sum())
-    if misplaced < 4 * _left_by_sampling(problem):
+    sample = _sample(problem, SAMPLE_SHARE)
+    if SAMPLE_SHARE * _misplaced(sample, market) < 4 * _left_by_sampling(problem):
         return market
-    labels.fill(-1)
+    labels = np.full(sample.n_rows, -1, np.int64)
     return _clear(sample, _sampled_prices(sample, market), labels, is_sample=True)[0]
+
+
+def _far_off(problem: LabelProblem, market: FloatArray) -> bool:
+    """Whether a thin sample says that these prices are no help at all."""
+    if problem.n_rows < SAMPLE_FROM:
+        return False
+    share = min(SAMPLE_SHARE**2, max(1, 4 * problem.n_rows // SAMPLE_FROM))
+    return share * _misplaced(_sample(problem, share), market) > 12 * _left_by_sampling(problem)
+
+
+def _misplaced(problem: LabelProblem, market: FloatArray) -> int:
+    """Rows that stand in the wrong class when each takes its cheapest label."""
+    labels = np.full(problem.n_rows, -1, np.int64)
+    _take_cheapest(problem, market[:-1], labels)
+    _, excess = _imbalance(problem, labels, market)
+    return int(excess[excess > 0].sum())
 
 
 def _left_by_sampling(problem: LabelProblem) -> float:
@@ -81,17 +93,16 @@ def _left_by_sampling(problem: LabelProblem) -> float:
     return float(np.sqrt(0.25 * SAMPLE_SHARE * problem.n_rows * problem.n_classes))
 
 
-def _sample(problem: LabelProblem) -> LabelProblem:
-    """One row in SAMPLE_SHARE, with counts in proportion."""
-    stratum = np.arange(problem.n_rows // SAMPLE_SHARE)
-    rows = SAMPLE_SHARE * stratum + (SAMPLE_SHARE * (stratum * GOLDEN_RATIO % 1.0)).astype(np.int64)
+def _sample(problem: LabelProblem, share: int) -> LabelProblem:
+    """One row in `share`, with counts in proportion."""
+    stratum = np.arange(problem.n_rows // share)
+    rows = share * stratum + (share * (stratum * GOLDEN_RATIO % 1.0)).astype(np.int64)
     if problem.exact_counts:
         low = high = apportion(problem.low, rows.size)
     else:
-        share = rows.size / problem.n_rows
-        fixed = np.rint(problem.low * share)
-        low = np.where(problem.low == problem.high, fixed, np.floor(problem.low * share)).astype(np.int64)
-        high = np.where(problem.low == problem.high, fixed, np.ceil(problem.high * share)).astype(np.int64)
+        fixed = np.rint(problem.low / share)
+        low = np.where(problem.low == problem.high, fixed, np.floor(problem.low / share)).astype(np.int64)
+        high = np.where(problem.low == problem.high, fixed, np.ceil(problem.high / share)).astype(np.int64)
     return LabelProblem(problem.take(rows), low, high)
 
 
@@ -101,7 +112,7 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
     gaps = _take_cheapest(problem, priced_at, labels)
     flow, excess = _imbalance(problem, labels, market)
     misplaced = int(excess[excess > 0].sum())
-    radius = _first_radius(gaps, REACH * misplaced + 16 * problem.n_classes)
+    radius = _first_radius(gaps, priced_at, REACH * misplaced + 16 * problem.n_classes)
     market = market.copy()
     n_moves, n_rounds = 0, 1
     while np.any(excess > 0):
@@ -158,7 +169,7 @@ def _list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: f
     return lists, members
 
 
-def _first_radius(gaps: FloatArray, wanted: int) -> float:
+def _first_radius(gaps: FloatArray, prices: FloatArray, wanted: int) -> float:
     """The gap below which lie about `wanted` rows, at most half of those that have a choice, and some in any case."""
     stride = max(1, gaps.size // QUANTILE_ROWS)
     open_gaps = gaps[::stride]
@@ -167,9 +178,10 @@ def _first_radius(gaps: FloatArray, wanted: int) -> float:
         return np.inf
     wanted = min(wanted // stride, open_gaps.size // 2)
     radius = float(np.partition(open_gaps, wanted)[wanted])
-    if radius == 0.0:
-        positive = open_gaps[open_gaps > 0.0]
-        radius = float(positive.min()) if positive.size else np.inf
+    rounding = 1e-9 * max(float(open_gaps.max()), float(np.ptp(prices)))
+    if radius <= rounding:  # ties: the least gap that is more than rounding tells how far apart prices can be
+        distinct = open_gaps[open_gaps > rounding]
+        radius = float(distinct.min()) if distinct.size else np.inf
     return radius
 
 

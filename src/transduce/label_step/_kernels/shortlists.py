@@ -51,13 +51,13 @@ def offer(a: int, b: int, row: int, key: float, lists: Lists) -> None:
 
 @kernel
 def refill(a: int, b: int, costs: Floats, lists: Lists, members: Members) -> None:
-    """Make the list from a to b anew from all rows of a."""
-    _, _, size, limit, lengths = lists
+    """Make an empty list from a to b anew from the rows of a, stopping when it is full of moves at the old limit."""
+    _, _, _, limit, lengths = lists
     first, after, _ = members
-    size[a, b] = 0
+    least = limit[a, b]
     limit[a, b] = lengths[a, b] = np.inf
     row = first[a]
-    while row >= 0:
+    while row >= 0 and limit[a, b] > least:
         key = costs[row, b] - costs[row, a]
         if key < limit[a, b]:
             offer(a, b, row, key, lists)
