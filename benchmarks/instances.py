@@ -60,6 +60,6 @@ def corpus(level: int, n_labeled: int, seed: int = 0) -> Instance:
     one_of_each = rows[np.unique(y[rows], return_index=True)[1]]
     labeled = np.union1d(one_of_each, rows[:n_labeled])
     unlabeled = np.setdiff1d(rows, labeled)
-    scores = LinearSVC().fit(X[labeled], y[labeled]).decision_function(X[unlabeled])
+    scores = LinearSVC(random_state=seed).fit(X[labeled], y[labeled]).decision_function(X[unlabeled])
     costs = np.rint(LargeMargin().label_costs(scores) / UNIT) * UNIT
     return Instance(costs, np.bincount(y[unlabeled], minlength=scores.shape[1]))
