@@ -130,7 +130,8 @@ def range_instance(family: str, seed: int) -> Instance:
     exact = instance(family, seed)
     rng = np.random.default_rng(seed)
     width = rng.integers(0, 5, size=(2, exact.low.size)) * rng.integers(0, 2, size=exact.low.size)
-    return Instance(f"{exact.name}-range", exact.costs, np.maximum(exact.low - width[0], 0), exact.high + width[1])
+    low, high = np.maximum(exact.low - width[0], 0), np.minimum(exact.high + width[1], len(exact.costs))
+    return Instance(f"{exact.name}-range", exact.costs, low, high)
 
 
 def classifier_instance(n: int, n_classes: int, seed: int = 0, *, integral: bool = False) -> Instance:

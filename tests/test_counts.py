@@ -1,9 +1,9 @@
-"""Counts from fractions: sums, nearness, monotone ties, complaints."""
+"""Counts from fractions and from class priors: sums, nearness, monotone ties, complaints."""
 
 import numpy as np
 import pytest
 
-from transduce.counts import apportion, counts_from_fractions
+from transduce.counts import apportion, counts_from_fractions, prior_counts
 
 
 def test_counts_sum_to_the_rows_and_stay_within_one_of_the_share():
@@ -32,6 +32,22 @@ def test_whole_shares_are_not_lost_to_rounding_noise():
     assert apportion([0.07, 0.93], 100).tolist() == [7, 93]
 
 
+def test_huge_numbers_of_rows_are_shared_out_exactly():
+    for n in (2_000_000_009, 10**15 + 3):
+        assert counts_from_fractions([0.1] * 10, n).sum() == n
+
+
+@pytest.mark.parametrize("n_rows", [-1, 4.0, "4"])
+def test_rows_must_be_a_whole_number(n_rows):
+    with pytest.raises(ValueError, match="n_rows must be a whole number"):
+        counts_from_fractions([0.5, 0.5], n_rows)
+
+
+def test_nothing_can_be_shared_out_by_nothing():
+    with pytest.raises(ValueError, match="weights must not all be 0"):
+        apportion([0, 0], 3)
+
+
 def test_fractions_are_not_modified():
     fractions = np.array([0.25, 0.75])
     counts_from_fractions(fractions, 7)
@@ -51,3 +67,87 @@ def test_fractions_are_not_modified():
 def test_bad_fractions_get_one_sentence(fractions, sentence):
     with pytest.raises(ValueError, match=sentence):
         counts_from_fractions(fractions, 10)
+
+
+NAMES = np.array(["tea", "coffee", "milk"])
+LABELS = np.array([0, 0, 0, 1, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("prior", "counts"),
+    [
+        ("labeled", [6, 4, 2]),
+        ([0.25, 0.5, 0.25], [3, 6, 3]),
+        (np.array([0.25, 0.5, 0.25], dtype=np.float32), [3, 6, 3]),
+        ((3, 9, 0), [3, 9, 0]),
+        (np.array([3.0, 9.0, 0.0]), [3, 9, 0]),
+        ({"milk": 0.25, "tea": 0.75, "coffee": 0}, [9, 0, 3]),
+        ({"milk": 1, "tea": 11, "coffee": 0}, [11, 0, 1]),
+        ([1.0, 0.0, 0.0], [12, 0, 0]),
+    ],
+)
+def test_a_prior_may_be_written_in_many_ways(prior, counts):
+    found = prior_counts(prior, NAMES, LABELS, 12)
+    assert found.tolist() == counts
+    assert found.dtype == np.int64
+
+
+def test_priors_become_counts_that_sum_to_the_rows():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n, k = int(rng.integers(0, 5000)), int(rng.integers(1, 20))
+        fractions = rng.dirichlet(np.full(k, 0.5))
+        names, labels = np.arange(k), rng.integers(k, size=50)
+        found = prior_counts(fractions, names, labels, n)
+        assert found.tolist() == counts_from_fractions(fractions, n).tolist()
+        assert prior_counts("labeled", names, labels, n).sum() == n
+        if n:
+            assert prior_counts(found, names, labels, n).tolist() == found.tolist()
+
+
+def test_one_row_is_a_count_and_a_fraction_alike():
+    assert prior_counts([0, 1, 0], NAMES, LABELS, 1).tolist() == [0, 1, 0]
+
+
+def test_a_class_without_labelled_rows_gets_none_by_the_labelled():
+    assert prior_counts("labeled", NAMES, np.array([0, 2]), 10).tolist() == [5, 0, 5]
+
+
+def test_no_unlabelled_rows_need_no_counts():
+    for prior in ("labeled", [0.5, 0.25, 0.25]):
+        assert prior_counts(prior, NAMES, LABELS, 0).tolist() == [0, 0, 0]
+
+
+def test_names_may_be_numbers():
+    assert prior_counts({7: 0.5, 3: 0.5}, np.array([3, 7]), np.array([0, 1]), 3).tolist() == [2, 1]
+
+
+def test_a_prior_is_not_modified():
+    prior = np.array([0.25, 0.5, 0.25])
+    prior_counts(prior, NAMES, LABELS, 7)
+    assert prior.tolist() == [0.25, 0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        ("equal", "class_prior must be 'labeled', fractions, counts or a mapping .*to either, but is 'equal'"),
+        ([0.5, 0.5], r"one number for each of the 3 classes, but has shape \(2,\)"),
+        (0.5, r"shape \(\)"),
+        ([0.5, 0.5, 0.5], "must sum to 1, or as counts to the 12 unlabelled rows, but sums to 1.5"),
+        ([4, 4, 5], "but sums to 13"),
+        ([0.5, -0.5, 1.0], "0 or more, but class .*coffee.* has -0.5"),
+        ([0.5, np.nan, 0.5], "class .*coffee.* has nan"),
+        ([np.inf, 0, 0], "class .*tea.* has inf"),
+        ({"tea": 0.5, "coffee": 0.5}, "every class a share, but has none for 'milk'"),
+        ({"tea": 0.5, "coffee": 0.25, "milk": 0.25, "beer": 0}, "names 'beer', which is not a class"),
+    ],
+)
+def test_bad_priors_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_counts(prior, NAMES, LABELS, 12)
+
+
+def test_words_are_no_prior():
+    with pytest.raises(TypeError, match="class_prior must be numbers, one a class, but came as"):
+        prior_counts(["many", "few", "few"], NAMES, LABELS, 12)

@@ -17,7 +17,9 @@ from problems import (
 )
 
 from transduce import solve_labels
-from transduce.label_step import Assignment, Status, exact
+from transduce.label_step import Assignment, LabelProblem, Status, exact
+from transduce.label_step.greedy import greedy_labels
+from transduce.label_step.simplex import _Basis
 
 N_SEEDS = 220  # times ten families: 2 200 instances with exact counts
 N_RANGE_SEEDS = 30
@@ -48,6 +50,7 @@ def check_optimal(problem: Instance, answer: Assignment, cost: float) -> None:
     """The oracle's cost, and complementary slackness: each row on a cheapest label, each price earned by its count."""
     check_answer(problem, answer)
     assert answer.cost == pytest.approx(cost, abs=TOLERANCE * problem.scale), problem.name
+    assert answer.gap <= TOLERANCE * (problem.scale + len(problem.costs) * np.ptp(answer.prices)), problem.name
     assert answer.status is Status.OPTIMAL, problem.name
     n = len(problem.costs)
     tolerance = TOLERANCE * max(np.abs(problem.costs[np.isfinite(problem.costs)]).max(initial=0), np.ptp(answer.prices))
@@ -79,12 +82,29 @@ def test_optimal_steps_equal_the_linear_programme_on_ranges(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_exact_is_optimal_when_sampling_and_trust_are_pushed_to_their_limits(family, monkeypatch):
+    samples = count_samples(monkeypatch)
     monkeypatch.setattr(exact, "SAMPLE_FROM", 8)
     monkeypatch.setattr(exact, "REACH", 0)
+    monkeypatch.setattr(exact, "_left_by_sampling", lambda problem: 0.0)
     for seed in range(60):
         problem = instance(family, seed) if seed % 2 else range_instance(family, seed)
         reference = solve_labels(problem.costs, problem.counts, "simplex")
-        check_optimal(problem, solve_labels(problem.costs, problem.counts), reference.cost)
+        hostile = np.random.default_rng(seed).normal(size=problem.low.size) * problem.scale
+        for prices in (None, hostile):
+            check_optimal(problem, solve_labels(problem.costs, problem.counts, prices=prices), reference.cost)
+    assert len(samples) > 20 or family == "more_classes_than_rows"  # these have too few rows to sample
+
+
+def count_samples(monkeypatch) -> list:
+    """A list that grows by one for every sample that the exact step solves."""
+    solved, clear = [], exact._clear
+
+    def counting(problem, market, labels, is_sample):
+        solved.extend([problem.n_rows] * is_sample)
+        return clear(problem, market, labels, is_sample)
+
+    monkeypatch.setattr(exact, "_clear", counting)
+    return solved
 
 
 @pytest.mark.parametrize(
@@ -94,6 +114,39 @@ def test_exact_equals_min_cost_flow_at_real_sizes(n, n_classes):
     for seed in range(3):
         problem = classifier_instance(n, n_classes, seed, integral=True)
         check_optimal(problem, solve_labels(problem.costs, problem.counts), ortools_cost(problem))
+
+
+def test_exact_with_samples_of_ranges_and_forbidden_labels_at_real_sizes(monkeypatch):
+    samples = count_samples(monkeypatch)
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        base = classifier_instance(6000, 4, seed, integral=True)
+        costs = np.where(rng.random(base.costs.shape) < 0.3, np.inf, base.costs)
+        witness = rng.choice(4, p=[0.55, 0.25, 0.15, 0.05], size=6000)
+        costs[np.arange(6000), witness] = base.costs[np.arange(6000), witness]
+        counts = np.bincount(witness, minlength=4)
+        forbidden = Instance(f"forbidden-{seed}", costs, counts, counts)
+        check_optimal(forbidden, solve_labels(costs, counts), ortools_cost(forbidden))
+        ranged = Instance(f"ranged-{seed}", costs, (0.9 * counts).astype(int), (1.1 * counts).astype(int))
+        for prices in (None, 1e3 * rng.normal(size=4)):
+            answer = solve_labels(costs, ranged.counts, prices=prices)
+            check_optimal(ranged, answer, answer.cost)
+    assert len(samples) > 6
+
+
+def test_a_sample_that_cannot_meet_its_counts_is_no_verdict():
+    """All costs tie or are forbidden, so the sample is searched to the end, and only by chance can it be met."""
+    costs = np.zeros((2000, 2))
+    costs[806:, 1] = np.inf
+    assert np.bincount(solve_labels(costs, [1194, 806]).labels).tolist() == [1194, 806]
+    costs = np.ones((2200, 50))
+    costs[:, :2] = 0.0
+    low = np.full(50, 44)
+    high = low.copy()
+    low[0], high[0] = 40, 48
+    answer = solve_labels(costs, (low, high))
+    assert np.all(np.bincount(answer.labels) >= low)
+    assert np.all(np.bincount(answer.labels) <= high)
 
 
 @pytest.mark.parametrize("method", ALL_STEPS)
@@ -189,6 +242,50 @@ def test_greedy_with_ranges_keeps_rows_back_for_the_low_counts():
     costs = np.tile([0.0, 1.0, 2.0], (6, 1))
     answer = solve_labels(costs, ([1, 1, 1], [5, 5, 5]), "greedy")
     assert np.bincount(answer.labels).tolist() == [4, 1, 1]
+
+
+def algorithm_two(costs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """The paper's Algorithm 2, word for word."""
+    labels, n_classes, rounds = labels.copy(), costs.shape[1], 0
+    while True:
+        merged = []
+        for y in range(n_classes):
+            for other in range(y + 1, n_classes):
+                forth = sorted((costs[i, other] - costs[i, y], i) for i in np.flatnonzero(labels == y))
+                back = sorted((costs[i, y] - costs[i, other], i) for i in np.flatnonzero(labels == other))
+                pairs = zip(forth, back, strict=False)
+                merged += [(a + b, i, j) for (a, i), (b, j) in pairs if a + b < -1e-12]
+        if not merged:
+            return labels, rounds
+        rounds += 1
+        moved = set()
+        for _, i, j in sorted(merged):
+            if not moved & {i, j}:
+                labels[i], labels[j] = labels[j], labels[i]
+                moved |= {i, j}
+
+
+def test_switching_is_algorithm_two_of_the_paper():
+    for family in ("gaussian", "hinge", "extreme_scales"):
+        for seed in range(40):
+            problem = instance(family, seed)
+            costs = problem.costs / max(np.abs(problem.costs).max(), 1e-300)
+            start = solve_labels(-costs, problem.counts).labels
+            labels, rounds = algorithm_two(costs, start)
+            answer = solve_labels(costs, problem.counts, "switching", start=start)
+            assert np.array_equal(answer.labels, labels)
+            assert answer.n_rounds == rounds
+
+
+def test_simplex_is_never_degenerate():
+    for family in ("heavy_ties", "duplicated_rows", "empty_and_whole_classes"):
+        for seed in range(20):
+            problem = LabelProblem.create(*((p := range_instance(family, seed)).costs, p.counts))
+            basis = _Basis.from_labels(problem, greedy_labels(problem))
+            optimal = False
+            while not optimal:
+                assert np.all(basis.flow > 0)
+                _, optimal = basis.pivot(1)
 
 
 def test_simplex_trace_goes_from_the_start_down_to_the_optimum():

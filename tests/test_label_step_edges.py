@@ -161,13 +161,47 @@ def test_simplex_can_be_stopped_by_the_clock_and_still_answers():
 
 
 def test_a_label_step_of_ones_own():
-    class Reversed:
+    class Mine:
         def solve(self, problem, prices=None, start=None):
             return METHODS["greedy"].solve(problem)
 
     problem = classifier_instance(100, 3)
-    assert solve_labels(problem.costs, problem.counts, Reversed()).status is Status.GREEDY
-    assert solve_labels(problem.costs, problem.counts, Switching(max_rounds=0)).n_rounds == 0
+    assert solve_labels(problem.costs, problem.counts, Mine()).status is Status.GREEDY
+    one_round = solve_labels(problem.costs, problem.counts, Switching(max_rounds=1))
+    assert np.array_equal(one_round.labels, solve_labels(problem.costs, problem.counts, "multi_switch").labels)
+
+
+def test_prices_of_another_size_are_not_used():
+    costs = [[0.0, 5, 1], [0.0, 1, 1], [0.0, 2, 1], [3, 2, 1]]
+    cold = solve_labels(costs, [2, 1, 1])
+    for prices in ([1e20, 0, -2e20], [-8e65, -8e65, -8e65], [1e300, 0, 0]):
+        answer = solve_labels(costs, [2, 1, 1], prices=prices)
+        assert (answer.cost, answer.gap) == (cold.cost, cold.gap)
+    problem = classifier_instance(5000, 6)
+    far = solve_labels(problem.costs, problem.counts, prices=1e3 * np.arange(6.0))
+    assert far.cost == pytest.approx(solve_labels(problem.costs, problem.counts).cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["switching", "simplex"])
+def test_one_large_cost_does_not_hide_small_ones(method):
+    answer = solve_labels([[0.0, 0.3], [0.0, 0.9], [0, 1e12]], [2, 1], method, start=[0, 1, 0])
+    assert answer.cost == 0.3
+
+
+@pytest.mark.parametrize("method", ["switching", "greedy", "single_switch"])
+def test_a_large_offset_does_not_make_labels_optimal(method):
+    costs = np.array([[0.0, 5.0, 1.0], [0.0, 100.0, 2.0], [3.0, 1.0, 9.0]]) + 1e12
+    answer = solve_labels(costs, [1, 1, 1], method)
+    best = solve_labels(costs, [1, 1, 1])
+    assert best.status is Status.OPTIMAL
+    assert (answer.status is Status.OPTIMAL) == (answer.cost == best.cost)
+
+
+def test_high_counts_beyond_the_rows_are_no_bound():
+    costs = np.random.default_rng(0).random((10, 3))
+    for high in ([10] * 3, [10**9] * 3, [10**19] * 3, [INF] * 3):
+        answer = solve_labels(costs, ([0] * 3, high), prices=[-0.1, 0, 0.1])
+        assert np.array_equal(answer.labels, costs.argmin(axis=1))
 
 
 INF, NAN = np.inf, np.nan
@@ -200,6 +234,14 @@ COMPLAINTS = [
         "2 rows are allowed to take class 0 only.*at most 1, 1 too",
     ),
     (([[0.0, INF], [1.0, INF]], ([0, 1], [2, 2])), ValueError, "class 1 must get 1 rows.*are 0, 1 too few"),
+    (([[1, 2], [3]], [1, 1]), TypeError, "rows of equal length"),
+    (([[1e200, 0.0]], [1, 0]), ValueError, "costs must be below 1e150 in size"),
+    (([[2**60, 0]], [1, 0]), ValueError, r"at most 2\*\*53 in size"),
+    (([[0.0, 1.0]], [1e300, 0]), ValueError, r"counts must be at most 2\*\*53"),
+    (([[0.0, 1.0]], [1, 0], 3), ValueError, "method must be one of exact"),
+    (([[0.0, 1.0]], [1, 0], Simplex), ValueError, "method must be one of exact"),
+    (([[0.0, 1.0]], [1, 0], Switching(max_rounds=0)), ValueError, "max_rounds must be 1 or more"),
+    (([[0.0, 1.0]], [1, 0], "exact", ["a", "b"]), TypeError, "prices must be numbers"),
     (([0.0, 1.0], [1, 1]), ValueError, r"costs must be a matrix.*shape \(2,\)"),
     ((np.empty((2, 0)), []), ValueError, r"costs must be a matrix.*shape \(2, 0\)"),
     (([["a", "b"]], [1, 0]), TypeError, "costs must be real numbers"),

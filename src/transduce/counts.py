@@ -5,7 +5,9 @@ until the counts sum to n. Equal remainders go to the class named first, so the 
 counts.
 """
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,13 +46,25 @@ def apportion(weights: ArrayLike, n_rows: int) -> IntArray:
     array([4, 3, 3])
     """
     weights = np.asarray(weights, dtype=np.float64)
+    if not isinstance(n_rows, Integral) or n_rows < 0:
+        raise ValueError(f"n_rows must be a whole number, 0 or more, but is {n_rows!r}.")
+    if not weights.sum() > 0:
+        raise ValueError(
+            "weights must not all be 0: there is nothing to share the rows out by. Give one class a weight."
+        )
     shares = weights / weights.sum() * n_rows
     nearest = np.rint(shares)
-    shares = np.where(np.abs(shares - nearest) <= 1e-9 * np.maximum(nearest, 1.0), nearest, shares)
+    noise = 8 * np.finfo(np.float64).eps * np.maximum(nearest, 1.0)
+    shares = np.where(np.abs(shares - nearest) <= noise, nearest, shares)
     counts: IntArray = np.floor(shares).astype(np.int64)
     remainders = np.round(shares - counts, _TIE_DECIMALS)
     by_remainder = np.argsort(-remainders, kind="stable")
-    counts[by_remainder[: n_rows - int(counts.sum())]] += 1
+    left = n_rows - int(counts.sum())
+    if left >= 0:
+        counts[by_remainder[:left]] += 1
+    else:  # noise has made whole shares of more rows than there are
+        held = by_remainder[counts[by_remainder] > 0]
+        counts[held[left:]] -= 1
     return counts
 
 
@@ -66,7 +80,7 @@ def count_bounds(
     """
     if _is_pair_of_arrays(counts):
         low = _whole_numbers(counts[0], "low counts", n_classes)  # type: ignore[index]
-        high = _whole_numbers(counts[1], "high counts", n_classes)  # type: ignore[index]
+        high = _whole_numbers(counts[1], "high counts", n_classes, at_most=n_rows)  # type: ignore[index]
     else:
         low = high = _whole_numbers(counts, "counts", n_classes)
         if low.sum() != n_rows:
@@ -98,15 +112,19 @@ def _is_pair_of_arrays(counts: object) -> bool:
     return isinstance(counts, tuple) and len(counts) == 2 and all(np.ndim(member) == 1 for member in counts)
 
 
-def _whole_numbers(values: object, what: str, n_classes: int) -> IntArray:
+def _whole_numbers(values: object, what: str, n_classes: int, at_most: int | None = None) -> IntArray:
+    """Check and convert; a high count above `at_most`, infinity too, says no more than that itself."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{what} must be whole numbers, one a class, but came as {values!r}.") from error
     if array.shape != (n_classes,):
         raise ValueError(
-            f"{what} must have one number for each of the {n_classes} columns of costs, but have shape {array.shape}."
+            f"{what} must have one number for each of the {n_classes} columns of costs, but have shape {array.shape}. "
+            "Pass a list of counts, or a tuple of two lists for (low, high)."
         )
+    if at_most is not None:
+        array = np.where(array > at_most, float(at_most), array)
     bad = ~(np.isfinite(array) & (array == np.floor(array)))
     if bad.any():
         k = int(np.argmax(bad))
@@ -118,4 +136,66 @@ def _whole_numbers(values: object, what: str, n_classes: int) -> IntArray:
         raise ValueError(
             f"{what} must be 0 or more, but class {k} has {int(array[k])}. Use 0 for a class without rows."
         )
+    if array.max(initial=0.0) > 2**53:
+        raise ValueError(f"{what} must be at most 2**53, but reach {array.max():.3g}. Correct them.")
     return array.astype(np.int64)
+
+
+def prior_counts(class_prior: object, classes: NDArray[Any], labels: IntArray, n_rows: int) -> IntArray:
+    """Read a class prior, "labeled", fractions, counts or a mapping to either, as the counts of the unlabelled rows.
+
+    classes (K,) are the names of the classes, labels (l,) the class index of each labelled row.
+
+    >>> names = np.array(["tea", "coffee"])
+    >>> prior_counts("labeled", names, np.array([0, 0, 0, 1]), 8)
+    array([6, 2])
+    >>> prior_counts({"coffee": 0.75, "tea": 0.25}, names, np.array([0, 1]), 8)
+    array([2, 6])
+    """
+    if isinstance(class_prior, str):
+        if class_prior != "labeled":
+            raise ValueError(
+                f"class_prior must be 'labeled', fractions, counts or a mapping to either, but is {class_prior!r}."
+            )
+        return apportion(np.bincount(labels, minlength=classes.size), n_rows)
+    values = _prior_array(class_prior, classes)
+    total = values.sum()
+    if n_rows and total == n_rows and np.all(values == np.floor(values)):
+        return values.astype(np.int64)
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise ValueError(
+            f"class_prior must sum to 1, or as counts to the {n_rows} unlabelled rows, but sums to {total:.6g}. "
+            "Divide it by its sum, or correct the counts."
+        )
+    return apportion(values, n_rows)
+
+
+def _prior_array(class_prior: object, classes: NDArray[Any]) -> NDArray[np.float64]:
+    if isinstance(class_prior, Mapping):
+        names = classes.tolist()
+        unknown = [name for name in class_prior if name not in names]
+        if unknown:
+            raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
+        values = np.array([class_prior.get(name, np.nan) for name in names], dtype=np.float64)
+        if np.isnan(values).any():
+            missing = names[int(np.argmax(np.isnan(values)))]
+            raise ValueError(f"class_prior must give every class a share, but has none for {missing!r}. Add it, or 0.")
+    else:
+        try:
+            values = np.asarray(class_prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"class_prior must be numbers, one a class, but came as {class_prior!r}.") from error
+    if values.shape != (classes.size,):
+        raise ValueError(
+            f"class_prior must have one number for each of the {classes.size} classes, but has shape {values.shape}. "
+            f"The classes are {_list(classes.tolist())}."
+        )
+    if not np.all(values >= 0) or not np.all(np.isfinite(values)):
+        k = int(np.argmin(np.isfinite(values) & (values >= 0)))
+        raise ValueError(f"class_prior must be 0 or more, but class {classes[k]!r} has {values[k]}. Correct it.")
+    return values
+
+
+def _list(names: list[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

@@ -1,32 +1,211 @@
 """Losses as functions of scores alone: what a row would lose under each label, never how its scores came about.
 
-large margin   ξ(s, y) = max_k [1 − δ(k, y) + s_k − s_y]
+    large margin           ξ(s, y) = max_k [Δ(k, y) + s_k − s_y],  Δ zero for the right label, 1 or any cost for others
+    squared large margin   ξ(s, y)²
+    maxent                 ξ(s, y) = log Σ_k exp s_k − s_y
+
+A loss answers three questions about scores S (n, K): the cost of every label, the value at given targets, and its
+gradient in S. Targets are labels (n,) or, for soft labels, distributions (n, K), whose value is the mean over their
+labels. A loss of your own is any object with these three methods; nothing else in the package knows what a loss looks
+like inside.
 """
 
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from transduce.kernels import kernel
 
-@dataclass(frozen=True)
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+
+
+class Loss(Protocol):
+    """What every loss can do; see the module's docstring."""
+
+    def label_costs(self, scores: ArrayLike) -> FloatArray:
+        """Costs (n, K): the loss of each row if its label were k."""
+        ...
+
+    def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Losses (n,) at the targets."""
+        ...
+
+    def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Gradient (n, K) of the losses in the scores; a subgradient where there is a corner."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
 class LargeMargin:
-    """The multi-class hinge: a label costs nothing once its score leads every other by 1.
+    """The multi-class hinge: a label costs nothing once its score leads every other by the margin.
 
-    >>> LargeMargin().label_costs([[2.0, 0.5, -1.0]])
+    `margins` (K, K) says how bad it is to predict k where y is right, in row y; without it every mistake costs 1.
+
+    >>> loss = LargeMargin()
+    >>> loss.label_costs([[2.0, 0.5, -1.0]])
     array([[0. , 2.5, 4. ]])
+    >>> loss.value([[2.0, 0.5, -1.0]], [1]), loss.gradient([[2.0, 0.5, -1.0]], [1])
+    (array([2.5]), array([[ 1., -1.,  0.]]))
     """
 
-    def label_costs(self, scores: ArrayLike) -> NDArray[np.floating]:
-        """Costs (n, K) of every label for every row, from scores (n, K); float32 stays float32."""
-        scores = np.asarray(scores)
-        if scores.dtype != np.float32:
-            scores = scores.astype(np.float64)
-        if scores.shape[1] == 1:
-            return np.zeros_like(scores)
-        second, first = np.moveaxis(np.partition(scores, scores.shape[1] - 2, axis=1)[:, -2:], 1, 0)
-        rival = np.where(scores == first[:, None], second[:, None], first[:, None])
-        rival -= scores
-        rival += 1.0
-        np.maximum(rival, 0.0, out=rival)
-        return np.asarray(rival)
+    margins: NDArray[np.float64] | None = None
+
+    def margin_matrix(self, n_classes: int) -> NDArray[np.float64]:
+        """The margins as a matrix, checked against the number of classes."""
+        if self.margins is None:
+            return 1.0 - np.eye(n_classes)
+        margins = np.asarray(self.margins, dtype=np.float64)
+        if margins.shape != (n_classes, n_classes):
+            raise ValueError(
+                f"margins must be {n_classes} by {n_classes}, a row a class, but have shape {margins.shape}."
+            )
+        if not np.all(np.isfinite(margins)) or np.any(margins < 0) or np.any(np.diag(margins) != 0):
+            raise ValueError(
+                "margins must be finite, 0 or more, and 0 on the diagonal. Correct them, or leave them out."
+            )
+        return margins
+
+    def label_costs(self, scores: ArrayLike) -> FloatArray:
+        """Costs (n, K) of every label for every row; float32 stays float32."""
+        S = _score_matrix(scores)
+        costs = np.empty_like(S)
+        if self.margins is None:
+            _unit_margin_costs(S, costs)
+        else:
+            _margin_costs(S, self.margin_matrix(S.shape[1]).astype(S.dtype), costs)
+        return costs
+
+    def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Losses (n,) at the targets."""
+        return _pick(self.label_costs(scores), targets)
+
+    def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """A subgradient (n, K): +1 at the worst rival, −1 at the label."""
+        S = _score_matrix(scores)
+        out = np.zeros_like(S)
+        weights = _as_posterior(targets, S)
+        _add_rival_steps(S, self.margin_matrix(S.shape[1]).astype(S.dtype), weights, out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredLargeMargin:
+    """The square of the large margin loss: smooth where the margin is just met.
+
+    >>> SquaredLargeMargin().value([[2.0, 0.5, -1.0]], [1])
+    array([6.25])
+    """
+
+    margins: NDArray[np.float64] | None = None
+
+    def label_costs(self, scores: ArrayLike) -> FloatArray:
+        """Costs (n, K) of every label for every row."""
+        return np.square(LargeMargin(self.margins).label_costs(scores))
+
+    def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Losses (n,) at the targets."""
+        return _pick(self.label_costs(scores), targets)
+
+    def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Gradient (n, K): twice the margin loss, at the worst rival and at the label."""
+        S = _score_matrix(scores)
+        hinge = LargeMargin(self.margins)
+        out = np.zeros_like(S)
+        weights = 2.0 * _as_posterior(targets, S) * hinge.label_costs(S)
+        _add_rival_steps(S, hinge.margin_matrix(S.shape[1]).astype(S.dtype), weights, out)
+        return out
+
+
+@dataclass(frozen=True)
+class MaxEnt:
+    """The logistic loss of many classes; its gradient is the model's posterior less the targets.
+
+    >>> float(MaxEnt().value([[0.0, 0.0]], [0])[0]) == float(np.log(2.0))
+    True
+    """
+
+    def label_costs(self, scores: ArrayLike) -> FloatArray:
+        """Costs (n, K) of every label for every row, safe at any size of the scores."""
+        S = _score_matrix(scores)
+        top = S.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.exp(S - top).sum(axis=1, keepdims=True)) - (S - top))
+
+    def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Losses (n,) at the targets."""
+        return _pick(self.label_costs(scores), targets)
+
+    def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Gradient (n, K): posterior less targets."""
+        S = _score_matrix(scores)
+        return np.asarray(self.posterior(S) - _as_posterior(targets, S))
+
+    def posterior(self, scores: ArrayLike) -> FloatArray:
+        """Probabilities (n, K) that the scores stand for."""
+        S = _score_matrix(scores)
+        weights = np.exp(S - S.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _score_matrix(scores: ArrayLike) -> FloatArray:
+    S = np.asarray(scores)
+    if S.ndim != 2:
+        raise ValueError(f"scores must be a matrix, a row a document and a column a class, but have shape {S.shape}.")
+    return np.ascontiguousarray(S, dtype=np.float32 if S.dtype == np.float32 else np.float64)
+
+
+def _pick(costs: FloatArray, targets: ArrayLike) -> FloatArray:
+    targets = np.asarray(targets)
+    if targets.ndim == 2:
+        return np.asarray((costs * targets).sum(axis=1))
+    return np.asarray(costs[np.arange(len(costs)), targets])
+
+
+def _as_posterior(targets: ArrayLike, S: FloatArray) -> FloatArray:
+    """Targets as distributions (n, K)."""
+    targets = np.asarray(targets)
+    if targets.ndim == 2:
+        return targets.astype(S.dtype)
+    posterior = np.zeros_like(S)
+    posterior[np.arange(len(S)), targets] = 1.0
+    return posterior
+
+
+@kernel
+def _unit_margin_costs(S: FloatArray, out: FloatArray) -> None:
+    """Write max(0, 1 + best other score − score), from the two best scores of each row."""
+    for i in range(S.shape[0]):
+        first, second = -np.inf, -np.inf
+        for k in range(S.shape[1]):
+            second = max(second, min(first, S[i, k]))
+            first = max(first, S[i, k])
+        for k in range(S.shape[1]):
+            rival = second if S[i, k] >= first else first
+            out[i, k] = max(1.0 + rival - S[i, k], 0.0)
+
+
+@kernel
+def _margin_costs(S: FloatArray, margins: FloatArray, out: FloatArray) -> None:
+    """Write max_k [margins[y, k] + S[i, k]] − S[i, y] for every label y."""
+    for i in range(S.shape[0]):
+        for y in range(S.shape[1]):
+            worst = -np.inf
+            for k in range(S.shape[1]):
+                worst = max(worst, margins[y, k] + S[i, k])
+            out[i, y] = worst - S[i, y]
+
+
+@kernel
+def _add_rival_steps(S: FloatArray, margins: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+    """Add weights[i, y] (e_rival − e_y) to out[i], the rival being the label that attains the loss under y."""
+    for i in range(S.shape[0]):
+        for y in range(S.shape[1]):
+            if weights[i, y] == 0.0:
+                continue
+            rival = y
+            for k in range(S.shape[1]):
+                if margins[y, k] + S[i, k] > margins[y, rival] + S[i, rival]:
+                    rival = k
+            out[i, rival] += weights[i, y]
+            out[i, y] -= weights[i, y]

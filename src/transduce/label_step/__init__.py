@@ -70,7 +70,8 @@ def solve_labels(
     method  "exact" (optimal, the default), "switching" (the paper's Algorithm 2), "multi_switch" (one pass of it),
             "single_switch" (its best switch only), "simplex" (optimal and slow), "greedy", or a LabelStep of your own
     prices  (K,) prices of an earlier answer: a warm start for "exact"
-    start   (n,) labels to begin from; "exact" keeps them where they are as good as any
+    start   (n,) labels that meet the counts, to begin from; "exact" keeps them if they are optimal, "greedy" ignores
+    them
 
     The answer holds labels, prices, cost, dual_value, gap, n_moves, n_rounds and status; the inputs stay as they are.
 
@@ -85,14 +86,15 @@ def solve_labels(
     array([0, 1, 0, 0])
     """
     problem = LabelProblem.create(costs, counts)
-    step = _step_named(method) if isinstance(method, str) else method
-    return step.solve(problem, prices=_checked_prices(problem, prices), start=_checked_start(problem, start))
+    return _step(method).solve(problem, prices=_checked_prices(problem, prices), start=_checked_start(problem, start))
 
 
-def _step_named(method: str) -> LabelStep:
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep, but is {method!r}.")
-    return METHODS[method]
+def _step(method: str | LabelStep) -> LabelStep:
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]
+    if isinstance(method, (str, type)) or not hasattr(method, "solve"):
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep object, but is {method!r}.")
+    return method
 
 
 def _checked_start(problem: LabelProblem, start: ArrayLike | None) -> IntArray | None:
@@ -102,10 +104,14 @@ def _checked_start(problem: LabelProblem, start: ArrayLike | None) -> IntArray |
 def _checked_prices(problem: LabelProblem, prices: ArrayLike | None) -> FloatArray | None:
     if prices is None:
         return None
-    array = np.array(prices, dtype=np.float64)
+    try:
+        array = np.array(prices, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError("prices must be numbers, one a class. Pass those of an earlier answer, or none.") from error
     if array.shape != (problem.n_classes,):
         raise ValueError(
-            f"prices must have one number for each of the {problem.n_classes} classes, but have shape {array.shape}."
+            f"prices must have one number for each of the {problem.n_classes} classes, but have shape {array.shape}. "
+            "Pass those of an earlier answer, or none."
         )
     if not np.all(np.isfinite(array)):
         k = int(np.argmax(~np.isfinite(array)))

@@ -2,7 +2,7 @@
 
     dual(v) = Σ_k (low_k v_k if v_k > 0 else high_k v_k) + Σ_i min_k (costs[i, k] − v_k)  ≤  optimum  ≤  cost
 
-The gap, cost − dual, is summed from terms that are each 0 at the optimum, so it does not suffer from cancellation.
+The gap, cost − dual, is summed from terms that are each 0 at the optimum.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ import numpy as np
 from transduce.label_step._kernels.passes import label_value
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
-RELATIVE_GAP = 1e-9
-"""A gap below this share of the scale of the costs is rounding, and the labels are reported as optimal."""
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""A gap below this share of the sizes that were added up is rounding, and the labels are reported as optimal."""
 
 
 class Status(Enum):
@@ -22,9 +22,10 @@ class Status(Enum):
 
     OPTIMAL = "The labels are optimal: their cost equals the dual value of the prices."
     SWITCHED_OUT = "No single switch of two rows lowers the cost; the gap bounds the distance from the optimum."
-    ONE_PASS = "One pass of switches was made; more may lower the cost further."
+    ROUNDS_SPENT = "The rounds of switching allowed were spent; more may lower the cost further."
     ONE_SWITCH = "The best switch was made; more may lower the cost further."
     GREEDY = "The labels meet the counts and were chosen greedily; the gap bounds the distance from the optimum."
+    ROUNDED = "The labels are optimal but for rounding, which the gap bounds; costs of very different size meet in it."
     OUT_OF_TIME = "The time limit came before the optimum; raise max_seconds, or use method='exact'."
 
 
@@ -42,12 +43,12 @@ class Assignment:
     """Labels that meet the counts, and what is known about them.
 
     labels      (n,) class of each row
-    prices      (K,) dual variables of the counts; a high price says that a class would rather have fewer rows' worth
+    prices      (K,) dual variables of the counts: what a class pays its rows to come, negative where it keeps them away
     cost        Σ costs[i, labels[i]]
     dual_value  a lower bound on the cost of any labels that meet the counts
     gap         cost − dual_value, never negative
-    n_moves     rows that were moved from one class to another
-    n_rounds    times the solver looked at all rows (exact), made all switch lists (switching) or pivoted (simplex)
+    n_moves     moves of a row from one class to another that the search made
+    n_rounds    searches made (exact), rounds that switched rows (switching), or pivots (simplex)
     status      how it ended
     trace       cost against time, where a solver keeps it
     """
@@ -70,7 +71,7 @@ def certify(
     *,
     n_moves: int,
     n_rounds: int,
-    otherwise: Status = Status.OPTIMAL,
+    otherwise: Status = Status.ROUNDED,
     trace: tuple[TracePoint, ...] = (),
 ) -> Assignment:
     """Put the answer together with its certificate; `otherwise` is the status when the gap is more than rounding."""
@@ -82,7 +83,11 @@ def certify(
         cost += value
         scale += magnitude
         gap += distance
-    optimal = gap <= RELATIVE_GAP * (scale + problem.n_rows * float(np.ptp(prices)))
+    if not np.isfinite(cost) or not np.isfinite(gap):
+        raise ValueError(
+            "costs must be small enough to be added up, but their sum overflows. Divide them by a constant."
+        )
+    optimal = gap <= ROUNDING * (scale + problem.n_rows * float(np.ptp(prices)))
     status = Status.OPTIMAL if optimal else otherwise
     return Assignment(labels, prices, cost, cost - gap, gap, n_moves, n_rounds, status, trace)
 

@@ -17,7 +17,7 @@ from transduce.counts import apportion
 from transduce.label_step._kernels.passes import choose_labels
 from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
 from transduce.label_step._kernels.shortlists import Lists, Members, join_all
-from transduce.label_step.assignment import Assignment, certify
+from transduce.label_step.assignment import Assignment, Status, certify
 from transduce.label_step.infeasible import explain_infeasible
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
@@ -54,11 +54,20 @@ class Exact:
     ) -> Assignment:
         """Solve from `prices`, if there are any; a row keeps its label in `start` where that is as good as any."""
         labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
+        if prices is not None and not _of_the_size_of(problem, prices):
+            prices = None
         market = np.append(np.zeros(problem.n_classes) if prices is None else prices, 0.0)
         if prices is None or _far_off(problem, market):
-            market = _sampled_prices(problem, market)
+            market = _sampled_prices(problem, np.zeros_like(market))
         market, n_moves, n_rounds = _clear(problem, market, labels, is_sample=False)
-        return certify(problem, labels, market[:-1] - market[-1], n_moves=n_moves, n_rounds=n_rounds)
+        answer = certify(problem, labels, market[:-1] - market[-1], n_moves=n_moves, n_rounds=n_rounds)
+        if prices is not None and answer.status is not Status.OPTIMAL:
+            return self.solve(problem, None, start)  # what rounding left behind on the way from far-off prices
+        if start is not None and not np.array_equal(start, labels):
+            stayed = certify(problem, start.copy(), answer.prices, n_moves=0, n_rounds=n_rounds)
+            if stayed.status is Status.OPTIMAL:
+                return stayed
+        return answer
 
 
 def _sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
@@ -70,6 +79,13 @@ def _sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
         return market
     labels = np.full(sample.n_rows, -1, np.int64)
     return _clear(sample, _sampled_prices(sample, market), labels, is_sample=True)[0]
+
+
+def _of_the_size_of(problem: LabelProblem, prices: FloatArray) -> bool:
+    """Whether prices can matter beside the costs without drowning them in rounding, by a look at some rows."""
+    some = problem.take(np.arange(0, problem.n_rows, max(1, problem.n_rows // 1000)))
+    span = np.ptp(some[some < np.inf]) if some.size else 0.0
+    return bool(np.abs(prices).max() <= 1e6 * span) or not np.any(prices)
 
 
 def _far_off(problem: LabelProblem, market: FloatArray) -> bool:
@@ -100,9 +116,11 @@ def _sample(problem: LabelProblem, share: int) -> LabelProblem:
     if problem.exact_counts:
         low = high = apportion(problem.low, rows.size)
     else:
-        fixed = np.rint(problem.low / share)
-        low = np.where(problem.low == problem.high, fixed, np.floor(problem.low / share)).astype(np.int64)
-        high = np.where(problem.low == problem.high, fixed, np.ceil(problem.high / share)).astype(np.int64)
+        is_fixed = problem.low == problem.high
+        fixed = np.where(is_fixed, problem.low, 0)
+        fixed = apportion(np.append(fixed, problem.n_rows - fixed.sum()), rows.size)[:-1]
+        low = np.where(is_fixed, fixed, problem.low // share)
+        high = np.where(is_fixed, fixed, -(-problem.high // share))
     return LabelProblem(problem.take(rows), low, high)
 
 
@@ -122,7 +140,7 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
         outcome, moved = settle(costs, moving, market, excess, flow, problem.high - problem.low, radius, lists, members)
         labels[active] = moving
         n_moves += moved
-        if outcome == SETTLED or (is_sample and n_rounds == PATIENCE):
+        if outcome == SETTLED or (is_sample and (n_rounds == PATIENCE or radius == np.inf)):
             break
         if outcome == CUT_OFF and radius == np.inf:
             raise ValueError(explain_infeasible(problem, labels, excess, flow))

@@ -3,7 +3,7 @@
     min over y of Σ_i costs[i, y_i]     subject to     low_k ≤ #{i : y_i = k} ≤ high_k
 
 A cost of +inf forbids a label for a row. The caller's array is kept as it is, whatever its dtype and memory order;
-solvers read C-ordered float64 blocks, so nothing as large as the costs is ever copied.
+solvers read C-ordered float64 blocks.
 """
 
 from collections.abc import Iterator
@@ -81,19 +81,23 @@ class LabelProblem:
 
     def check_labels(self, labels: ArrayLike) -> IntArray:
         """Copy starting labels, after seeing that they are labels, are allowed and meet the counts."""
-        start = np.array(labels)
+        try:
+            start = np.array(labels)
+        except ValueError as error:
+            raise ValueError("start must be a list of class indices, but is ragged. Pass one label a row.") from error
         if start.shape != (self.n_rows,):
             raise ValueError(
-                f"start must have one label for each of the {self.n_rows} rows, but has shape {start.shape}."
+                f"start must have one label for each of the {self.n_rows} rows, but has shape {start.shape}. "
+                "Leave it out, or correct it."
             )
         if self.n_rows and not np.issubdtype(start.dtype, np.integer):
-            raise TypeError(f"start must hold class indices as integers, but has dtype {start.dtype}.")
-        start = start.astype(np.int64)
+            raise TypeError(f"start must hold class indices as integers, but has dtype {start.dtype}. Convert it.")
         if self.n_rows and (start.min() < 0 or start.max() >= self.n_classes):
             raise ValueError(
                 f"start must hold class indices from 0 to {self.n_classes - 1}, "
-                f"but goes from {start.min()} to {start.max()}."
+                f"but goes from {start.min()} to {start.max()}. Leave it out, or correct it."
             )
+        start = start.astype(np.int64)
         tally = self.tally(start)
         if np.any((tally < self.low) | (tally > self.high)):
             k = int(np.argmax((tally < self.low) | (tally > self.high)))
@@ -115,24 +119,27 @@ def _range(low: int, high: int) -> str:
 
 
 def _cost_matrix(costs: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(costs)
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError("costs must be numbers, but hold other objects or rows of unequal length.") from error
+    try:
+        array = np.asarray(costs)
+        array = array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(
+            "costs must be numbers in rows of equal length, but hold something else. Pass a matrix of floats."
+        ) from error
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"costs must be real numbers, but have dtype {array.dtype}.")
+        raise TypeError(f"costs must be real numbers, but have dtype {array.dtype}. Pass a matrix of floats.")
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
-            f"costs must be a matrix with one row a document and one column a class, but have shape {array.shape}."
+            f"costs must be a matrix, but have shape {array.shape}. Pass one row a document and one column a class."
         )
+    if array.dtype.kind in "iu" and array.size and max(-int(array.min()), int(array.max())) > 2**53:
+        raise ValueError("whole-number costs must be at most 2**53 in size, to be exact as floats. Scale them down.")
     return array
 
 
 def _check_costs(problem: LabelProblem) -> None:
     for part, block in problem.blocks():
-        if np.isfinite(block.sum()):  # then every term is finite, and nothing is forbidden
+        if np.isfinite(np.vdot(block, block)):  # then every cost is finite and below 1e154, and nothing is forbidden
             continue
         i, kind = first_bad_row(block)
         if kind == 1:
@@ -140,6 +147,11 @@ def _check_costs(problem: LabelProblem) -> None:
             raise ValueError(
                 f"costs must be numbers or +inf, but row {part.start + i}, class {k} is {block[i, k]}. "
                 "Replace it, or use +inf to forbid the label."
+            )
+        if kind == 3:
+            raise ValueError(
+                f"costs must be below 1e150 in size, to be added up, but row {part.start + i} has a larger one. "
+                "Divide them by a constant."
             )
         if kind == 2:
             raise ValueError(

@@ -19,9 +19,11 @@ import numpy as np
 from transduce.label_step._kernels.pivots import pivot
 from transduce.label_step.assignment import Assignment, Status, TracePoint, certify
 from transduce.label_step.greedy import greedy_labels
+from transduce.label_step.potentials import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
-ROUNDING = 1e-12
+ROUNDING = 32 * float(np.finfo(np.float64).eps)
+"""Reduced costs above this share of the largest cost count as negative no more."""
 PIVOTS_PER_POINT = 64
 """Pivots between two points of the trace, and between two looks at the clock."""
 
@@ -57,10 +59,10 @@ class Simplex:
         return certify(
             problem,
             labels,
-            basis.prices(problem),
+            prices_of_labels(problem, labels),
             n_moves=int(np.count_nonzero(labels != start)),
             n_rounds=n_pivots,
-            otherwise=Status.OUT_OF_TIME,
+            otherwise=Status.ROUNDED if optimal else Status.OUT_OF_TIME,
             trace=tuple(trace),
         )
 
@@ -117,25 +119,22 @@ class _Basis:
     def cost(self, problem: LabelProblem) -> float:
         return float(problem.costs[np.arange(problem.n_rows), self.labels(problem)].sum(dtype=np.float64))
 
-    def prices(self, problem: LabelProblem) -> FloatArray:
-        """Potentials of the columns against the pool; a class without rows is priced so that no row would choose it."""
-        prices = np.full(problem.n_classes, -np.inf)
-        prices[self.classes] = self.potential[-self.classes.size - 1 : -1] - self.potential[-1]
-        for k in np.flatnonzero(problem.high == 0):
-            least = (problem.costs[:, self.classes] - prices[self.classes]).min(axis=1)
-            prices[k] = min(float((problem.costs[:, k] - least).min()), float(prices[self.classes].max()))
-        return prices
-
 
 def _payable(problem: LabelProblem, classes: IntArray, fillers: IntArray) -> FloatArray:
-    """Costs of all cells, forbidden ones at a price that no cycle of exchanges could be worth."""
+    """Costs of all cells, forbidden ones at a price that no cycle of exchanges could be worth.
+
+    What a whole row, or a column with a fixed count, has in common is taken out: it decides nothing and costs digits.
+    """
     costs = problem.costs[:, classes].astype(np.float64)
     allowed = costs < np.inf
-    least = costs.min()
-    span = np.max(costs, where=allowed, initial=least) - least
+    if problem.exact_counts:
+        least = np.min(costs, axis=0, where=allowed, initial=np.inf)
+        costs -= np.where(least < np.inf, least, 0.0)
+    costs -= costs.min(axis=1, keepdims=True)
+    span = float(np.max(costs, where=allowed, initial=0.0))
     forbidden = 2.0 * (classes.size + 1) * (span if span > 0 else 1.0)
     table = np.full((problem.n_rows + fillers.size, classes.size + 1), forbidden)
-    table[: problem.n_rows, :-1] = np.where(allowed, costs - least, forbidden)
+    table[: problem.n_rows, :-1] = np.where(allowed, costs, forbidden)
     table[problem.n_rows :, -1] = 0.0
     table[problem.n_rows + np.arange(fillers.size), fillers] = 0.0
     return table

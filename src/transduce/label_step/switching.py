@@ -15,7 +15,7 @@ from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.potentials import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
-ROUNDING = 1e-12
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A switch must lower the cost by this share of the largest cost, or rounding could switch for ever."""
 
 
@@ -37,6 +37,8 @@ class Switching:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> Assignment:
         """Switch from `start`, or from the greedy labels; prices play no part in the search."""
+        if self.max_rounds is not None and self.max_rounds < 1:
+            raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
         costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
         labels = greedy_labels(problem) if start is None else start.copy()
         tolerance = _tolerance(costs)
@@ -53,7 +55,7 @@ class Switching:
             prices_of_labels(problem, labels),
             n_moves=n_moves,
             n_rounds=n_rounds,
-            otherwise=Status.ONE_PASS if self.max_rounds == n_rounds else Status.SWITCHED_OUT,
+            otherwise=Status.ROUNDS_SPENT if self.max_rounds == n_rounds else Status.SWITCHED_OUT,
         )
 
 

@@ -15,21 +15,24 @@ Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.int64]
 
 ONE_FOUND = 1 << 32
+LARGEST_COST = 1e150
 
 
 @strict_kernel
 def first_bad_row(costs: Floats) -> tuple[int, int]:
-    """Find the first row with a NaN or −inf (kind 1) or with nothing but +inf (kind 2); (−1, 0) when there is none."""
+    """Find the first row with a NaN or −inf (kind 1), nothing but +inf (2) or a huge cost (3); (−1, 0) for none."""
     for i in range(costs.shape[0]):
-        sound = True
-        allowed = False
+        sound, allowed, huge = True, False, False
         for k in range(costs.shape[1]):
             sound &= costs[i, k] > -np.inf
             allowed |= costs[i, k] < np.inf
+            huge |= costs[i, k] < np.inf and abs(costs[i, k]) > LARGEST_COST
         if not sound:
             return i, 1
         if not allowed:
             return i, 2
+        if huge:
+            return i, 3
     return -1, 0
 
 

@@ -5,7 +5,7 @@ an input that its header does not name as an output.
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -22,7 +22,7 @@ def kernel(function: Kernel) -> Kernel:
     >>> type(choose_labels).__name__
     'CPUDispatcher'
     """
-    return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})(function))
+    return _compiled(function, fastmath={"nnan", "nsz"})
 
 
 def strict_kernel(function: Kernel) -> Kernel:
@@ -33,4 +33,12 @@ def strict_kernel(function: Kernel) -> Kernel:
     >>> first_bad_row(np.array([[0.0, 1.0], [np.nan, 1.0]]))
     (1, 1)
     """
-    return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return _compiled(function, fastmath=False)
+
+
+def _compiled(function: Kernel, fastmath: set[str] | bool) -> Kernel:
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    try:
+        return cast(Kernel, numba.njit(cache=True, **options)(function))
+    except RuntimeError:  # nowhere to keep the machine code: neither the package nor the user's cache can be written
+        return cast(Kernel, numba.njit(**options)(function))

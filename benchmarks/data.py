@@ -1,0 +1,43 @@
+"""The paper's data sets from a folder that the user names: features scaled to rows of length 1, labels, and splits.
+
+The folder comes from --data or the environment variable TRANSDUCE_DATA; each set is a folder with X.npz and y.npy.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.preprocessing import normalize
+
+from transduce.corpora import load_clinc150
+
+ALREADY_WEIGHTED = {"rcv_mcat", "rcv1_topics", "sector_part", "usps", "mnist"}
+
+
+def data_folder(option: str | None) -> Path:
+    """The folder of data sets, or a clear end of the script."""
+    name = option or os.environ.get("TRANSDUCE_DATA")
+    if not name or not Path(name).is_dir():
+        raise SystemExit("This needs the paper's data sets: pass --data DIR, or set TRANSDUCE_DATA to their folder.")
+    return Path(name)
+
+
+def load(folder: Path, name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Rows of length 1 (tf-idf of counts, other values as they are) and labels."""
+    if name == "clinc150":
+        texts, labels, _ = load_clinc150()
+        domains = np.unique([label.split("/")[0] for label in labels], return_inverse=True)[1]
+        return TfidfVectorizer(sublinear_tf=True).fit_transform(texts).tocsr(), domains.astype(np.int64)
+    X = sparse.load_npz(folder / name / "X.npz").tocsr().astype(np.float64)
+    y = np.load(folder / name / "y.npy").astype(np.int64)
+    X = normalize(X) if name in ALREADY_WEIGHTED else TfidfTransformer(sublinear_tf=True).fit_transform(X)
+    return X.tocsr(), y
+
+
+def paper_split(y: np.ndarray, n_labeled: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labelled, unlabelled and test rows as in the paper: half unlabelled, labels from a pool of a fifth, the rest test."""
+    rows = np.random.default_rng(seed).permutation(len(y))
+    half, pool = len(y) // 2, len(y) // 5
+    return rows[half : half + n_labeled], rows[:half], rows[half + pool :]

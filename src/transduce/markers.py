@@ -1,0 +1,100 @@
+"""Labels as users write them: which rows are labelled, which classes there are, and a code for each labelled row.
+
+Unlabelled is what people write for it: -1, None, NaN, pandas and polars nulls, "" and blanks. Classes come sorted.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+Array = NDArray[Any]
+
+AUTO = "auto"
+
+
+def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
+    """Values of y as an array, and which of them are labels.
+
+    With "auto" every common marker counts as unlabelled; otherwise only missing values and the one given do, and with
+    None only missing values.
+
+    >>> values, labeled = find_labeled(["tea", "", None, "coffee"])
+    >>> labeled
+    array([ True, False, False,  True])
+    >>> find_labeled([1, 0, -1])[1], find_labeled([1, 0, -1], unlabeled=None)[1]
+    (array([ True,  True, False]), array([ True,  True,  True]))
+    """
+    values = _one_dimension(y)
+    labeled = ~_missing(values)
+    if not isinstance(unlabeled, str) or unlabeled != AUTO:
+        if unlabeled is not None:
+            labeled &= np.array([bool(value != unlabeled) for value in values.tolist()], dtype=bool)
+        return values, labeled
+    if values.dtype.kind in "iufb":
+        minus = values == -1
+        _warn_of_signs(values[labeled])
+    else:
+        minus = np.array([_is_marker(value) for value in values.tolist()], dtype=bool)
+    return values, labeled & ~minus
+
+
+def _one_dimension(y: Any) -> Array:
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy(dtype=object) if _is_nullable(y) else y.to_numpy()
+    values = np.asarray(y) if hasattr(y, "__array__") else _from_list(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"y should be a 1d array, one label a row, but has shape {values.shape}.")
+    return values
+
+
+def _is_nullable(y: Any) -> bool:
+    """Series of pandas' own nullable types, or of objects: their nulls survive only as objects."""
+    return y.__class__.__module__.startswith("pandas") and not isinstance(y.dtype, np.dtype)
+
+
+def _from_list(y: Any) -> Array:
+    items = list(y)
+    if any(item is None or isinstance(item, str) for item in items) or any(isinstance(i, (tuple, list)) for i in items):
+        values = np.empty(len(items), dtype=object)
+        values[:] = items
+        return values
+    return np.asarray(items)
+
+
+def _missing(values: Array) -> NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "O":
+        return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+    return np.zeros(values.size, dtype=bool)
+
+
+def _is_missing(value: object) -> bool:
+    """None, NaN, pandas' NA and NaT: all that is not equal to itself, or cannot say."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA refuses to be a truth value
+        return True
+
+
+def _is_marker(value: object) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == -1
+
+
+def _warn_of_signs(labels: Array) -> None:
+    if set(np.unique(labels).tolist()) == {-1, 1}:
+        warnings.warn(
+            "y holds only -1 and 1, and -1 is read as unlabelled. If it is a class, rename it, or pass unlabeled=None.",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,63 @@
+"""The training problem and its objective J: the one definition that driver, weight steps, tests and experiments share.
+
+    J(W, y) = λ/2 ‖W‖² + Σ_i κ_i ξ(S_i, y_i),     S = (X W) Pᵀ
+
+Rows come labelled ones first. Their weights κ are 1/l for labelled and C/n for unlabelled rows, or in proportion to
+sample weights that sum to 1 and to C.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.design import Design
+from transduce.losses import Loss
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingProblem:
+    """Rows, loss and λ; `shares` (n,) are row weights that sum to 1 over labelled and over unlabelled rows."""
+
+    design: Design
+    loss: Loss
+    alpha: float
+    n_labeled: int
+    shares: Array
+
+    @classmethod
+    def create(
+        cls, design: Design, loss: Loss, alpha: float, n_labeled: int, sample_weight: Array | None = None
+    ) -> "TrainingProblem":
+        """Turn sample weights, all 1 without them, into shares."""
+        shares = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        for part in (slice(None, n_labeled), slice(n_labeled, None)):
+            total = shares[part].sum()
+            if total > 0:
+                shares[part] /= total
+        return cls(design, loss, alpha, n_labeled, shares)
+
+    @property
+    def n_rows(self) -> int:
+        """Labelled and unlabelled rows."""
+        return self.design.n_rows
+
+    @property
+    def n_classes(self) -> int:
+        """Classes."""
+        return self.design.taxonomy.n_classes
+
+    def kappa(self, unlabeled_weight: float) -> Array:
+        """Row weights κ (n,) when the unlabelled rows weigh C in all."""
+        kappa = self.shares.copy()
+        kappa[self.n_labeled :] *= unlabeled_weight
+        return kappa
+
+    def objective(self, W: Array, targets: Array, kappa: Array) -> float:
+        """J at these weights and targets."""
+        live = kappa > 0
+        losses = self.loss.value(self.design.scores(W)[live], targets[live])
+        return 0.5 * self.alpha * float(np.vdot(W, W)) + float(np.dot(kappa[live], losses))

@@ -1,0 +1,167 @@
+"""Dual coordinate ascent: the weight step for losses whose dual is one distribution a row, stopped by the duality gap.
+
+    W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P        q the targets, p the dual distributions
+
+That equation holds at all times, up to rounding. When κ grows p moves towards q so that W stays; when a label changes
+its row starts again from p = q, and W gives up what the row had put in. Rows near their best are passed over: most sweeps visit
+only rows whose gap is above the mean.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.kernels.rows import add_rows
+from transduce.losses import LargeMargin
+from transduce.problem import TrainingProblem
+from transduce.weight_step._kernels import margin, maxent
+from transduce.weight_step.state import WeightReport, WeightState
+
+Array = NDArray[Any]
+
+FULL_EVERY = 6
+"""One sweep in so many visits all rows."""
+
+
+@dataclass(frozen=True)
+class _Dual(ABC):
+    max_sweeps: int
+
+    @abstractmethod
+    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        """Visit the rows in this order."""
+
+    @abstractmethod
+    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        """Loss of the rows at these scores; writes their gaps."""
+
+    def start(self, problem: TrainingProblem, targets: Array) -> WeightState:
+        """Weights 0, which every p = q stands for."""
+        n = problem.n_rows
+        posterior = as_posterior(targets, problem.n_classes).astype(problem.design.dtype)
+        return WeightState(problem.design.zeros(), targets.copy(), np.zeros(n), posterior, np.full(n, np.inf))
+
+    def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
+        """Hand the state new targets and row weights; W changes only by the rows whose target has changed."""
+        changed = np.flatnonzero(_differ(targets, state.targets))
+        if changed.size:
+            old = as_posterior(state.targets[changed], problem.n_classes)
+            steps = (state.posterior[changed] - old) * (state.kappa[changed, None] / problem.alpha)
+            add_rows(changed, steps.astype(state.W.dtype), *problem.design.rows, *problem.design.tree, state.W)
+            state.posterior[changed] = as_posterior(targets[changed], problem.n_classes)
+            state.gaps[changed] = np.inf
+            state.targets = targets.copy()
+        moved = np.flatnonzero(kappa != state.kappa)
+        if moved.size:
+            share = np.divide(state.kappa[moved], kappa[moved], out=np.zeros(moved.size), where=kappa[moved] > 0)
+            if np.any(share > 1.0):
+                raise ValueError("row weights of a dual weight step can only grow; start a new state instead.")
+            q = as_posterior(state.targets[moved], problem.n_classes)
+            state.posterior[moved] = q - share[:, None] * (q - state.posterior[moved])
+            state.gaps[moved] = np.inf
+            state.kappa = kappa.copy()
+
+    def solve(
+        self, problem: TrainingProblem, state: WeightState, tol: float, ceiling: float, rng: np.random.Generator
+    ) -> WeightReport:
+        """Sweep until the gap is at most tol · J and J at most the ceiling."""
+        live = np.flatnonzero(state.kappa > 0)
+        n_sweeps, promising = 0.0, 2.0 * tol * min(state.objective, float(state.kappa.sum()))
+        for count in range(self.max_sweeps):
+            order = _order(state.gaps, live, rng, whole=count % FULL_EVERY == FULL_EVERY - 1)
+            self._sweep(problem, state, order)
+            n_sweeps += order.size / live.size
+            seen = float(state.gaps[live].sum())
+            if seen > promising:
+                continue
+            objective, scores = self._evaluate(problem, state, live)
+            state.objective = objective
+            gap = float(state.gaps[live].sum())
+            if gap <= tol * objective and objective <= ceiling:
+                return WeightReport(objective, scores, gap, n_sweeps, True)
+            promising = max(1.5 * tol * objective, 0.5 * seen) if gap > tol * objective else 0.5 * seen
+        objective, scores = self._evaluate(problem, state, live)
+        return WeightReport(objective, scores, float(state.gaps[live].sum()), n_sweeps, False)
+
+    def _evaluate(self, problem: TrainingProblem, state: WeightState, live: Array) -> tuple[float, Array]:
+        """J at W, with the gaps of all rows at this one W."""
+        scores = problem.design.scores(state.W)
+        loss = self._measure(problem, state, live, scores)
+        return 0.5 * problem.alpha * float(np.vdot(state.W, state.W)) + loss, scores
+
+
+@dataclass(frozen=True)
+class DualLargeMargin(_Dual):
+    """The weight step of the large margin loss, flat or in a tree, for hard labels."""
+
+    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        design = problem.design
+        margins, overlap = _margins(problem), design.overlap
+        margin.sweep(
+            order, state.targets, state.kappa, design.squared_norms, problem.alpha, margins, overlap,
+            *design.rows, *design.tree, state.W, state.posterior, state.gaps,
+        )  # fmt: skip
+
+    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        return float(
+            margin.measure(rows, state.targets, state.kappa, _margins(problem), scores, state.posterior, state.gaps)
+        )
+
+
+@dataclass(frozen=True)
+class DualMaxEnt(_Dual):
+    """The weight step of the maxent loss, flat or in a tree, for hard or soft labels."""
+
+    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        design = problem.design
+        maxent.sweep(
+            order, state.kappa, design.squared_norms, problem.alpha, _largest_overlap(problem),
+            *design.rows, *design.tree, state.W, state.posterior, state.gaps,
+        )  # fmt: skip
+
+    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        total = float(maxent.measure(rows, state.kappa, scores, state.posterior, state.gaps))
+        q = as_posterior(state.targets[rows], problem.n_classes)
+        return total - float(np.dot(state.kappa[rows], (q * scores[rows]).sum(axis=1)))
+
+
+def as_posterior(targets: Array, n_classes: int) -> Array:
+    """Targets as distributions (n, K)."""
+    if targets.ndim == 2:
+        return targets
+    posterior = np.zeros((targets.size, n_classes))
+    posterior[np.arange(targets.size), targets] = 1.0
+    return posterior
+
+
+def _differ(one: Array, other: Array) -> Array:
+    different = one != other
+    return np.asarray(different.any(axis=1) if different.ndim == 2 else different)
+
+
+def _order(gaps: Array, live: Array, rng: np.random.Generator, whole: bool) -> Array:
+    """All rows, or those whose gap is above the mean or not known; in random order."""
+    if not whole:
+        now = gaps[live]
+        known = now < np.inf
+        if known.mean() > 0.5:
+            live = live[~known | (now > now[known].mean())]
+    return rng.permutation(live)
+
+
+def _margins(problem: TrainingProblem) -> Array:
+    loss = problem.loss
+    assert isinstance(loss, LargeMargin)
+    return loss.margin_matrix(problem.n_classes)
+
+
+def _largest_overlap(problem: TrainingProblem) -> float:
+    """The largest eigenvalue of P Pᵀ on vectors that sum to 0: how much a tree bends more than flat classes."""
+    if problem.design.taxonomy.is_flat:
+        return 1.0
+    centred = problem.design.overlap - problem.design.overlap.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    return float(np.linalg.eigvalsh(centred)[-1])

@@ -1,0 +1,189 @@
+"""TransductiveClassifier: scikit-learn's checks, our own, null forms, interrupts, a loss of one's own."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
+
+from transduce import Taxonomy, TransductiveClassifier
+from transduce.checks import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
+from transduce.label_step import Exact
+
+LOSSES = ("hinge", "maxent", "squared_hinge")
+WEIGHTS = (
+    "stops at a duality gap, with rows visited in random order, so equal problems give equal models only up to tol; "
+    "a_labeled_row_twice_is_weight_two shows the equivalence at a small tol"
+)
+EXPECTED_FAILURES = {
+    "check_classifiers_classes": "its labels are -1 and 1, and -1 means unlabelled here, as in sklearn.semi_supervised",
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+}
+
+
+def expected_failures(estimator):
+    if estimator.loss == "squared_hinge":
+        return {"check_classifiers_classes": EXPECTED_FAILURES["check_classifiers_classes"]}
+    return EXPECTED_FAILURES
+
+
+@pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
+@parametrize_with_checks([TransductiveClassifier(loss) for loss in LOSSES], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
+def test_signs_as_classes_pass_the_check_that_minus_one_fails():
+    check_classifiers_classes("TransductiveClassifier", TransductiveClassifier(unlabeled=None))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
+def test_semi_supervised_checks(check, loss):
+    check(TransductiveClassifier(loss))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda v: pd.Series(v),
+        lambda v: pd.Series(v, dtype="string"),
+        lambda v: pd.Series(v, dtype="category"),
+        lambda v: pl.Series(v.tolist(), dtype=pl.String),
+    ],
+    ids=["pandas objects", "pandas strings", "pandas category", "polars"],
+)
+def test_nulls_of_data_frames_mean_unlabeled(form):
+    X, _, y = blobs()
+    names = labels_as(y, None)
+    plain = TransductiveClassifier(random_state=0).fit(X, names)
+    model = TransductiveClassifier(random_state=0).fit(X, form(names))
+    assert model.transduction_.tolist() == plain.transduction_.tolist()
+
+
+def test_nullable_numbers_mean_unlabeled():
+    X, _, y = blobs()
+    plain = TransductiveClassifier(random_state=0).fit(X, y)
+    numbers = [None if label < 0 else int(label) for label in y]
+    for form in (pd.Series(numbers, dtype="Int64"), pl.Series(numbers), pd.Series(np.where(y < 0, np.nan, y))):
+        model = TransductiveClassifier(random_state=0).fit(X, form)
+        assert [int(label) for label in model.transduction_] == plain.transduction_.tolist()
+
+
+class Interrupting:
+    """The exact step, until Ctrl-C is pressed during the third call."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def solve(self, problem, prices=None, start=None):
+        self.calls += 1
+        if self.calls == 3:
+            raise KeyboardInterrupt
+        return Exact().solve(problem, prices, start)
+
+
+def test_ctrl_c_leaves_a_usable_model():
+    X, truth, y = blobs()
+    counts = true_counts(truth, y)
+    model = TransductiveClassifier(label_step=Interrupting(), class_prior=counts, random_state=0).fit(X, y)
+    assert "interrupted" in model.termination_condition_
+    assert np.array_equal(np.bincount(model.transduction_[y < 0]), counts)
+    assert model.predict(X).shape == (len(y),)
+
+
+class HuberMargin:
+    """A smooth margin: quadratic up to a loss of 1, linear beyond."""
+
+    def label_costs(self, scores):
+        margins = np.stack([self._hinge(scores, np.full(len(scores), k)) for k in range(scores.shape[1])], axis=1)
+        return np.where(margins < 1, 0.5 * margins**2, margins - 0.5)
+
+    def value(self, scores, targets):
+        return self.label_costs(scores)[np.arange(len(scores)), targets]
+
+    def gradient(self, scores, targets):
+        rows = np.arange(len(scores))
+        slope = np.minimum(self._hinge(scores, targets), 1.0)
+        lifted = scores + 1.0
+        lifted[rows, targets] -= 1.0
+        gradient = np.zeros_like(scores)
+        np.add.at(gradient, (rows, lifted.argmax(axis=1)), slope)
+        gradient[rows, targets] -= slope
+        return gradient
+
+    @staticmethod
+    def _hinge(scores, targets):
+        rows = np.arange(len(scores))
+        lifted = scores + 1.0
+        lifted[rows, targets] -= 1.0
+        return lifted.max(axis=1) - scores[rows, targets]
+
+
+def test_a_loss_of_ones_own_end_to_end():
+    X, truth, y = blobs()
+    model = TransductiveClassifier(HuberMargin(), class_prior=true_counts(truth, y), random_state=0).fit(X, y)
+    assert np.mean(model.transduction_ == truth) > 0.9
+    assert np.mean(model.predict(X) == truth) > 0.85
+
+
+@pytest.mark.parametrize("label_step", ["exact", "switching", "multi_switch", "single_switch", "simplex"])
+def test_any_label_step_meets_the_counts(label_step):
+    X, truth, y = blobs()
+    counts = true_counts(truth, y)
+    model = TransductiveClassifier(label_step=label_step, class_prior=counts, random_state=0).fit(X, y)
+    assert np.array_equal(np.bincount(model.transduction_[y < 0]), counts)
+
+
+def test_paths_as_labels_make_classes():
+    X, _, y = blobs()
+    names = [("a", "x"), ("a", "y"), ("b",)]
+    labels = [None if label < 0 else names[label] for label in y]
+    model = TransductiveClassifier(taxonomy=names, random_state=0).fit(X, labels)
+    assert set(model.classes_.tolist()) == set(names)
+    assert isinstance(model.taxonomy_, Taxonomy)
+
+
+def test_probabilities_come_with_maxent_only():
+    X, truth, _ = blobs()
+    proba = TransductiveClassifier("maxent").fit(X, truth).predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert not hasattr(TransductiveClassifier("hinge"), "predict_proba")
+
+
+def test_verbose_prints_a_line_a_round(capsys):
+    X, _, y = blobs()
+    model = TransductiveClassifier(verbose=1).fit(X, y)
+    assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
+
+
+def test_huge_indices_and_no_intercept():
+    X, _, y = blobs()
+    wide = sparse.csr_matrix(
+        (X.ravel(), (np.repeat(np.arange(len(y)), 8), np.tile(np.arange(8) * 1000, len(y)))), (len(y), 9000)
+    )
+    model = TransductiveClassifier(fit_intercept=False, random_state=0).fit(wide, y)
+    assert model.coef_.shape == (3, 9000)
+    assert not model.intercept_.any()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"alpha": 0}, "alpha must be a number above 0, but is 0"),
+        ({"alpha": "small"}, "alpha must be a number above 0"),
+        ({"loss": "log"}, "loss must be one of hinge"),
+        ({"label_step": "magic"}, "label_step must be one of exact"),
+        ({"annealing": "slow"}, "annealing must be 'paper'"),
+        ({"annealing": [1.0, 0.5]}, "growing weights"),
+        ({"max_iter": 0}, "max_iter must be a whole number"),
+        ({"taxonomy": ["0", "1"]}, "2"),
+    ],
+)
+def test_bad_parameters_get_one_sentence(parameters, sentence):
+    X, _, y = blobs()
+    with pytest.raises(ValueError, match=sentence):
+        TransductiveClassifier(**parameters).fit(X, y)
