@@ -1,7 +1,7 @@
 """What unlabelled rows gain: macro F on test rows, supervised and transductive, on splits as in the paper.
 
-True counts, labels drawn at random from a pool of a fifth, half of the rows unlabelled, the rest test. Needs the paper's
-data sets: --data DIR or TRANSDUCE_DATA.
+True counts, labels drawn at random from a pool of a fifth, half of the rows unlabelled, the rest test. Needs the
+paper's data sets: --data DIR or TRANSDUCE_DATA.
 """
 
 import argparse

@@ -24,8 +24,6 @@ EXPECTED_FAILURES = {
 
 
 def expected_failures(estimator):
-    if estimator.loss == "squared_hinge":
-        return {"check_classifiers_classes": EXPECTED_FAILURES["check_classifiers_classes"]}
     return EXPECTED_FAILURES
 
 

@@ -94,13 +94,11 @@ def test_a_column_is_flattened_with_a_warning():
         assert labeled.tolist() == [True, False, True]
 
 
-@pytest.mark.xfail(strict=True, reason="a pandas DataFrame has no dtype, and an AttributeError comes out")
 def test_a_data_frame_of_one_column_is_flattened_with_a_warning():
     with pytest.warns(DataConversionWarning, match="column-vector"):
         assert find_labeled(pd.DataFrame({"y": [1, -1, 0]}))[1].tolist() == [True, False, True]
 
 
-@pytest.mark.xfail(strict=True, reason="NaT in an array of dates is read as a label")
 def test_missing_dates_mean_unlabeled():
     y = pd.Series(pd.to_datetime(["2020-01-01", None]))
     assert find_labeled(y)[1].tolist() == [True, False]

@@ -4,9 +4,9 @@
     3-9    greedy labels for the others, meeting the counts
     10-15  for each C of the schedule: weights, then labels, until no label moves
 
-Within a stage J never rises: a label step lowers it or leaves the labels alone, and a weight step must end at or
-below the J it was given. A stage ends when no label moves, or when the weight step can lower J no further, so rounds
-cannot repeat.
+Within a stage J never rises. A weight step stops at a tolerance and may end a little higher than it began; then the
+best point on the way there is taken. A label step must lower J, or the old labels stay. A stage ends when no label
+moves, so rounds cannot repeat.
 """
 
 import time
@@ -26,8 +26,10 @@ from transduce.weight_step import WeightReport, WeightState, WeightStep
 
 Array = NDArray[Any]
 
-FLOOR = 1e-9
-"""A rise of J by less than this share is rounding."""
+FLOOR = 1e-12
+"""Labels that lower J by no more than this share are as good as the old ones, which stay."""
+SHARES = (0.75, 0.5, 0.25, 0.1)
+"""Where to look between the old weights and new ones at which J would be higher."""
 
 
 class Ending(Enum):
@@ -41,7 +43,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Settings:
-    """Knobs of the alternation: stage weights, tolerances of the weight step in early and last stages, rounds a stage."""
+    """Knobs of the alternation: weights of the stages, tolerances of the last and of earlier ones, rounds a stage."""
 
     weights: tuple[float, ...]
     tol: float
@@ -59,6 +61,15 @@ class Outcome:
     objective: float = np.inf
     ending: Ending = Ending.SETTLED
     history: list[HistoryRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights with their scores and J."""
+
+    W: Array
+    scores: Array
+    objective: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,51 +103,70 @@ class Alternation:
         state = self.weight_step.start(problem, labels)
         supervised = not self.settings.weights or problem.n_rows == problem.n_labeled
         report = self._weights(state, labels, 0.0, self.settings.tol if supervised else self.settings.early_tol)
-        self._record(outcome, HistoryRow(0, 0.0, report.objective, 0, report.gap, time.perf_counter() - begin), state)
+        if not supervised:
+            labels[unlabeled] = greedy_labels(LabelProblem(-report.scores[unlabeled], self.low, self.high))
+        outcome.W = state.W.copy()
+        self._record(outcome, HistoryRow(0, 0.0, report.objective, 0, report.gap, time.perf_counter() - begin))
         if supervised:
             outcome.ending = Ending.SUPERVISED
             return
-        labels[unlabeled] = greedy_labels(LabelProblem(-report.scores[unlabeled], self.low, self.high))
         for stage, weight in enumerate(self.settings.weights, start=1):
             self._stage(outcome, state, stage, weight, begin)
 
     def _stage(self, outcome: Outcome, state: WeightState, stage: int, weight: float, begin: float) -> None:
         """Rounds at one weight of the unlabelled rows."""
-        last = stage == len(self.settings.weights)
-        tol = self.settings.tol if last else self.settings.early_tol
+        tol = self.settings.tol if stage == len(self.settings.weights) else self.settings.early_tol
         unlabeled = slice(self.problem.n_labeled, None)
         kappa = self.problem.kappa(weight)
-        ceiling = np.inf
+        point = Point(outcome.W, np.zeros((0, 0)), np.inf)
         for _ in range(self.settings.max_rounds):
-            kept = outcome.W
-            report = self._weights(state, outcome.labels, weight, tol, ceiling)
-            if report.objective > ceiling * (1.0 + FLOOR):
-                outcome.W = kept
-                outcome.ending = Ending.SETTLED
-                return
-            costs = self.problem.loss.label_costs(report.scores[unlabeled])
-            answer = self.label_step.solve(
-                LabelProblem(self._weighted(costs), self.low, self.high), outcome.prices, outcome.labels[unlabeled]
-            )
-            moved = np.flatnonzero(answer.labels != outcome.labels[unlabeled])
+            report = self._weights(state, outcome.labels, weight, tol)
+            point = self._descend(point, Point(state.W.copy(), report.scores, report.objective), outcome.labels, kappa)
+            costs = self.problem.loss.label_costs(point.scores[unlabeled])
+            labels, prices = self._labels(costs, outcome)
+            moved = np.flatnonzero(labels != outcome.labels[unlabeled])
             old = costs[moved, outcome.labels[unlabeled][moved]]
-            change = float(np.dot(kappa[unlabeled][moved], costs[moved, answer.labels[moved]] - old))
-            ceiling = report.objective + change
-            outcome.labels[unlabeled] = answer.labels
-            outcome.prices = answer.prices
+            change = float(np.dot(kappa[unlabeled][moved], costs[moved, labels[moved]] - old))
+            if moved.size and change >= -FLOOR * point.objective:
+                moved = moved[:0]
+            else:
+                point = Point(point.W, point.scores, point.objective + change)
+                outcome.labels[unlabeled], outcome.prices = labels, prices
+            outcome.W = point.W
             seconds = time.perf_counter() - begin
-            self._record(outcome, HistoryRow(stage, weight, ceiling, moved.size, report.gap, seconds), state)
+            self._record(outcome, HistoryRow(stage, weight, point.objective, moved.size, report.gap, seconds))
             if moved.size == 0:
                 outcome.ending = Ending.SETTLED
                 return
         outcome.ending = Ending.OUT_OF_ROUNDS
 
-    def _weights(
-        self, state: WeightState, labels: Array, weight: float, tol: float, ceiling: float = np.inf
-    ) -> WeightReport:
+    def _descend(self, here: Point, there: Point, labels: Array, kappa: Array) -> Point:
+        """Go to the new point, or as far towards it as lowers J: J is convex, so its scores along the way tell."""
+        if there.objective <= here.objective:
+            return there
+        live = kappa > 0
+        norms = [float(np.vdot(a, b)) for a, b in ((here.W, here.W), (here.W, there.W), (there.W, there.W))]
+        best = here
+        for share in SHARES:
+            scores = (1.0 - share) * here.scores + share * there.scores
+            square = (1.0 - share) ** 2 * norms[0] + 2.0 * share * (1.0 - share) * norms[1] + share**2 * norms[2]
+            losses = self.problem.loss.value(scores[live], labels[live])
+            objective = 0.5 * self.problem.alpha * square + float(np.dot(kappa[live], losses))
+            if objective < best.objective:
+                best = Point((1.0 - share) * here.W + share * there.W, scores, objective)
+        return best
+
+    def _labels(self, costs: Array, outcome: Outcome) -> tuple[Array, Array]:
+        """Step 13: labels for these weights, and their prices."""
+        start = outcome.labels[self.problem.n_labeled :]
+        problem = LabelProblem(self._weighted(costs), self.low, self.high)
+        answer = self.label_step.solve(problem, outcome.prices, start)
+        return answer.labels, answer.prices
+
+    def _weights(self, state: WeightState, labels: Array, weight: float, tol: float) -> WeightReport:
         """Steps 1 and 12: weights for these labels."""
         self.weight_step.retarget(self.problem, state, labels, self.problem.kappa(weight))
-        return self.weight_step.solve(self.problem, state, tol, ceiling, self.rng)
+        return self.weight_step.solve(self.problem, state, tol, self.rng)
 
     def _weighted(self, costs: Array) -> Array:
         """Costs in proportion to the weights of the unlabelled rows."""
@@ -145,8 +175,7 @@ class Alternation:
             return costs
         return np.asarray(costs * (shares / shares.mean())[:, None])
 
-    def _record(self, outcome: Outcome, row: HistoryRow, state: WeightState) -> None:
-        outcome.W = state.W.copy()
+    def _record(self, outcome: Outcome, row: HistoryRow) -> None:
         outcome.objective = row.objective
         outcome.history.append(row)
         self.on_round(row)

@@ -159,6 +159,8 @@ def prior_counts(class_prior: object, classes: NDArray[Any], labels: IntArray, n
             )
         return apportion(np.bincount(labels, minlength=classes.size), n_rows)
     values = _prior_array(class_prior, classes)
+    if n_rows == 0:
+        return np.zeros(classes.size, np.int64)
     total = values.sum()
     if n_rows and total == n_rows and np.all(values == np.floor(values)):
         return values.astype(np.int64)
@@ -176,7 +178,10 @@ def _prior_array(class_prior: object, classes: NDArray[Any]) -> NDArray[np.float
         unknown = [name for name in class_prior if name not in names]
         if unknown:
             raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
-        values = np.array([class_prior.get(name, np.nan) for name in names], dtype=np.float64)
+        try:
+            values = np.array([class_prior.get(name, np.nan) for name in names], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"class_prior must map classes to numbers, but came as {dict(class_prior)!r}.") from error
         if np.isnan(values).any():
             missing = names[int(np.argmax(np.isnan(values)))]
             raise ValueError(f"class_prior must give every class a share, but has none for {missing!r}. Add it, or 0.")

@@ -38,6 +38,9 @@ class Design:
     def create(cls, X: Any, taxonomy: Taxonomy) -> "Design":
         """Take a CSR matrix or array as it is; anything else is converted, float32 and float64 kept."""
         rows = sparse.csr_matrix(X) if not sparse.issparse(X) else X.tocsr()
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
         data = rows.data if rows.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
         return cls(data, rows.indices, rows.indptr, rows.shape[1], taxonomy)
 

@@ -55,7 +55,9 @@ def _one_dimension(y: Any) -> Array:
 
 def _is_nullable(y: Any) -> bool:
     """Series of pandas' own nullable types, or of objects: their nulls survive only as objects."""
-    return y.__class__.__module__.startswith("pandas") and not isinstance(y.dtype, np.dtype)
+    return y.__class__.__module__.startswith("pandas") and not isinstance(
+        getattr(y, "dtype", np.dtype(object)), np.dtype
+    )
 
 
 def _from_list(y: Any) -> Array:
@@ -70,6 +72,8 @@ def _from_list(y: Any) -> Array:
 def _missing(values: Array) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
         return np.isnan(values)
+    if values.dtype.kind in "Mm":
+        return np.isnat(values)
     if values.dtype.kind == "O":
         return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
     return np.zeros(values.size, dtype=bool)

@@ -20,7 +20,13 @@ def stages(annealing: str | Sequence[float] | None, final: float) -> tuple[float
         if annealing != "paper":
             raise ValueError(f"annealing must be 'paper', None or a list of growing weights, but is {annealing!r}.")
         return tuple(share * final for share in PAPER)
-    weights = np.asarray(annealing, dtype=np.float64)
-    if weights.ndim != 1 or weights.size == 0 or not np.all(weights > 0) or np.any(np.diff(weights) < 0):
-        raise ValueError(f"annealing must be a list of growing weights above 0, but is {list(annealing)!r}.")
+    try:
+        weights = np.asarray(annealing, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"annealing must be 'paper', None or a list of growing weights, but is {annealing!r}."
+        ) from error
+    sound = np.all(weights > 0) and np.all(weights < np.inf)
+    if weights.ndim != 1 or weights.size == 0 or not sound or np.any(np.diff(weights) < 0):
+        raise ValueError(f"annealing must be 'paper', None or a list of growing weights, but is {annealing!r}.")
     return tuple(float(weight) for weight in weights)

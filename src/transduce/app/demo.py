@@ -1,7 +1,7 @@
 """The demo: a few labelled requests of the built-in corpus, the rest labelled by the known class sizes.
 
-First ten domains from eighty labels, then all 150 intents in their tree from three labels each; each time the supervised
-classifier of the labelled requests stands beside the transductive one.
+First ten domains from eighty labels, then all 150 intents in their tree from three labels each; each time the
+supervised classifier of the labelled requests stands beside the transductive one.
 """
 
 import time

@@ -10,13 +10,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.losses import LargeMargin, Loss, MaxEnt
+from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
-from transduce.weight_step.dual import DualLargeMargin, DualMaxEnt
+from transduce.weight_step.dual import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
 from transduce.weight_step.smooth import Smooth
 from transduce.weight_step.state import WeightReport, WeightState
 
-__all__ = ["DualLargeMargin", "DualMaxEnt", "Smooth", "WeightReport", "WeightState", "WeightStep", "weight_step_for"]
+__all__ = [
+    "DualLargeMargin",
+    "DualMaxEnt",
+    "DualSquaredLargeMargin",
+    "Smooth",
+    "WeightReport",
+    "WeightState",
+    "WeightStep",
+    "weight_step_for",
+]
 
 Array = NDArray[Any]
 
@@ -32,21 +41,21 @@ class WeightStep(Protocol):
         """Hand the state new targets and row weights, in place, keeping as much of its work as possible."""
         ...
 
-    def solve(
-        self, problem: TrainingProblem, state: WeightState, tol: float, ceiling: float, rng: np.random.Generator
-    ) -> WeightReport:
-        """Improve the state in place until it is within `tol`, relative, of the optimum and J is at most `ceiling`."""
+    def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
+        """Improve the state in place until it is within `tol`, relative, of the optimum."""
         ...
 
 
 def weight_step_for(loss: Loss, max_iter: int) -> WeightStep:
-    """The best weight step for a loss: dual for the large margin and maxent, smooth for any other.
+    """The best weight step for a loss: dual for the large margin, its square and maxent, smooth for any other.
 
     >>> weight_step_for(LargeMargin(), max_iter=100)
     DualLargeMargin(max_sweeps=100)
     """
     if isinstance(loss, LargeMargin):
         return DualLargeMargin(max_iter)
+    if isinstance(loss, SquaredLargeMargin):
+        return DualSquaredLargeMargin(max_iter)
     if isinstance(loss, MaxEnt):
         return DualMaxEnt(max_iter)
     return Smooth(max_iter)

@@ -1,10 +1,11 @@
-"""Dual coordinate ascent: the weight step for losses whose dual is one distribution a row, stopped by the duality gap.
+"""Dual coordinate ascent: the weight step for losses whose dual is one vector a row, stopped by the duality gap.
 
     W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P        q the targets, p the dual distributions
 
 That equation holds at all times, up to rounding. When κ grows p moves towards q so that W stays; when a label changes
-its row starts again from p = q, and W gives up what the row had put in. Rows near their best are passed over: most sweeps visit
-only rows whose gap is above the mean.
+its row starts again from p = q, and W gives up what the row had put in. Rows near their best are passed over: most
+sweeps visit only rows whose gap is above the mean. (For the squared margin p is a vector t of any sum T, and T q takes
+the place of q.)
 """
 
 from abc import ABC, abstractmethod
@@ -15,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.kernels.rows import add_rows
-from transduce.losses import LargeMargin
+from transduce.losses import LargeMargin, SquaredLargeMargin
 from transduce.problem import TrainingProblem
-from transduce.weight_step._kernels import margin, maxent
+from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step.state import WeightReport, WeightState
 
 Array = NDArray[Any]
 
+EAGER = 0.4
+"""J is computed once the rows' own estimates of the gap add up to this share of the tolerance."""
 FULL_EVERY = 6
 """One sweep in so many visits all rows."""
+LOOK_EVERY = 12
+"""J is computed after so many sweeps in any case."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,22 @@ class _Dual(ABC):
     def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Loss of the rows at these scores; writes their gaps."""
 
+    def _pull(self, q: Array, p: Array) -> Array:
+        """What rows put into W, for each class, before their weight."""
+        return np.asarray(q - p)
+
+    def _at_rest(self, q: Array) -> Array:
+        """The p of rows that put nothing into W."""
+        return q
+
+    def _diluted(self, q: Array, p: Array, share: Array) -> Array:
+        """The p of rows whose pull is to be a share of what it was."""
+        return np.asarray(q - share * (q - p))
+
     def start(self, problem: TrainingProblem, targets: Array) -> WeightState:
         """Weights 0, which every p = q stands for."""
         n = problem.n_rows
-        posterior = as_posterior(targets, problem.n_classes).astype(problem.design.dtype)
+        posterior = self._at_rest(as_posterior(targets, problem.n_classes)).astype(problem.design.dtype)
         return WeightState(problem.design.zeros(), targets.copy(), np.zeros(n), posterior, np.full(n, np.inf))
 
     def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
@@ -49,40 +66,38 @@ class _Dual(ABC):
         changed = np.flatnonzero(_differ(targets, state.targets))
         if changed.size:
             old = as_posterior(state.targets[changed], problem.n_classes)
-            steps = (state.posterior[changed] - old) * (state.kappa[changed, None] / problem.alpha)
+            steps = -self._pull(old, state.posterior[changed]) * (state.kappa[changed, None] / problem.alpha)
             add_rows(changed, steps.astype(state.W.dtype), *problem.design.rows, *problem.design.tree, state.W)
-            state.posterior[changed] = as_posterior(targets[changed], problem.n_classes)
+            state.posterior[changed] = self._at_rest(as_posterior(targets[changed], problem.n_classes))
             state.gaps[changed] = np.inf
             state.targets = targets.copy()
         moved = np.flatnonzero(kappa != state.kappa)
         if moved.size:
-            share = np.divide(state.kappa[moved], kappa[moved], out=np.zeros(moved.size), where=kappa[moved] > 0)
-            if np.any(share > 1.0):
+            if np.any(kappa[moved] < state.kappa[moved]):
                 raise ValueError("row weights of a dual weight step can only grow; start a new state instead.")
+            share = state.kappa[moved] / kappa[moved]
             q = as_posterior(state.targets[moved], problem.n_classes)
-            state.posterior[moved] = q - share[:, None] * (q - state.posterior[moved])
+            state.posterior[moved] = self._diluted(q, state.posterior[moved], share[:, None])
             state.gaps[moved] = np.inf
             state.kappa = kappa.copy()
 
-    def solve(
-        self, problem: TrainingProblem, state: WeightState, tol: float, ceiling: float, rng: np.random.Generator
-    ) -> WeightReport:
-        """Sweep until the gap is at most tol · J and J at most the ceiling."""
+    def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
+        """Sweep until the gap is at most tol · J."""
         live = np.flatnonzero(state.kappa > 0)
-        n_sweeps, promising = 0.0, 2.0 * tol * min(state.objective, float(state.kappa.sum()))
+        n_sweeps, promising = 0.0, EAGER * tol * min(state.objective, float(state.kappa.sum()))
         for count in range(self.max_sweeps):
             order = _order(state.gaps, live, rng, whole=count % FULL_EVERY == FULL_EVERY - 1)
             self._sweep(problem, state, order)
             n_sweeps += order.size / live.size
             seen = float(state.gaps[live].sum())
-            if seen > promising:
+            if seen > promising and count % LOOK_EVERY != LOOK_EVERY - 1:
                 continue
             objective, scores = self._evaluate(problem, state, live)
             state.objective = objective
             gap = float(state.gaps[live].sum())
-            if gap <= tol * objective and objective <= ceiling:
+            if gap <= tol * objective:
                 return WeightReport(objective, scores, gap, n_sweeps, True)
-            promising = max(1.5 * tol * objective, 0.5 * seen) if gap > tol * objective else 0.5 * seen
+            promising = min(EAGER * tol * objective, 0.5 * seen)
         objective, scores = self._evaluate(problem, state, live)
         return WeightReport(objective, scores, float(state.gaps[live].sum()), n_sweeps, False)
 
@@ -108,6 +123,32 @@ class DualLargeMargin(_Dual):
     def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         return float(
             margin.measure(rows, state.targets, state.kappa, _margins(problem), scores, state.posterior, state.gaps)
+        )
+
+
+@dataclass(frozen=True)
+class DualSquaredLargeMargin(_Dual):
+    """The weight step of the squared large margin loss; p holds t, which need not sum to 1 (see the kernel)."""
+
+    def _pull(self, q: Array, p: Array) -> Array:
+        return np.asarray(q * p.sum(axis=1, keepdims=True) - p)
+
+    def _at_rest(self, q: Array) -> Array:
+        return np.zeros_like(q)
+
+    def _diluted(self, q: Array, p: Array, share: Array) -> Array:
+        return np.asarray(share * p)
+
+    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        design = problem.design
+        squared.sweep(
+            order, state.targets, state.kappa, design.squared_norms, problem.alpha, _margins(problem),
+            _largest_overlap(problem), *design.rows, *design.tree, state.W, state.posterior, state.gaps,
+        )  # fmt: skip
+
+    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        return float(
+            squared.measure(rows, state.targets, state.kappa, _margins(problem), scores, state.posterior, state.gaps)
         )
 
 
@@ -154,8 +195,8 @@ def _order(gaps: Array, live: Array, rng: np.random.Generator, whole: bool) -> A
 
 def _margins(problem: TrainingProblem) -> Array:
     loss = problem.loss
-    assert isinstance(loss, LargeMargin)
-    return loss.margin_matrix(problem.n_classes)
+    assert isinstance(loss, (LargeMargin, SquaredLargeMargin))
+    return LargeMargin(loss.margins).margin_matrix(problem.n_classes)
 
 
 def _largest_overlap(problem: TrainingProblem) -> float:

@@ -32,9 +32,7 @@ class Smooth:
         """Take note of new targets and row weights; the weights stay."""
         state.targets, state.kappa = targets.copy(), kappa.copy()
 
-    def solve(
-        self, problem: TrainingProblem, state: WeightState, tol: float, ceiling: float, rng: np.random.Generator
-    ) -> WeightReport:
+    def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
         """Minimise from the present weights until the gradient is `tol` of what it is at weights 0."""
         shape = state.W.shape
         at_zero = np.abs(self._gradient(problem, state, np.zeros(shape), 0.0)[1]).max()

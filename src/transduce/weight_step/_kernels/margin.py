@@ -14,7 +14,6 @@ import numpy as np
 from transduce.kernels import kernel
 from transduce.kernels.rows import Array, add_row, leaf_scores, node_scores
 
-
 LEFT = 0.25
 """About what a visit leaves of a row's gap, once the other rows have moved W too."""
 

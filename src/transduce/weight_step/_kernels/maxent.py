@@ -3,7 +3,7 @@
 Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i [log Σ_k exp s_ik − q_i·s_i],  s_i = P Wᵀ x_i, with labels q_i hard or soft.
 Dual.     Each row holds a distribution p_i; W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P. The labels enter through W alone.
 Update.   With B = κ_i ‖x_i‖² / λ (times the largest overlap of paths in a tree, an upper bound), row i maximises
-          s·p + H(p) − B/2 ‖p − p_i‖²: log p_k + B p_k = s_k + B p_ik − ν with ν such that Σ p = 1, by Newton on all at once.
+          s·p + H(p) − B/2 ‖p − p_i‖²: log p_k + B p_k = s_k + B p_ik − ν, Σ p = 1, by Newton on all at once.
 Stopping. gaps[i] = κ_i KL(p_i ‖ softmax(s_i)); at one W for all rows their sum is the duality gap.
 Reference: Yu, Huang and Lin (2011) for coordinate descent in the dual of maxent.
 """
