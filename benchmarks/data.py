@@ -37,7 +37,7 @@ def load(folder: Path, name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
 
 
 def paper_split(y: np.ndarray, n_labeled: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labelled, unlabelled and test rows as in the paper: half unlabelled, a fifth the pool of labels, the rest test."""
+    """Labelled, unlabelled and test rows as in the paper: half unlabelled, a fifth for labels, the rest test."""
     rows = np.random.default_rng(seed).permutation(len(y))
     half, pool = len(y) // 2, len(y) // 5
     return rows[half : half + n_labeled], rows[:half], rows[half + pool :]

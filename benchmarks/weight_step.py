@@ -20,6 +20,7 @@ from transduce.design import Design
 from transduce.losses import LargeMargin, Loss, MaxEnt
 from transduce.problem import TrainingProblem
 from transduce.weight_step import WeightReport, weight_step_for
+from transduce.weight_step.dual import FULL_EVERY
 
 N_ROWS = 10_000
 SOLVERS = ("lbfgs", "newton-cg", "saga", "sag")
@@ -30,17 +31,16 @@ def problem_of(X, y, loss: Loss, alpha: float) -> TrainingProblem:
 
 
 def weights(problem: TrainingProblem, y, tol: float, ceiling: float = np.inf) -> tuple[float, WeightReport]:
-    """Best time of three to reach the gap, and then by ever smaller gaps the ceiling; and the last report."""
-    step, best = weight_step_for(problem.loss, 10_000), np.inf
+    """Best time of three to reach the gap, and then by a few sweeps at a time the ceiling; and the last report."""
+    step, a_few, best = weight_step_for(problem.loss, 10_000), weight_step_for(problem.loss, FULL_EVERY), np.inf
     for _ in range(3):
         begin = time.perf_counter()
         state = step.start(problem, y)
         step.retarget(problem, state, y, problem.kappa(1.0))
-        rng, goal = np.random.default_rng(0), tol
-        report = step.solve(problem, state, goal, rng)
+        rng = np.random.default_rng(0)
+        report = step.solve(problem, state, tol, rng)
         while report.objective > ceiling:
-            goal = 0.5 * report.gap / report.objective
-            report = step.solve(problem, state, goal, rng)
+            report = a_few.solve(problem, state, 0.0, rng)
         best = min(best, time.perf_counter() - begin)
     return best, report
 

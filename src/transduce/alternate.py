@@ -64,15 +64,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """Weights with their scores and J."""
-
-    W: Array
-    scores: Array
-    objective: float
-
-
-@dataclass(frozen=True, eq=False)
 class Alternation:
     """The pieces that take turns; `run` plays them."""
 
@@ -105,7 +96,7 @@ class Alternation:
         report = self._weights(state, labels, 0.0, self.settings.tol if supervised else self.settings.early_tol)
         if not supervised:
             labels[unlabeled] = greedy_labels(LabelProblem(-report.scores[unlabeled], self.low, self.high))
-        outcome.W = state.W.copy()
+        outcome.W[...] = state.W
         self._record(outcome, HistoryRow(0, 0.0, report.objective, 0, report.gap, time.perf_counter() - begin))
         if supervised:
             outcome.ending = Ending.SUPERVISED
@@ -118,43 +109,51 @@ class Alternation:
         tol = self.settings.tol if stage == len(self.settings.weights) else self.settings.early_tol
         unlabeled = slice(self.problem.n_labeled, None)
         kappa = self.problem.kappa(weight)
-        point = Point(outcome.W, np.zeros((0, 0)), np.inf)
+        scores, objective = np.zeros((0, 0)), np.inf
         for _ in range(self.settings.max_rounds):
             report = self._weights(state, outcome.labels, weight, tol)
-            point = self._descend(point, Point(state.W.copy(), report.scores, report.objective), outcome.labels, kappa)
-            costs = self.problem.loss.label_costs(point.scores[unlabeled])
+            scores, objective = self._descend(outcome, scores, objective, state, report, kappa)
+            costs = self.problem.loss.label_costs(scores[unlabeled])
             labels, prices = self._labels(costs, outcome)
             moved = np.flatnonzero(labels != outcome.labels[unlabeled])
             old = costs[moved, outcome.labels[unlabeled][moved]]
             change = float(np.dot(kappa[unlabeled][moved], costs[moved, labels[moved]] - old))
-            if moved.size and change >= -FLOOR * point.objective:
+            if moved.size and change >= -FLOOR * objective:
                 moved = moved[:0]
             else:
-                point = Point(point.W, point.scores, point.objective + change)
+                objective += change
                 outcome.labels[unlabeled], outcome.prices = labels, prices
-            outcome.W = point.W
             seconds = time.perf_counter() - begin
-            self._record(outcome, HistoryRow(stage, weight, point.objective, moved.size, report.gap, seconds))
+            self._record(outcome, HistoryRow(stage, weight, objective, moved.size, report.gap, seconds))
             if moved.size == 0:
                 outcome.ending = Ending.SETTLED
                 return
         outcome.ending = Ending.OUT_OF_ROUNDS
 
-    def _descend(self, here: Point, there: Point, labels: Array, kappa: Array) -> Point:
-        """Go to the new point, or as far towards it as lowers J: J is convex, so its scores along the way tell."""
-        if there.objective <= here.objective:
-            return there
+    def _descend(
+        self, outcome: Outcome, scores: Array, objective: float, state: WeightState, report: WeightReport, kappa: Array
+    ) -> tuple[Array, float]:
+        """Take the new weights, or go as far towards them as lowers J; returns scores and J at `outcome.W`.
+
+        J is convex in W, and scores are linear in it, so no product with the rows is needed on the way.
+        """
+        if report.objective <= objective:
+            outcome.W[...] = state.W
+            return report.scores, report.objective
         live = kappa > 0
-        norms = [float(np.vdot(a, b)) for a, b in ((here.W, here.W), (here.W, there.W), (there.W, there.W))]
-        best = here
+        norms = [float(np.vdot(a, b)) for a, b in ((outcome.W, outcome.W), (outcome.W, state.W), (state.W, state.W))]
+        best, best_scores, best_share = objective, scores, 0.0
         for share in SHARES:
-            scores = (1.0 - share) * here.scores + share * there.scores
+            between = (1.0 - share) * scores + share * report.scores
             square = (1.0 - share) ** 2 * norms[0] + 2.0 * share * (1.0 - share) * norms[1] + share**2 * norms[2]
-            losses = self.problem.loss.value(scores[live], labels[live])
-            objective = 0.5 * self.problem.alpha * square + float(np.dot(kappa[live], losses))
-            if objective < best.objective:
-                best = Point((1.0 - share) * here.W + share * there.W, scores, objective)
-        return best
+            losses = self.problem.loss.value(between[live], outcome.labels[live])
+            value = 0.5 * self.problem.alpha * square + float(np.dot(kappa[live], losses))
+            if value < best:
+                best, best_scores, best_share = value, between, share
+        if best_share > 0.0:
+            outcome.W *= 1.0 - best_share
+            outcome.W += best_share * state.W
+        return best_scores, best
 
     def _labels(self, costs: Array, outcome: Outcome) -> tuple[Array, Array]:
         """Step 13: labels for these weights, and their prices."""

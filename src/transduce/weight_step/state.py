@@ -19,6 +19,7 @@ class WeightState:
     posterior       (n, K) dual distributions p; empty for smooth steps
     gaps (n,)       about how far each row is from its best, inf when it has changed since last seen; empty likewise
     objective       J when it was last computed
+    scores (n, K)   scores at W, or None since W has changed
     """
 
     W: Array
@@ -27,6 +28,7 @@ class WeightState:
     posterior: Array
     gaps: Array
     objective: float = np.inf
+    scores: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
