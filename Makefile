@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench format clean clean-cache
 
 demo: $(VENV)/.core
 	$(BIN)/python -m transduce.app.demo
@@ -25,8 +25,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:
+clean: clean-cache
 	rm -rf $(VENV)
+
+clean-cache:
+	find src -name '*.nb[ci]' -delete
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "transduce needs Python 3.11 or newer, and none was found. Install it, or run: make PYTHON=/path/to/python3"; exit 1; }

@@ -106,7 +106,8 @@ class Alternation:
 
     def _stage(self, outcome: Outcome, state: WeightState, stage: int, weight: float, begin: float) -> None:
         """Rounds at one weight of the unlabelled rows."""
-        tol = self.settings.tol if stage == len(self.settings.weights) else self.settings.early_tol
+        last = stage == len(self.settings.weights)
+        tol = self.settings.early_tol
         unlabeled = slice(self.problem.n_labeled, None)
         kappa = self.problem.kappa(weight)
         scores, objective = np.zeros((0, 0)), np.inf
@@ -125,9 +126,11 @@ class Alternation:
                 outcome.labels[unlabeled], outcome.prices = labels, prices
             seconds = time.perf_counter() - begin
             self._record(outcome, HistoryRow(stage, weight, objective, moved.size, report.gap, seconds))
-            if moved.size == 0:
+            if moved.size == 0 and (tol <= self.settings.tol or not last):
                 outcome.ending = Ending.SETTLED
                 return
+            if moved.size == 0:  # settled at the loose tolerance: see whether it stays so at the tight one
+                tol = self.settings.tol
         outcome.ending = Ending.OUT_OF_ROUNDS
 
     def _descend(

@@ -34,8 +34,8 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
     "squared_hinge": SquaredLargeMargin,
     "maxent": MaxEnt,
 }
-EARLY_TOL = 1e-2
-"""Weight steps before the last stage stop at this relative gap: their labels will be looked at again."""
+EARLY_TOL = 3e-2
+"""Weight steps stop at this relative gap while labels still move: they will be looked at again."""
 
 
 class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
