@@ -5,11 +5,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 
 from transduce import Taxonomy, TransductiveClassifier
 from transduce.checks import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 from transduce.label_step import Exact
+from transduce.losses import LargeMargin
 
 LOSSES = ("hinge", "maxent", "squared_hinge")
 WEIGHTS = (
@@ -28,6 +30,7 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
+@pytest.mark.filterwarnings("ignore:The last weight step ended")  # the checks set max_iter to 5
 @parametrize_with_checks([TransductiveClassifier(loss) for loss in LOSSES], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -152,6 +155,61 @@ def test_probabilities_come_with_maxent_only():
     assert not hasattr(TransductiveClassifier("hinge"), "predict_proba")
 
 
+def test_score_looks_at_labelled_rows_only():
+    X, truth, y = blobs()
+    model = TransductiveClassifier(class_prior=true_counts(truth, y), random_state=0).fit(X, y)
+    assert model.score(X, y) == np.mean(model.predict(X)[y >= 0] == y[y >= 0])
+    assert model.score(X, truth) == np.mean(model.predict(X) == truth)
+    assert np.array_equal(model.class_counts_, true_counts(truth, y))
+
+
+def test_a_pandas_series_is_a_prior_by_name():
+    X, _, y = blobs()
+    model = TransductiveClassifier(class_prior=pd.Series({2: 0.5, 1: 0.25, 0: 0.25}), random_state=0).fit(X, y)
+    assert model.class_counts_.tolist() == [27, 27, 54]
+
+
+def test_names_in_the_prior_may_be_longer_than_those_in_y():
+    X, _, y = blobs()
+    names = np.where(y < 0, "", np.array(["a", "b", "c"])[y])
+    prior = {"a": 0.25, "b": 0.25, "c": 0.25, "a longer name": 0.25}
+    model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, names)
+    assert model.classes_.tolist() == ["a", "a longer name", "b", "c"]
+    assert model.class_counts_.tolist() == [27, 27, 27, 27]
+
+
+def test_a_weight_step_that_does_not_converge_warns():
+    X, truth, _ = blobs()
+    with pytest.warns(ConvergenceWarning, match="before it reached its tolerance"):
+        TransductiveClassifier(max_iter=1, alpha=1e-9, tol=1e-12, random_state=0).fit(X, truth)
+
+
+def test_an_interrupt_keeps_weights_labels_and_objective_together():
+    X, truth, y = blobs()
+    interrupting = Interrupting()
+    interrupting.calls = -4
+    counts = true_counts(truth, y)
+    model = TransductiveClassifier(label_step=interrupting, class_prior=counts, random_state=0).fit(X, y)
+    last = model.history_[-1]
+    losses = LargeMargin().value(X @ model.coef_.T, model.transduction_)
+    kappa = np.where(y >= 0, 1 / (y >= 0).sum(), last.unlabeled_weight / (y < 0).sum())
+    objective = 0.5e-3 * np.sum(model.coef_**2) + kappa @ losses
+    assert model.objective_ == last.objective == pytest.approx(objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("labels", [{"a": 1}, 3, "text", {1, 2}])
+def test_labels_that_are_no_list_get_one_sentence(labels):
+    with pytest.raises(ValueError, match="y must be a list or array"):
+        TransductiveClassifier().fit(blobs()[0], labels)
+
+
+def test_labels_of_several_kinds_get_one_sentence():
+    X, _, y = blobs()
+    mixed = [None if label < 0 else ("a", 1, 2.0)[label] for label in y]
+    with pytest.raises(ValueError, match="must be of one kind that can be sorted, but are float, int, str"):
+        TransductiveClassifier().fit(X, mixed)
+
+
 def test_verbose_prints_a_line_a_round(capsys):
     X, _, y = blobs()
     model = TransductiveClassifier(verbose=1).fit(X, y)
@@ -174,6 +232,9 @@ def test_huge_indices_and_no_intercept():
         ({"alpha": 0}, "alpha must be a number above 0, but is 0"),
         ({"alpha": "small"}, "alpha must be a number above 0"),
         ({"loss": "log"}, "loss must be one of hinge"),
+        ({"loss": 3}, "loss must be one of hinge"),
+        ({"loss": LargeMargin}, "loss must be one of hinge"),
+        ({"label_step": 3}, "label_step must be one of exact"),
         ({"label_step": "magic"}, "label_step must be one of exact"),
         ({"annealing": "slow"}, "annealing must be 'paper'"),
         ({"annealing": [1.0, 0.5]}, "growing weights"),

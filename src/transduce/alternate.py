@@ -36,7 +36,8 @@ class Ending(Enum):
     """How the alternation ended; the value is the sentence for the user."""
 
     SETTLED = "No label moves any more at the final weight of the unlabelled rows."
-    OUT_OF_ROUNDS = "A stage ended with labels still moving; raise max_iter to let it settle."
+    OUT_OF_ROUNDS = "The last stage ended with labels still moving; raise max_iter to let it settle."
+    NOT_CONVERGED = "The last weight step ended before it reached its tolerance; raise max_iter, tol or alpha."
     SUPERVISED = "There were no unlabelled rows: this is the supervised classifier."
     INTERRUPTED = "It was interrupted; weights and labels are those of the last complete round."
 
@@ -99,7 +100,7 @@ class Alternation:
         outcome.W[...] = state.W
         self._record(outcome, HistoryRow(0, 0.0, report.objective, 0, report.gap, time.perf_counter() - begin))
         if supervised:
-            outcome.ending = Ending.SUPERVISED
+            outcome.ending = Ending.SUPERVISED if report.converged else Ending.NOT_CONVERGED
             return
         for stage, weight in enumerate(self.settings.weights, start=1):
             self._stage(outcome, state, stage, weight, begin)
@@ -113,13 +114,14 @@ class Alternation:
         scores, objective = np.zeros((0, 0)), np.inf
         for _ in range(self.settings.max_rounds):
             report = self._weights(state, outcome.labels, weight, tol)
-            scores, objective = self._descend(outcome, scores, objective, state, report, kappa)
+            scores, objective, share = self._descend(outcome, scores, objective, state, report, kappa)
             costs = self.problem.loss.label_costs(scores[unlabeled])
             labels, prices = self._labels(costs, outcome)
             moved = np.flatnonzero(labels != outcome.labels[unlabeled])
             old = costs[moved, outcome.labels[unlabeled][moved]]
             change = float(np.dot(kappa[unlabeled][moved], costs[moved, labels[moved]] - old))
-            if moved.size and change >= -FLOOR * objective:
+            _blend(outcome.W, state.W, share)
+            if moved.size and change >= -FLOOR * abs(objective):
                 moved = moved[:0]
             else:
                 objective += change
@@ -127,7 +129,7 @@ class Alternation:
             seconds = time.perf_counter() - begin
             self._record(outcome, HistoryRow(stage, weight, objective, moved.size, report.gap, seconds))
             if moved.size == 0 and (tol <= self.settings.tol or not last):
-                outcome.ending = Ending.SETTLED
+                outcome.ending = Ending.SETTLED if report.converged else Ending.NOT_CONVERGED
                 return
             if moved.size == 0:  # settled at the loose tolerance: see whether it stays so at the tight one
                 tol = self.settings.tol
@@ -135,14 +137,13 @@ class Alternation:
 
     def _descend(
         self, outcome: Outcome, scores: Array, objective: float, state: WeightState, report: WeightReport, kappa: Array
-    ) -> tuple[Array, float]:
-        """Take the new weights, or go as far towards them as lowers J; returns scores and J at `outcome.W`.
+    ) -> tuple[Array, float, float]:
+        """Go to the new weights, or as far towards them as lowers J; returns scores and J there, and how far it is.
 
         J is convex in W, and scores are linear in it, so no product with the rows is needed on the way.
         """
         if report.objective <= objective:
-            outcome.W[...] = state.W
-            return report.scores, report.objective
+            return report.scores, report.objective, 1.0
         live = kappa > 0
         norms = [float(np.vdot(a, b)) for a, b in ((outcome.W, outcome.W), (outcome.W, state.W), (state.W, state.W))]
         best, best_scores, best_share = objective, scores, 0.0
@@ -153,10 +154,7 @@ class Alternation:
             value = 0.5 * self.problem.alpha * square + float(np.dot(kappa[live], losses))
             if value < best:
                 best, best_scores, best_share = value, between, share
-        if best_share > 0.0:
-            outcome.W *= 1.0 - best_share
-            outcome.W += best_share * state.W
-        return best_scores, best
+        return best_scores, best, best_share
 
     def _labels(self, costs: Array, outcome: Outcome) -> tuple[Array, Array]:
         """Step 13: labels for these weights, and their prices."""
@@ -181,3 +179,12 @@ class Alternation:
         outcome.objective = row.objective
         outcome.history.append(row)
         self.on_round(row)
+
+
+def _blend(here: Array, there: Array, share: float) -> None:
+    """Move `here`, in place, by a share of the way to `there`."""
+    if share == 1.0:
+        here[...] = there
+    elif share > 0.0:
+        here *= 1.0 - share
+        here += share * there

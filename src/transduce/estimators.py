@@ -3,6 +3,7 @@
 X and y come as users have them and leave as problems of plain arrays; fitted attributes end in an underscore.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transduce.alternate import Alternation, Outcome, Settings
+from transduce.alternate import Alternation, Ending, Outcome, Settings
 from transduce.counts import prior_counts
 from transduce.design import Design
 from transduce.history import HistoryRow
@@ -44,22 +46,43 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     loss : "hinge", "squared_hinge", "maxent", or an object with label_costs, value and gradient
+
     alpha : weight of the regulariser; for rows of length 1 between 1e-4 and 1e-3
+
     unlabeled_weight : weight of all unlabelled rows together, where the labelled ones weigh 1
-    class_prior : shares of the unlabelled rows, as fractions, counts or a mapping, or "labeled" for those of the
-    labelled taxonomy : the tree of classes, or anything Taxonomy.create takes; None for flat classes
+
+    class_prior : shares of the unlabelled rows: fractions or counts in the order of `classes_`, or a mapping by name;
+        "labeled" for the shares of the labelled rows
+
+    taxonomy : the tree of classes, or anything that Taxonomy.create takes; None for flat classes
+
     label_step : "exact", "switching", "multi_switch", "single_switch", "simplex", "greedy", or a LabelStep
-    annealing : "paper" lets the unlabelled rows gain weight in nine stages; None, or growing weights of your own
+
+    annealing : "paper" lets the unlabelled rows gain weight in nine stages; None, or growing weights of your own, which
+        then stand in the place of unlabeled_weight
+
     fit_intercept : whether to add a constant feature, regularised like the others; texts do better without
+
     tol : relative accuracy of the last weight steps
+
     max_iter : rounds a stage, and sweeps a weight step in hundreds
-    unlabeled : "auto" reads -1, None, NaN and blanks in y as unlabelled; a value, that one and missing ones; None,
-    only those random_state, n_jobs, verbose : as everywhere; n_jobs is accepted for pipelines and has no effect
+
+    unlabeled : "auto" reads -1, None, NaN and blanks in y as unlabelled; a value, that one and missing ones; None, only
+        missing ones
+
+    random_state : seed of the order in which rows are visited
+
+    n_jobs : accepted, and without effect
+
+    verbose : whether to print a line a round
 
     Attributes
     ----------
-    classes_, coef_, intercept_, transduction_ (labels of all training rows), class_counts_ (of the unlabelled rows),
-    prices_, objective_, history_, n_iter_, termination_condition_, taxonomy_, n_features_in_
+    classes_ : names of the classes, sorted; coef_, intercept_ : weights; transduction_ : labels of all training rows
+
+    class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull
+
+    objective_, history_, n_iter_, termination_condition_ : what happened; taxonomy_, n_features_in_
 
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -112,14 +135,16 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         values, labeled = find_labeled(y, self.unlabeled)
         self._check_rows(X, values, labeled)
         sample_weight = _row_weights(sample_weight, X, labeled)
-        self._set_classes(values, labeled)
+        prior = _read_prior(self.class_prior)
+        self._set_classes(values, labeled, prior)
         order = np.concatenate((np.flatnonzero(labeled), np.flatnonzero(~labeled)))
         codes = np.zeros(values.size, np.int64)
         codes[: labeled.sum()] = self._encode(values[labeled])
-        outcome = self._alternate(
-            X[order], codes, int(labeled.sum()), None if sample_weight is None else sample_weight[order]
-        )
-        self._keep(outcome, order, X.shape[1])
+        n_labeled = int(labeled.sum())
+        counts = prior_counts(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
+        weights = None if sample_weight is None else sample_weight[order]
+        outcome = self._alternate(X[order], codes, n_labeled, counts, weights)
+        self._keep(outcome, order, n_labeled, X.shape[1])
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -143,6 +168,14 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the labelled rows; unlabelled ones have no truth to compare with."""
+        values, labeled = find_labeled(y, self.unlabeled)
+        guesses, truth = self.predict(X)[labeled].tolist(), _plain(values[labeled])
+        right = np.array([guess == name for guess, name in zip(guesses, truth, strict=True)], dtype=np.float64)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        return float(np.average(right, weights=weights))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -158,9 +191,11 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 raise ValueError(f"{name} must be a number above 0, but is {value!r}.")
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number, 1 or more, but is {self.max_iter!r}.")
-        if isinstance(self.loss, str) and self.loss not in LOSSES:
+        named = isinstance(self.loss, str) and self.loss in LOSSES
+        if not named and not _can(self.loss, "label_costs", "value", "gradient"):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, or a loss of your own, but is {self.loss!r}.")
-        if isinstance(self.label_step, str) and self.label_step not in METHODS:
+        named = isinstance(self.label_step, str) and self.label_step in METHODS
+        if not named and not _can(self.label_step, "solve"):
             raise ValueError(
                 f"label_step must be one of {', '.join(METHODS)}, or your own, but is {self.label_step!r}."
             )
@@ -183,27 +218,26 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                     "Unknown label type: y is continuous. A classifier needs classes; pass names or whole numbers."
                 )
 
-    def _set_classes(self, values: Array, labeled: Array) -> None:
-        """Classes from the labels, the prior and the taxonomy, sorted; with a taxonomy in its order of leaves."""
+    def _set_classes(self, values: Array, labeled: Array, prior: object) -> None:
+        """Classes from the labels and the names of the prior, sorted, and the tree they are leaves of."""
         names = list(dict.fromkeys(_plain(values[labeled])))
-        if isinstance(self.class_prior, Mapping):
-            names += [name for name in self.class_prior if name not in names]
+        if isinstance(prior, Mapping):
+            names += [name for name in prior if name not in names]
         if self.taxonomy is not None:
             tree = Taxonomy.create(self.taxonomy)
             leaves = [tree.leaf_of(name) for name in names]
-            self.classes_ = _class_array(sorted(names), values)
+            self.classes_ = _class_array(_sorted(names), values)
             self.taxonomy_ = tree.reorder([tree.labels[leaves[names.index(name)]] for name in self.classes_.tolist()])
         else:
-            self.classes_ = _class_array(sorted(names), values)
+            self.classes_ = _class_array(_sorted(names), values)
             self.taxonomy_ = Taxonomy.flat(self.classes_.tolist())
 
     def _encode(self, values: Array) -> Array:
         index = {name: k for k, name in enumerate(self.classes_.tolist())}
         return np.array([index[name] for name in _plain(values)], dtype=np.int64)
 
-    def _alternate(self, X: Any, codes: Array, n_labeled: int, sample_weight: Array | None) -> Outcome:
+    def _alternate(self, X: Any, codes: Array, n_labeled: int, counts: Array, sample_weight: Array | None) -> Outcome:
         n_unlabeled = codes.size - n_labeled
-        counts = prior_counts(self.class_prior, self.classes_, codes[:n_labeled], n_unlabeled)
         loss = self._loss()
         if self.fit_intercept:
             constant = np.ones((X.shape[0], 1), X.dtype)
@@ -224,8 +258,10 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             _print_round if self.verbose else _say_nothing,
         ).run(codes)
 
-    def _keep(self, outcome: Outcome, order: Array, n_features: int) -> None:
+    def _keep(self, outcome: Outcome, order: Array, n_labeled: int, n_features: int) -> None:
         """Fitted attributes from the outcome."""
+        if outcome.ending is Ending.NOT_CONVERGED:
+            warnings.warn(outcome.ending.value, ConvergenceWarning, stacklevel=3)
         leaf = outcome.W if self.taxonomy_.is_flat else outcome.W @ self.taxonomy_.paths.T.astype(outcome.W.dtype)
         if leaf.shape[1] == 2:
             leaf = leaf[:, 1:] - leaf[:, :1]
@@ -234,12 +270,34 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         labels = np.empty(order.size, np.int64)
         labels[order] = outcome.labels
         self.transduction_ = self.classes_[labels]
-        self.class_counts_ = np.bincount(outcome.labels, minlength=len(self.classes_))
+        self.class_counts_ = np.bincount(outcome.labels[n_labeled:], minlength=len(self.classes_))
         self.prices_ = outcome.prices
         self.objective_ = outcome.objective
         self.history_ = outcome.history
         self.n_iter_ = len(outcome.history)
         self.termination_condition_ = outcome.ending.value
+
+
+def _can(thing: object, *verbs: str) -> bool:
+    """Whether this is an object, not a class or a name, that has these methods."""
+    return not isinstance(thing, (str, type)) and all(callable(getattr(thing, verb, None)) for verb in verbs)
+
+
+def _read_prior(class_prior: object) -> object:
+    """A pandas Series is a mapping by name, as its index says."""
+    if hasattr(class_prior, "to_dict") and hasattr(class_prior, "index"):
+        return class_prior.to_dict()
+    return class_prior
+
+
+def _sorted(names: list[Any]) -> list[Any]:
+    try:
+        return sorted(names)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(name).__name__ for name in names}))
+        raise ValueError(
+            f"labels and names in class_prior must be of one kind that can be sorted, but are {kinds}. Convert them."
+        ) from error
 
 
 def _plain(values: Array) -> list[Any]:
@@ -255,13 +313,18 @@ def _class_array(names: list[Any], values: Array) -> Array:
     if values.dtype.kind == "O":
         kinds = {type(name) for name in names}
         return np.array(names, dtype=object if kinds == {str} or len(kinds) > 1 else None)
-    return np.array(names, dtype=values.dtype)
+    classes = np.array(names)
+    same = classes.astype(values.dtype) if values.dtype.kind in "iufb" and classes.dtype.kind in "iufb" else classes
+    return same if np.array_equal(same, classes) else classes
 
 
 def _row_weights(sample_weight: Any, X: Any, labeled: Array) -> Array | None:
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError("sample_weight must be numbers, one a row. Correct it, or leave it out.") from error
     if weights.ndim == 0:
         weights = np.full(X.shape[0], float(weights))
     if weights.shape != (X.shape[0],):

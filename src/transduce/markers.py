@@ -4,6 +4,7 @@ Unlabelled is what people write for it: -1, None, NaN, pandas and polars nulls, 
 """
 
 import warnings
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,21 @@ def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
         return values, labeled
     if values.dtype.kind in "iufb":
         minus = values == -1
-        _warn_of_signs(values[labeled])
+        _warn_of_signs(np.unique(values[labeled]).tolist())
     else:
         minus = np.array([_is_marker(value) for value in values.tolist()], dtype=bool)
+        if values.dtype.kind == "U":  # what numpy makes of -1 and NaN among names
+            minus |= (values == "-1") | (values == "nan")
+        if values.dtype.kind == "O":
+            _warn_of_signs([value for value, known in zip(values.tolist(), labeled, strict=True) if known])
     return values, labeled & ~minus
 
 
 def _one_dimension(y: Any) -> Array:
     if hasattr(y, "to_numpy"):
         y = y.to_numpy(dtype=object) if _is_nullable(y) else y.to_numpy()
+    if isinstance(y, (Mapping, Set, str)) or not (hasattr(y, "__array__") or hasattr(y, "__iter__")):
+        raise ValueError(f"y must be a list or array with one label a row, but is a {type(y).__name__}.")
     values = np.asarray(y) if hasattr(y, "__array__") else _from_list(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
@@ -95,8 +102,8 @@ def _is_marker(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == -1
 
 
-def _warn_of_signs(labels: Array) -> None:
-    if set(np.unique(labels).tolist()) == {-1, 1}:
+def _warn_of_signs(labels: list[Any]) -> None:
+    if all(isinstance(label, (int, float, np.number)) for label in labels) and set(labels) == {-1, 1}:
         warnings.warn(
             "y holds only -1 and 1, and -1 is read as unlabelled. If it is a class, rename it, or pass unlabeled=None.",
             UserWarning,
