@@ -133,7 +133,7 @@ class Alternation:
                 return
             if moved.size == 0:  # settled at the loose tolerance: see whether it stays so at the tight one
                 tol = self.settings.tol
-        outcome.ending = Ending.OUT_OF_ROUNDS
+        outcome.ending = Ending.OUT_OF_ROUNDS if moved.size else Ending.NOT_CONVERGED
 
     def _descend(
         self, outcome: Outcome, scores: Array, objective: float, state: WeightState, report: WeightReport, kappa: Array

@@ -167,7 +167,7 @@ def prior_counts(class_prior: object, classes: NDArray[Any], labels: IntArray, n
     if abs(total - 1.0) > _SUM_TOLERANCE:
         raise ValueError(
             f"class_prior must sum to 1, or as counts to the {n_rows} unlabelled rows, but sums to {total:.6g}. "
-            "Divide it by its sum, or correct the counts."
+            "Divide it by its sum, or count the unlabelled rows only."
         )
     return apportion(values, n_rows)
 

@@ -84,10 +84,6 @@ class Design:
         """Weights (d, M) of 0."""
         return np.zeros((self.n_features, self.taxonomy.n_nodes), self.dtype)
 
-    def slice(self, begin: int, end: int) -> "Design":
-        """Some consecutive rows, sharing memory with these."""
-        return Design(self.data, self.indices, self.indptr[begin : end + 1], self.n_features, self.taxonomy)
-
     def scores(self, W: Array) -> Array:
         """Scores (n, K) of the classes."""
         out = np.empty((self.n_rows, self.taxonomy.n_classes), W.dtype)

@@ -1,1 +1,1 @@
-"""What a person runs: thin commands over the library, and the only place that prints."""
+"""What a person runs: thin commands over the library, and the place that prints."""
