@@ -5,8 +5,8 @@
     10-15  for each C of the schedule: weights, then labels, until no label moves
 
 Within a stage J never rises. A weight step stops at a tolerance and may end a little higher than it began; then the
-best point on the way there is taken. A label step must lower J, or the old labels stay. A stage ends when no label
-moves, so rounds cannot repeat.
+best point on the way there is taken. A label step must lower J, by more than a tolerance while weight steps are loose,
+or the old labels stay. A stage ends when no label moves, so rounds cannot repeat.
 """
 
 import time
@@ -26,9 +26,10 @@ from transduce.weight_step import WeightReport, WeightState, WeightStep
 
 Array = NDArray[Any]
 
-FLOOR = 1e-12
-"""Labels that lower J by no more than this share are as good as the old ones, which stay."""
-SHARES = (0.75, 0.5, 0.25, 0.1)
+LOOSE_FLOOR, FLOOR = 1e-4, 1e-5
+"""Labels that lower the loss of the unlabelled rows by no more than this share of it are as good as the old ones, which
+stay: first while weight steps are loose, then at their final tolerance."""
+SHARES = (0.6, 0.2)
 """Where to look between the old weights and new ones at which J would be higher."""
 
 
@@ -102,11 +103,17 @@ class Alternation:
         if supervised:
             outcome.ending = Ending.SUPERVISED if report.converged else Ending.NOT_CONVERGED
             return
+        at_rest = False
         for stage, weight in enumerate(self.settings.weights, start=1):
-            self._stage(outcome, state, stage, weight, begin)
+            at_rest = self._stage(outcome, state, stage, weight, begin, at_rest)
 
-    def _stage(self, outcome: Outcome, state: WeightState, stage: int, weight: float, begin: float) -> None:
-        """Rounds at one weight of the unlabelled rows."""
+    def _stage(
+        self, outcome: Outcome, state: WeightState, stage: int, weight: float, begin: float, at_rest: bool
+    ) -> bool:
+        """Rounds at one weight of the unlabelled rows; says whether the labels are at rest at the weights of the state.
+
+        Labels at rest stay so when the unlabelled rows gain weight, for as long as the weights stay.
+        """
         last = stage == len(self.settings.weights)
         tol = self.settings.early_tol
         unlabeled = slice(self.problem.n_labeled, None)
@@ -114,26 +121,33 @@ class Alternation:
         scores, objective = np.zeros((0, 0)), np.inf
         for _ in range(self.settings.max_rounds):
             report = self._weights(state, outcome.labels, weight, tol)
+            if at_rest and report.n_sweeps == 0 and not last:
+                seconds = time.perf_counter() - begin
+                self._record(outcome, HistoryRow(stage, weight, report.objective, 0, report.gap, seconds))
+                return True
             scores, objective, share = self._descend(outcome, scores, objective, state, report, kappa)
             costs = self.problem.loss.label_costs(scores[unlabeled])
             labels, prices = self._labels(costs, outcome)
             moved = np.flatnonzero(labels != outcome.labels[unlabeled])
-            old = costs[moved, outcome.labels[unlabeled][moved]]
-            change = float(np.dot(kappa[unlabeled][moved], costs[moved, labels[moved]] - old))
+            old = np.take_along_axis(costs, outcome.labels[unlabeled][:, None], axis=1)[:, 0]
+            change = float(np.dot(kappa[unlabeled][moved], costs[moved, labels[moved]] - old[moved]))
             _blend(outcome.W, state.W, share)
-            if moved.size and change >= -FLOOR * abs(objective):
+            loose = tol > self.settings.tol
+            floor = (LOOSE_FLOOR if loose else FLOOR) * float(np.dot(kappa[unlabeled], old))
+            if moved.size and change >= -floor:
                 moved = moved[:0]
             else:
                 objective += change
                 outcome.labels[unlabeled], outcome.prices = labels, prices
             seconds = time.perf_counter() - begin
             self._record(outcome, HistoryRow(stage, weight, objective, moved.size, report.gap, seconds))
-            if moved.size == 0 and (tol <= self.settings.tol or not last):
+            if moved.size == 0 and not (loose and last):
                 outcome.ending = Ending.SETTLED if report.converged else Ending.NOT_CONVERGED
-                return
+                return share == 1.0
             if moved.size == 0:  # settled at the loose tolerance: see whether it stays so at the tight one
                 tol = self.settings.tol
         outcome.ending = Ending.OUT_OF_ROUNDS if moved.size else Ending.NOT_CONVERGED
+        return False
 
     def _descend(
         self, outcome: Outcome, scores: Array, objective: float, state: WeightState, report: WeightReport, kappa: Array

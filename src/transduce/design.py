@@ -6,6 +6,9 @@ X is held as one CSR matrix, W (d, M) in C order with a column for each node of 
 class passes through. Everything above works on scores; other engines can stand in this one's place.
 """
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +19,9 @@ from scipy import sparse
 from transduce.kernels import kernel
 from transduce.kernels.rows import Array, all_scores, pullback
 from transduce.taxonomy import Taxonomy
+
+WORTH_A_THREAD = 10_000_000
+"""Multiplications that a thread must do to be worth waking."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +39,20 @@ class Design:
     indptr: Array
     n_features: int
     taxonomy: Taxonomy
+    n_threads: int = 1
 
     @classmethod
-    def create(cls, X: Any, taxonomy: Taxonomy) -> "Design":
-        """Take a CSR matrix or array as it is; anything else is converted, float32 and float64 kept."""
+    def create(cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None = None) -> "Design":
+        """Take a CSR matrix or array as it is; anything else is converted, float32 and float64 kept.
+
+        n_jobs threads share the work on large problems, -1 or None for one a core; results do not depend on it.
+        """
         rows = sparse.csr_matrix(X) if not sparse.issparse(X) else X.tocsr()
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
         data = rows.data if rows.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
-        return cls(data, rows.indices, rows.indptr, rows.shape[1], taxonomy)
+        return cls(data, rows.indices, rows.indptr, rows.shape[1], taxonomy, _threads(n_jobs))
 
     @property
     def n_rows(self) -> int:
@@ -87,7 +97,15 @@ class Design:
     def scores(self, W: Array) -> Array:
         """Scores (n, K) of the classes."""
         out = np.empty((self.n_rows, self.taxonomy.n_classes), W.dtype)
-        all_scores(*self.rows, *self.tree, W, out)
+
+        def fill(part: slice) -> None:
+            all_scores(self.data, self.indices, self.indptr[part.start : part.stop + 1], *self.tree, W, out[part])
+
+        parts = list(self._parts(self.data.size * W.shape[1]))
+        if len(parts) == 1:
+            fill(parts[0])
+        else:
+            list(self._pool.map(fill, parts))
         return out
 
     def pullback(self, R: Array) -> Array:
@@ -95,6 +113,25 @@ class Design:
         out = self.zeros()
         pullback(*self.rows, *self.tree, R, out)
         return out
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.n_threads)
+
+    def _parts(self, work: int) -> Iterator[slice]:
+        """Rows in parts of about equal work, one a thread that is worth starting."""
+        n_parts = max(1, min(self.n_threads, work // WORTH_A_THREAD))
+        ends = np.searchsorted(self.indptr, np.linspace(0, self.data.size, n_parts + 1)[1:-1])
+        bounds = [0, *ends.tolist(), self.n_rows]
+        return (slice(low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True))
+
+
+def _threads(n_jobs: int | None) -> int:
+    """Threads to use: one a core that this process may run on unless told otherwise, counted from the end below 0."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 @kernel

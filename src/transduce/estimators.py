@@ -36,7 +36,7 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
     "squared_hinge": SquaredLargeMargin,
     "maxent": MaxEnt,
 }
-EARLY_TOL = 3e-2
+EARLY_TOL = 0.25
 """Weight steps stop at this relative gap while labels still move: they will be looked at again."""
 
 
@@ -72,7 +72,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     random_state : seed of the order in which rows are visited
 
-    n_jobs : accepted, and without effect
+    n_jobs : threads for large problems; None or -1 for one a core. Results do not depend on it
 
     verbose : whether to print a line a round
 
@@ -191,6 +191,8 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 raise ValueError(f"{name} must be a number above 0, but is {value!r}.")
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number, 1 or more, but is {self.max_iter!r}.")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be a whole number other than 0, or None, but is {self.n_jobs!r}.")
         named = isinstance(self.loss, str) and self.loss in LOSSES
         if not named and not _can(self.loss, "label_costs", "value", "gradient"):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, or a loss of your own, but is {self.loss!r}.")
@@ -243,7 +245,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             constant = np.ones((X.shape[0], 1), X.dtype)
             X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
         problem = TrainingProblem.create(
-            Design.create(X, self.taxonomy_), loss, float(self.alpha), n_labeled, sample_weight
+            Design.create(X, self.taxonomy_, self.n_jobs), loss, float(self.alpha), n_labeled, sample_weight
         )
         weights = stages(self.annealing, float(self.unlabeled_weight)) if n_unlabeled else ()  # type: ignore[arg-type]
         seed = check_random_state(self.random_state).randint(2**31 - 1)

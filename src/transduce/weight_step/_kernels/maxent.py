@@ -13,7 +13,8 @@ import numpy as np
 from transduce.kernels import kernel
 from transduce.kernels.rows import Array, add_row, leaf_scores, node_scores
 
-TINY = 1e-300
+TINY = 1e-30
+"""Below this a probability counts as this one."""
 LEFT = 0.25
 """About what a visit leaves of a row's gap, once the other rows have moved W too."""
 
@@ -102,14 +103,3 @@ def sweep(
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             p[i, k] = new[k]
         add_row(i, s, data, indices, indptr, first, nodes, W, room)
-
-
-@kernel
-def measure(rows: Array, kappa: Array, scores: Array, p: Array, gaps: Array) -> float:
-    """Σ κ_i log Σ_k exp s_ik of the given rows at scores of one W; writes the gap of each of them."""
-    total = 0.0
-    for i in rows:
-        normaliser = log_sum_exp(scores[i])
-        total += kappa[i] * normaliser
-        gaps[i] = kappa[i] * divergence(p[i], scores[i], normaliser)
-    return total
