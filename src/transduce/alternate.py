@@ -78,12 +78,19 @@ class Alternation:
     rng: np.random.Generator
     on_round: Callable[[HistoryRow], None] = lambda row: None
 
-    def run(self, labels: Array) -> Outcome:
-        """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
+    def run(self, labels: Array, start: Array | None = None) -> Outcome:
+        """Fit from the labels of the labelled rows; those of unlabelled rows are ignored.
+
+        `start` are labels of the unlabelled rows to begin from, in place of the greedy ones.
+        """
         outcome = Outcome(self.problem.design.zeros(), labels.copy(), np.zeros(self.problem.n_classes))
         begin = time.perf_counter()
         try:
-            self._play(outcome, begin)
+            if start is None:
+                self._play(outcome, begin)
+            else:
+                outcome.labels[self.problem.n_labeled :] = start
+                self._stages(outcome, self.weight_step.start(self.problem, outcome.labels), begin)
         except KeyboardInterrupt:
             outcome.ending = Ending.INTERRUPTED
             if not outcome.history:
@@ -103,6 +110,10 @@ class Alternation:
         if supervised:
             outcome.ending = Ending.SUPERVISED if report.converged else Ending.NOT_CONVERGED
             return
+        self._stages(outcome, state, begin)
+
+    def _stages(self, outcome: Outcome, state: WeightState, begin: float) -> None:
+        """Steps 10 to 15."""
         at_rest = False
         for stage, weight in enumerate(self.settings.weights, start=1):
             at_rest = self._stage(outcome, state, stage, weight, begin, at_rest)
@@ -173,7 +184,7 @@ class Alternation:
     def _labels(self, costs: Array, outcome: Outcome) -> tuple[Array, Array]:
         """Step 13: labels for these weights, and their prices."""
         start = outcome.labels[self.problem.n_labeled :]
-        problem = LabelProblem(self._weighted(costs), self.low, self.high)
+        problem = LabelProblem(weighted_costs(self.problem, costs), self.low, self.high)
         answer = self.label_step.solve(problem, outcome.prices, start)
         return answer.labels, answer.prices
 
@@ -182,17 +193,18 @@ class Alternation:
         self.weight_step.retarget(self.problem, state, labels, self.problem.kappa(weight))
         return self.weight_step.solve(self.problem, state, tol, self.rng)
 
-    def _weighted(self, costs: Array) -> Array:
-        """Costs in proportion to the weights of the unlabelled rows."""
-        shares = self.problem.shares[self.problem.n_labeled :]
-        if np.all(shares == shares[0]):
-            return costs
-        return np.asarray(costs * (shares / shares.mean())[:, None])
-
     def _record(self, outcome: Outcome, row: HistoryRow) -> None:
         outcome.objective = row.objective
         outcome.history.append(row)
         self.on_round(row)
+
+
+def weighted_costs(problem: TrainingProblem, costs: Array) -> Array:
+    """Costs of the unlabelled rows in proportion to their weights."""
+    shares = problem.shares[problem.n_labeled :]
+    if np.all(shares == shares[0]):
+        return costs
+    return np.asarray(costs * (shares / shares.mean())[:, None])
 
 
 def _blend(here: Array, there: Array, share: float) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,15 @@ class Design:
         paths = self.taxonomy.paths.astype(np.float64)
         return paths @ paths.T
 
+    @cached_property
+    def largest_overlap(self) -> float:
+        """The largest eigenvalue of P Pᵀ on vectors that sum to 0: how much a tree bends more than flat classes."""
+        if self.taxonomy.is_flat:
+            return 1.0
+        centred = self.overlap - self.overlap.mean(axis=0)
+        centred -= centred.mean(axis=1, keepdims=True)
+        return float(np.linalg.eigvalsh(centred)[-1])
+
     def zeros(self) -> Array:
         """Weights (d, M) of 0."""
         return np.zeros((self.n_features, self.taxonomy.n_nodes), self.dtype)
@@ -123,7 +133,7 @@ class Design:
         n_parts = max(1, min(self.n_threads, work // WORTH_A_THREAD))
         ends = np.searchsorted(self.indptr, np.linspace(0, self.data.size, n_parts + 1)[1:-1])
         bounds = [0, *ends.tolist(), self.n_rows]
-        return (slice(low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True))
+        return (slice(low, high) for low, high in pairwise(bounds))
 
 
 def _threads(n_jobs: int | None) -> int:

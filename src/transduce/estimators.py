@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.alternate import Alternation, Ending, Outcome, Settings
+from transduce.anneal import SoftAnnealing
 from transduce.counts import prior_counts
 from transduce.design import Design
 from transduce.history import HistoryRow
@@ -25,7 +26,7 @@ from transduce.label_step import METHODS, LabelStep
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.markers import AUTO, find_labeled
 from transduce.problem import TrainingProblem
-from transduce.schedule import stages
+from transduce.schedule import coolings, stages
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
 
@@ -249,7 +250,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         weights = stages(self.annealing, float(self.unlabeled_weight)) if n_unlabeled else ()  # type: ignore[arg-type]
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return Alternation(
+        alternation = Alternation(
             problem,
             counts,
             counts,
@@ -258,7 +259,10 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             Settings(weights, float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter)),
             np.random.default_rng(seed),
             _print_round if self.verbose else _say_nothing,
-        ).run(codes)
+        )
+        if isinstance(self.annealing, str) and self.annealing == "soft":
+            return SoftAnnealing(alternation, coolings(float(self.unlabeled_weight))).run(codes)
+        return alternation.run(codes)
 
     def _keep(self, outcome: Outcome, order: Array, n_labeled: int, n_features: int) -> None:
         """Fitted attributes from the outcome."""

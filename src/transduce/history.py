@@ -13,6 +13,8 @@ class HistoryRow:
     n_moved           unlabelled rows whose label changed
     gap               what the weight step left open, a bound on J − J* for the losses with a dual
     seconds           since the start
+    temperature       T of the soft labels, 0 where they are hard
+    way               which of several ways to the labels: 0 for the first, or the only one
     """
 
     stage: int
@@ -21,3 +23,5 @@ class HistoryRow:
     n_moved: int
     gap: float
     seconds: float
+    temperature: float = 0.0
+    way: int = 0

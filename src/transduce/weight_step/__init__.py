@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
+from transduce.losses import LargeMargin, Loss, MaxEnt, SmoothMargin, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.weight_step.dual import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
 from transduce.weight_step.smooth import Smooth
@@ -47,7 +47,7 @@ class WeightStep(Protocol):
 
 
 def weight_step_for(loss: Loss, max_iter: int) -> WeightStep:
-    """The best weight step for a loss: dual for the large margin, its square and maxent, smooth for any other.
+    """The best weight step for a loss: dual for margins and maxent, smooth for any other.
 
     >>> weight_step_for(LargeMargin(), max_iter=100)
     DualLargeMargin(max_sweeps=100)
@@ -56,6 +56,6 @@ def weight_step_for(loss: Loss, max_iter: int) -> WeightStep:
         return DualLargeMargin(max_iter)
     if isinstance(loss, SquaredLargeMargin):
         return DualSquaredLargeMargin(max_iter)
-    if isinstance(loss, MaxEnt):
+    if isinstance(loss, (MaxEnt, SmoothMargin)):
         return DualMaxEnt(max_iter)
     return Smooth(max_iter)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.kernels.rows import add_rows
-from transduce.losses import LargeMargin, SquaredLargeMargin
+from transduce.losses import LargeMargin, SmoothMargin, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step.state import WeightReport, WeightState
@@ -160,7 +160,7 @@ class DualSquaredLargeMargin(_Dual):
         design = problem.design
         squared.sweep(
             order, state.targets, state.kappa, design.squared_norms, problem.alpha, _margins(problem),
-            _largest_overlap(problem), *design.rows, *design.tree, state.W, state.posterior, state.gaps,
+            design.largest_overlap, *design.rows, *design.tree, state.W, state.posterior, state.gaps,
         )  # fmt: skip
 
     def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
@@ -171,32 +171,61 @@ class DualSquaredLargeMargin(_Dual):
 
 @dataclass(frozen=True)
 class DualMaxEnt(_Dual):
-    """The weight step of the maxent loss, flat or in a tree, for hard or soft labels."""
+    """The weight step of maxent and the smooth margin, flat or in a tree, for hard or soft labels.
+
+    When soft labels change p stays, for p is the model's own posterior, which hardly does; W is built anew from both.
+    """
+
+    def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
+        """Hand the state new targets and row weights; rows that had no weight before begin by pulling nothing."""
+        if targets.ndim == 1 and state.targets.ndim == 1:
+            super().retarget(problem, state, targets, kappa)
+            return
+        new = (state.kappa == 0) & (kappa > 0)
+        state.posterior[new] = as_posterior(targets, problem.n_classes)[new]
+        state.targets, state.kappa, state.scores = targets.copy(), kappa.copy(), None
+        state.gaps[:] = np.inf
+        pull = self._pull(as_posterior(targets, problem.n_classes), state.posterior) * (kappa / problem.alpha)[:, None]
+        state.W[...] = problem.design.pullback(pull.astype(state.W.dtype))
 
     def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         design = problem.design
         maxent.sweep(
-            order, state.kappa, design.squared_norms, problem.alpha, _largest_overlap(problem),
-            *design.rows, *design.tree, state.W, state.posterior, state.gaps,
+            order, state.kappa, design.squared_norms, problem.alpha, design.largest_overlap, _width(problem),
+            _lifts(problem, state, slice(None)), *design.rows, *design.tree, state.W, state.posterior, state.gaps,
         )  # fmt: skip
 
     def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
-        loss = 0.0
+        loss, width = 0.0, _width(problem)
         for begin in range(0, rows.size, BLOCK):
             block = _as_slice(rows[begin : begin + BLOCK])
             S, p, kappa, targets = scores[block], state.posterior[block], state.kappa[block], state.targets[block]
-            top = S.max(axis=1)
-            weights = S - top[:, None]
+            own = S[np.arange(len(S)), targets] if targets.ndim == 1 else np.einsum("ik,ik->i", targets, S)
+            lifts = _lifts(problem, state, block)
+            z = (S + lifts) / S.dtype.type(width) if lifts.size else S
+            top = z.max(axis=1)
+            weights = z - top[:, None]
             np.exp(weights, out=weights)
             normaliser = top + np.log(weights.sum(axis=1))
             logs = np.maximum(p, maxent.TINY)
             np.log(logs, out=logs)
-            logs -= S
+            logs -= z
             divergence = normaliser + np.einsum("ik,ik->i", p, logs)
-            state.gaps[block] = kappa * np.maximum(divergence, 0.0)
-            own = S[np.arange(len(S)), targets] if targets.ndim == 1 else np.einsum("ik,ik->i", targets, S)
-            loss += float(np.dot(kappa, normaliser - own))
+            state.gaps[block] = kappa * width * np.maximum(divergence, 0.0)
+            loss += float(np.dot(kappa, width * normaliser - own))
         return loss
+
+
+def _width(problem: TrainingProblem) -> float:
+    """γ of the loss."""
+    return problem.loss.width if isinstance(problem.loss, SmoothMargin) else 1.0
+
+
+def _lifts(problem: TrainingProblem, state: WeightState, rows: Array | slice) -> Array:
+    """What the margins of the targets add to scores of these rows; empty without margins."""
+    if not isinstance(problem.loss, SmoothMargin):
+        return np.zeros((0, 0), state.W.dtype)
+    return problem.loss.lifts(state.targets[rows], problem.n_classes).astype(state.W.dtype, copy=False)
 
 
 def as_posterior(targets: Array, n_classes: int) -> Array:
@@ -235,12 +264,3 @@ def _margins(problem: TrainingProblem) -> Array:
     loss = problem.loss
     assert isinstance(loss, (LargeMargin, SquaredLargeMargin))
     return LargeMargin(loss.margins).margin_matrix(problem.n_classes)
-
-
-def _largest_overlap(problem: TrainingProblem) -> float:
-    """The largest eigenvalue of P Pᵀ on vectors that sum to 0: how much a tree bends more than flat classes."""
-    if problem.design.taxonomy.is_flat:
-        return 1.0
-    centred = problem.design.overlap - problem.design.overlap.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    return float(np.linalg.eigvalsh(centred)[-1])

@@ -1,10 +1,12 @@
-"""Dual coordinate ascent for the maxent loss, one row and all its classes at a time.
+"""Dual coordinate ascent for maxent and the smooth margin, one row and all its classes at a time.
 
-Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i [log Σ_k exp s_ik − q_i·s_i],  s_i = P Wᵀ x_i, with labels q_i hard or soft.
-Dual.     Each row holds a distribution p_i; W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P. The labels enter through W alone.
-Update.   With B = κ_i ‖x_i‖² / λ (times the largest overlap of paths in a tree, an upper bound), row i maximises
-          s·p + H(p) − B/2 ‖p − p_i‖²: log p_k + B p_k = s_k + B p_ik − ν, Σ p = 1, by Newton on all at once.
-Stopping. gaps[i] = κ_i KL(p_i ‖ softmax(s_i)); at one W for all rows their sum is the duality gap.
+Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i [γ log Σ_k exp((s_ik + Δ_ik) / γ) − q_i·s_i],  s_i = P Wᵀ x_i, with labels q_i hard
+          or soft and Δ_i their margins (γ = 1 and no margins for maxent).
+Dual.     Each row holds a distribution p_i; W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P. The labels enter through W and Δ alone.
+Update.   With z = (s_i + Δ_i) / γ and B = κ_i ‖x_i‖² / (λγ) (times the largest overlap of paths in a tree, an upper
+          bound), row i maximises z·p + H(p) − B/2 ‖p − p_i‖²: log p_k + B p_k = z_k + B p_ik − ν, Σ p = 1, by Newton on
+          all at once.
+Stopping. gaps[i] = κ_i γ KL(p_i ‖ softmax(z)); at one W for all rows their sum is the duality gap.
 Reference: Yu, Huang and Lin (2011) for coordinate descent in the dual of maxent.
 """
 
@@ -80,6 +82,8 @@ def sweep(
     norms: Array,
     alpha: float,
     overlap: float,
+    width: float,
+    lifts: Array,
     data: Array,
     indices: Array,
     indptr: Array,
@@ -89,16 +93,19 @@ def sweep(
     p: Array,
     gaps: Array,
 ) -> None:
-    """Visit the rows in the given order; W, p (n, K) and gaps (n,) are updated in place."""
+    """Visit the rows in the given order; W, p (n, K) and gaps (n,) are updated in place; `lifts` are Δ, or empty."""
     n_classes = p.shape[1]
     node, room = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
         node_scores(i, data, indices, indptr, W, node)
         leaf_scores(node, first, nodes, s)
+        if lifts.size > 0:
+            for k in range(n_classes):
+                s[k] = (s[k] + lifts[i, k]) / width
         normaliser = log_sum_exp(s)
-        gaps[i] = LEFT * kappa[i] * divergence(p[i], s, normaliser)
-        tilt(s, normaliser, overlap * kappa[i] * norms[i] / alpha, p[i], new)
+        gaps[i] = LEFT * kappa[i] * width * divergence(p[i], s, normaliser)
+        tilt(s, normaliser, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
         for k in range(n_classes):
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             p[i, k] = new[k]

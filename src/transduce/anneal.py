@@ -1,0 +1,180 @@
+"""Soft annealing: labels begin as distributions that meet the counts, cool until they are hard, and end in Algorithm 1.
+
+    weights   one sweep of the weight step for the present distributions
+    labels    q_ik ∝ exp((v_k − cost_ik) / T), prices v for the counts, T for the entropy that the stage asks for
+
+Many such cheap rounds find better labels than a few accurate ones. What they end in depends on how they cool, and none
+of the schedules is best everywhere. So each of them is run, and the paper's own too; the labels of each are taken to a
+minimum of J by Algorithm 1 at the final weight, and the lowest J wins. J needs no labels but the given ones to compare.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.alternate import Alternation, Ending, Outcome, weighted_costs
+from transduce.history import HistoryRow
+from transduce.label_step import LabelProblem
+from transduce.label_step.entropic import solve_at_entropy
+from transduce.losses import Loss
+from transduce.schedule import ROUNDS, SoftStage
+from transduce.weight_step import Smooth, weight_step_for
+
+Array = NDArray[Any]
+
+FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
+"""Relative accuracy of the weights before any unlabelled row counts, and sweeps that they may take."""
+SWEEPS, ITERATIONS = 1, 10
+"""Work of one weight step while labels are soft: sweeps of a dual one, or iterations of L-BFGS."""
+ARRIVAL_TOL = 3e-2
+"""Relative accuracy of weight steps when cooled labels arrive at Algorithm 1: too loose would lose what they know."""
+
+
+def softened(loss: Loss) -> Loss:
+    """The loss that stands in for this one while labels are soft: what it says itself, or itself."""
+    substitute: Callable[[], Loss] | None = getattr(loss, "softened", None)
+    return loss if substitute is None else substitute()
+
+
+@dataclass(frozen=True, eq=False)
+class SoftAnnealing:
+    """Algorithm 1 and the coolings that lead to it; `run` keeps the best of all ways.
+
+    Ways are independent, so each has a thread where there are cores; what comes out does not depend on it.
+    """
+
+    alternation: Alternation
+    coolings: tuple[tuple[SoftStage, ...], ...]
+
+    def run(self, labels: Array) -> Outcome:
+        """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
+        problem = self.alternation.problem
+        if not self.alternation.settings.weights or problem.n_rows == problem.n_labeled or problem.n_classes < 2:
+            return self.alternation.run(labels)
+        clock = _Clock(self.alternation.on_round)
+        n_threads = min(problem.design.n_threads, 1 + len(self.coolings))
+        design = replace(problem.design, n_threads=1) if n_threads > 1 else problem.design
+        shared = replace(self.alternation, problem=replace(problem, design=design))
+        tasks = []
+        for way, rng in enumerate(self.alternation.rng.spawn(1 + len(self.coolings))):
+            mine = replace(shared, rng=rng, on_round=clock.of_way(way))
+            tasks.append((mine, None if way == 0 else self.coolings[way - 1]))
+        outcomes: list[Outcome | None] = [None] * len(tasks)
+
+        def go(way: int) -> None:
+            outcomes[way] = _one_way(*tasks[way], labels)
+
+        interrupted = _in_threads(go, len(tasks), n_threads, clock)
+        return _best(outcomes, clock, interrupted)
+
+
+class _Clock:
+    """Time since the start, and the rounds of all ways; stops them when it is told to."""
+
+    def __init__(self, on_round: Callable[[HistoryRow], None]) -> None:
+        self.begin = time.perf_counter()
+        self.on_round = on_round
+        self.lock = threading.Lock()
+        self.stopped = threading.Event()
+        self.rows: dict[int, list[HistoryRow]] = {}
+
+    def of_way(self, way: int) -> Callable[[HistoryRow], None]:
+        """What a way tells its rounds to."""
+        rows = self.rows[way] = []
+
+        def tell(row: HistoryRow) -> None:
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+            row = replace(row, way=way, seconds=time.perf_counter() - self.begin)
+            with self.lock:
+                rows.append(row)
+                self.on_round(row)
+
+        return tell
+
+
+def _in_threads(go: Callable[[int], None], n_tasks: int, n_threads: int, clock: _Clock) -> bool:
+    """Run the tasks, in this thread if there is but one; says whether they were interrupted."""
+    try:
+        if n_threads == 1:
+            for task in range(n_tasks):
+                go(task)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                futures = [pool.submit(go, task) for task in range(n_tasks)]
+                try:
+                    for future in futures:
+                        future.result()
+                except BaseException:
+                    clock.stopped.set()
+                    raise
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _best(outcomes: list[Outcome | None], clock: _Clock, interrupted: bool) -> Outcome:
+    """The outcome of least J, of those that are complete if any is; with the rounds of all ways."""
+    interrupted |= any(outcome is not None and outcome.ending is Ending.INTERRUPTED for outcome in outcomes)
+    complete = [o for o in outcomes if o is not None and o.ending is not Ending.INTERRUPTED]
+    if not complete and outcomes[0] is None:
+        raise KeyboardInterrupt
+    best = min(complete, key=lambda outcome: outcome.objective) if complete else outcomes[0]
+    assert best is not None
+    best.history = [row for way in sorted(clock.rows) for row in clock.rows[way]]
+    if interrupted:
+        best.ending = Ending.INTERRUPTED
+    return best
+
+
+def _one_way(alternation: Alternation, stages: tuple[SoftStage, ...] | None, labels: Array) -> Outcome:
+    """The paper's way; or cool, then settle at the final weight."""
+    if stages is None:
+        return alternation.run(labels)
+    start = _cool(alternation, labels, stages)
+    settings, tell = alternation.settings, alternation.on_round
+    tol = max(settings.tol, min(settings.early_tol, ARRIVAL_TOL))
+
+    def tell_later(row: HistoryRow) -> None:
+        tell(replace(row, stage=len(stages) + 1))
+
+    last = replace(settings, weights=settings.weights[-1:], early_tol=tol)
+    return replace(alternation, settings=last, on_round=tell_later).run(labels, start)
+
+
+def _cool(alternation: Alternation, labels: Array, stages: tuple[SoftStage, ...]) -> Array:
+    """Hard labels of the unlabelled rows after all stages."""
+    hard, low, high, rng = alternation.problem, alternation.low, alternation.high, alternation.rng
+    problem = replace(hard, loss=softened(hard.loss))
+    unlabeled = slice(hard.n_labeled, None)
+    targets = np.zeros((hard.n_rows, hard.n_classes), hard.design.dtype)
+    targets[np.arange(hard.n_labeled), labels[: hard.n_labeled]] = 1.0
+    targets[unlabeled] = (low + high) / (low + high).sum()
+    step = weight_step_for(problem.loss, SWEEPS)
+    if isinstance(step, Smooth):
+        step = replace(step, max_iter=ITERATIONS)
+    state = step.start(problem, targets)
+    first = weight_step_for(problem.loss, FIRST_SWEEPS)
+    first.retarget(problem, state, targets, problem.kappa(0.0))
+    report = first.solve(problem, state, FIRST_TOL, rng)
+    T, prices = None, np.zeros(hard.n_classes)
+    chosen = np.full(hard.n_rows - hard.n_labeled, -1)
+    for number, stage in enumerate(stages, start=1):
+        kappa = problem.kappa(stage.weight)
+        for _ in range(ROUNDS):
+            costs = weighted_costs(problem, problem.loss.label_costs(report.scores[unlabeled]))
+            soft, T = solve_at_entropy(LabelProblem(costs, low, high), stage.entropy, T, prices)
+            prices, targets[unlabeled] = soft.prices, soft.posterior
+            step.retarget(problem, state, targets, kappa)
+            report = step.solve(problem, state, 0.0, rng)
+            now = soft.posterior.argmax(axis=1)
+            moved, chosen = int((now != chosen).sum()), now
+            alternation.on_round(HistoryRow(number, stage.weight, report.objective, moved, report.gap, 0.0, T))
+    costs = weighted_costs(hard, hard.loss.label_costs(report.scores[unlabeled]))
+    return np.asarray(alternation.label_step.solve(LabelProblem(costs, low, high)).labels)
