@@ -1,11 +1,12 @@
-"""Other people's solvers, asked for the optimal cost of a label problem."""
+"""Other people's solvers, asked for the optimal cost of a label problem or for its soft labels."""
 
 import numpy as np
 import ot
 from ortools.graph.python import min_cost_flow
 from problems import Instance
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
+from scipy.special import logsumexp
 
 
 def payable(costs: np.ndarray) -> np.ndarray:
@@ -60,3 +61,42 @@ def linear_programme_cost(instance: Instance) -> float:
 
 def optimal_cost(instance: Instance) -> float:
     return ortools_cost(instance) if instance.integral else pot_cost(instance)
+
+
+def sinkhorn_posterior(costs: np.ndarray, counts: np.ndarray, temperature: float) -> np.ndarray:
+    """Soft labels by POT's Sinkhorn iteration on logarithms, for exact counts."""
+    plan = np.zeros_like(costs)
+    wanted = counts > 0
+    plan[:, wanted] = ot.sinkhorn(
+        np.ones(len(costs)),
+        counts[wanted].astype(float),
+        costs[:, wanted],
+        temperature,
+        method="sinkhorn_log",
+        stopThr=1e-11,
+        numItermax=200_000,
+    )
+    return plan
+
+
+def entropic_dual_posterior(costs: np.ndarray, low: np.ndarray, high: np.ndarray, temperature: float) -> np.ndarray:
+    """Soft labels under ranges by L-BFGS-B on the dual, its prices split into what is above and what is below 0."""
+    wanted = high > 0
+    costs, low, high, k = costs[:, wanted], low[wanted], high[wanted], int(wanted.sum())
+
+    def posterior(prices: np.ndarray) -> tuple[np.ndarray, float]:
+        z = (prices - costs) / temperature
+        normaliser = logsumexp(z, axis=1)
+        return np.exp(z - normaliser[:, None]), temperature * float(normaliser.sum())
+
+    def value_and_gradient(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        q, normaliser = posterior(parts[:k] - parts[k:])
+        mass = q.sum(axis=0)
+        return normaliser - low @ parts[:k] + high @ parts[k:], np.concatenate((mass - low, high - mass))
+
+    options = {"maxiter": 20_000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-9, "maxcor": 30}
+    bounds = [(0.0, None)] * (2 * k)
+    answer = minimize(value_and_gradient, np.zeros(2 * k), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    q = np.zeros((len(costs), wanted.size))
+    q[:, wanted] = posterior(answer.x[:k] - answer.x[k:])[0]
+    return q

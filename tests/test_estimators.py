@@ -5,15 +5,31 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 
-from transduce import Taxonomy, TransductiveClassifier
+from transduce import (
+    EntropyRegularizedClassifier,
+    ExpectationConstrainedClassifier,
+    ExpectationRegularizedClassifier,
+    PosteriorRegularizedClassifier,
+    Taxonomy,
+    TransductiveClassifier,
+)
 from transduce.checks import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 from transduce.label_step import Exact
-from transduce.losses import LargeMargin
+from transduce.losses import Averaged, LargeMargin, MaxEnt
 
-LOSSES = ("hinge", "maxent", "squared_hinge")
+ESTIMATORS = [
+    *(TransductiveClassifier(loss) for loss in ("hinge", "maxent", "squared_hinge")),
+    TransductiveClassifier(annealing="paper"),
+    EntropyRegularizedClassifier(),
+    ExpectationConstrainedClassifier(),
+    ExpectationRegularizedClassifier(),
+    PosteriorRegularizedClassifier(),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 WEIGHTS = (
     "stops at a duality gap, with rows visited in random order, so equal problems give equal models only up to tol; "
     "a_labeled_row_twice_is_weight_two shows the equivalence at a small tol"
@@ -31,7 +47,8 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
 @pytest.mark.filterwarnings("ignore:The last weight step ended")  # the checks set max_iter to 5
-@parametrize_with_checks([TransductiveClassifier(loss) for loss in LOSSES], expected_failed_checks=expected_failures)
+@pytest.mark.filterwarnings("ignore:The model's own class sizes are still off")  # likewise
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -41,10 +58,10 @@ def test_signs_as_classes_pass_the_check_that_minus_one_fails():
     check_classifiers_classes("TransductiveClassifier", TransductiveClassifier(unlabeled=None))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@every_estimator
 @pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
-def test_semi_supervised_checks(check, loss):
-    check(TransductiveClassifier(loss))
+def test_semi_supervised_checks(check, estimator):
+    check(estimator)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +165,24 @@ def test_paths_as_labels_make_classes():
     assert isinstance(model.taxonomy_, Taxonomy)
 
 
-def test_probabilities_come_with_maxent_only():
-    X, truth, _ = blobs()
-    proba = TransductiveClassifier("maxent").fit(X, truth).predict_proba(X)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    assert not hasattr(TransductiveClassifier("hinge"), "predict_proba")
+@every_estimator
+def test_probabilities_agree_with_predictions_and_meet_the_counts(estimator):
+    X, truth, y = blobs()
+    counts = true_counts(truth, y)
+    model = clone(estimator).set_params(class_prior=counts, random_state=0).fit(X, y)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-6)
+    assert np.array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
+    np.testing.assert_allclose(model.label_distributions_.sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.label_distributions_[y < 0].sum(axis=0), counts, rtol=2e-3)
+    assert np.array_equal(model.label_distributions_[y >= 0], np.eye(3)[y[y >= 0]])
+
+
+def test_a_loss_without_a_posterior_has_no_probabilities():
+    X, _, y = blobs()
+    model = TransductiveClassifier(Averaged(MaxEnt()), annealing="paper").fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "label_distributions_")
 
 
 def test_score_looks_at_labelled_rows_only():
@@ -189,7 +219,9 @@ def test_an_interrupt_keeps_weights_labels_and_objective_together():
     interrupting = Interrupting()
     interrupting.calls = -4
     counts = true_counts(truth, y)
-    model = TransductiveClassifier(label_step=interrupting, class_prior=counts, random_state=0).fit(X, y)
+    model = TransductiveClassifier(label_step=interrupting, class_prior=counts, annealing="paper", random_state=0).fit(
+        X, y
+    )
     last = model.history_[-1]
     losses = LargeMargin().value(X @ model.coef_.T, model.transduction_)
     kappa = np.where(y >= 0, 1 / (y >= 0).sum(), last.unlabeled_weight / (y < 0).sum())
@@ -236,7 +268,7 @@ def test_huge_indices_and_no_intercept():
         ({"loss": LargeMargin}, "loss must be one of hinge"),
         ({"label_step": 3}, "label_step must be one of exact"),
         ({"label_step": "magic"}, "label_step must be one of exact"),
-        ({"annealing": "slow"}, "annealing must be 'paper'"),
+        ({"annealing": "slow"}, "annealing must be 'soft', 'paper'"),
         ({"annealing": [1.0, 0.5]}, "growing weights"),
         ({"max_iter": 0}, "max_iter must be a whole number"),
         ({"taxonomy": ["0", "1"]}, "2"),

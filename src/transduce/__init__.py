@@ -2,17 +2,36 @@
 
 The public names, all of them:
 
-    TransductiveClassifier   a scikit-learn classifier from labelled and unlabelled rows together
-    Taxonomy                 classes in a tree
-    solve_labels             the cheapest labels for given class sizes, optimal, with a certificate
+    TransductiveClassifier             a scikit-learn classifier from labelled and unlabelled rows together
+    Taxonomy                           classes in a tree
+    solve_labels                       the cheapest labels for given class sizes, optimal, with a certificate
+
+    EntropyRegularizedClassifier       the methods that the paper compares itself with, for any number of classes
+    ExpectationConstrainedClassifier
+    ExpectationRegularizedClassifier
+    PosteriorRegularizedClassifier
 
 and, one module down, `transduce.label_step` (the label steps as objects), `transduce.losses`, `transduce.counts`,
 `transduce.corpora` (the built-in corpus) and `transduce.checks` (what any semi-supervised classifier should do).
 """
 
-from transduce.estimators import TransductiveClassifier
+from transduce.estimators import (
+    EntropyRegularizedClassifier,
+    ExpectationConstrainedClassifier,
+    ExpectationRegularizedClassifier,
+    PosteriorRegularizedClassifier,
+    TransductiveClassifier,
+)
 from transduce.label_step import solve_labels
 from transduce.taxonomy import Taxonomy
 
-__all__ = ["Taxonomy", "TransductiveClassifier", "solve_labels"]
+__all__ = [
+    "EntropyRegularizedClassifier",
+    "ExpectationConstrainedClassifier",
+    "ExpectationRegularizedClassifier",
+    "PosteriorRegularizedClassifier",
+    "Taxonomy",
+    "TransductiveClassifier",
+    "solve_labels",
+]
 __version__ = "0.1.0"

@@ -11,14 +11,13 @@ or the old labels stay. A stage ends when no label moves, so rounds cannot repea
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.history import HistoryRow
+from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem, LabelStep
 from transduce.label_step.greedy import greedy_labels
 from transduce.problem import TrainingProblem
@@ -33,16 +32,6 @@ SHARES = (0.6, 0.2)
 """Where to look between the old weights and new ones at which J would be higher."""
 
 
-class Ending(Enum):
-    """How the alternation ended; the value is the sentence for the user."""
-
-    SETTLED = "No label moves any more at the final weight of the unlabelled rows."
-    OUT_OF_ROUNDS = "The last stage ended with labels still moving; raise max_iter to let it settle."
-    NOT_CONVERGED = "The last weight step ended before it reached its tolerance; raise max_iter, tol or alpha."
-    SUPERVISED = "There were no unlabelled rows: this is the supervised classifier."
-    INTERRUPTED = "It was interrupted; weights and labels are those of the last complete round."
-
-
 @dataclass(frozen=True)
 class Settings:
     """Knobs of the alternation: weights of the stages, tolerances of the last and of earlier ones, rounds a stage."""
@@ -51,18 +40,6 @@ class Settings:
     tol: float
     early_tol: float
     max_rounds: int
-
-
-@dataclass(eq=False)
-class Outcome:
-    """Weights, labels of all rows, prices of the classes, and what happened on the way."""
-
-    W: Array
-    labels: Array
-    prices: Array
-    objective: float = np.inf
-    ending: Ending = Ending.SETTLED
-    history: list[HistoryRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.alternate import Alternation, Ending, Outcome, weighted_costs
-from transduce.history import HistoryRow
+from transduce.alternate import Alternation, weighted_costs
+from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem
 from transduce.label_step.entropic import solve_at_entropy
-from transduce.losses import Loss
+from transduce.losses import softened
 from transduce.schedule import ROUNDS, SoftStage
 from transduce.weight_step import Smooth, weight_step_for
 
@@ -34,12 +34,6 @@ SWEEPS, ITERATIONS = 1, 10
 """Work of one weight step while labels are soft: sweeps of a dual one, or iterations of L-BFGS."""
 ARRIVAL_TOL = 3e-2
 """Relative accuracy of weight steps when cooled labels arrive at Algorithm 1: too loose would lose what they know."""
-
-
-def softened(loss: Loss) -> Loss:
-    """The loss that stands in for this one while labels are soft: what it says itself, or itself."""
-    substitute: Callable[[], Loss] | None = getattr(loss, "softened", None)
-    return loss if substitute is None else substitute()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,13 @@
-"""The scikit-learn estimators: conventions, checks and names here, mathematics below.
+"""The scikit-learn estimators: conventions and names here, checks in `inputs`, mathematics below.
 
-X and y come as users have them and leave as problems of plain arrays; fitted attributes end in an underscore.
+X and y come as users have them and leave as problems of plain arrays; fitted attributes end in an underscore. The base
+class does what all have in common, and each estimator says how its problem is solved.
 """
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +18,33 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transduce.alternate import Alternation, Ending, Outcome, Settings
+from transduce.alternate import Alternation, Settings
 from transduce.anneal import SoftAnnealing
+from transduce.constrained import Direct, DirectSettings, PosteriorRegularization
 from transduce.counts import prior_counts
 from transduce.design import Design
-from transduce.history import HistoryRow
-from transduce.label_step import METHODS, LabelStep
+from transduce.history import Ending, HistoryRow, Outcome
+from transduce.inputs import (
+    can,
+    check_above_zero,
+    check_rows,
+    check_whole,
+    classes_and_tree,
+    codes_of,
+    plain,
+    read_prior,
+    row_weights,
+)
+from transduce.label_step import METHODS, LabelProblem, LabelStep
+from transduce.label_step.entropic import Entropic
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.markers import AUTO, find_labeled
 from transduce.problem import TrainingProblem
 from transduce.schedule import coolings, stages
-from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
 
 Array = NDArray[Any]
+Self = TypeVar("Self", bound="_CountedClassifier")
 
 LOSSES: Mapping[str, Callable[[], Loss]] = {
     "hinge": LargeMargin,
@@ -39,9 +53,118 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
 }
 EARLY_TOL = 0.25
 """Weight steps stop at this relative gap while labels still move: they will be looked at again."""
+TROUBLE = (Ending.NOT_CONVERGED, Ending.UNMET)
 
 
-class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What every estimator here does with X, y and the class sizes, before and after its problem is solved."""
+
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled and unlabelled rows together."""
+        self._check_parameters()
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
+        values, labeled = find_labeled(y, self.unlabeled)
+        check_rows(X, values, labeled)
+        sample_weight = row_weights(sample_weight, X, labeled)
+        prior = read_prior(self.class_prior)
+        self.classes_, self.taxonomy_ = classes_and_tree(values, labeled, prior, self.taxonomy)
+        order = np.concatenate((np.flatnonzero(labeled), np.flatnonzero(~labeled)))
+        codes, n_labeled = np.zeros(values.size, np.int64), int(labeled.sum())
+        codes[:n_labeled] = codes_of(values[labeled], self.classes_)
+        counts = prior_counts(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
+        weights = None if sample_weight is None else sample_weight[order]
+        problem = self._problem(X[order], n_labeled, weights)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        outcome = self._solve(problem, codes, counts, rng, _print_round if self.verbose else _say_nothing)
+        self._keep(problem, outcome, order, X.shape[1])
+        return self
+
+    @abstractmethod
+    def _solve(
+        self,
+        problem: TrainingProblem,
+        codes: Array,
+        counts: Array,
+        rng: np.random.Generator,
+        on_round: Callable[[HistoryRow], None],
+    ) -> Outcome:
+        """Weights and labels for rows that come labelled ones first."""
+
+    def _loss(self) -> Loss:
+        return MaxEnt()
+
+    def _check_parameters(self) -> None:
+        check_above_zero(self, "alpha", "tol")
+        check_whole(self)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores (n, K) of the classes, or (n,) in favour of the second of two."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K) of the classes."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack((np.zeros_like(scores), scores))
+        return np.asarray(self._loss().posterior(scores))  # type: ignore[attr-defined]
+
+    def predict(self, X: Any) -> Array:
+        """The class of the best score for each row."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the labelled rows; unlabelled ones have no truth to compare with."""
+        values, labeled = find_labeled(y, self.unlabeled)
+        guesses, truth = self.predict(X)[labeled].tolist(), plain(values[labeled])
+        right = np.array([guess == name for guess, name in zip(guesses, truth, strict=True)], dtype=np.float64)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        return float(np.average(right, weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _problem(self, X: Any, n_labeled: int, sample_weight: Array | None) -> TrainingProblem:
+        if self.fit_intercept:
+            constant = np.ones((X.shape[0], 1), X.dtype)
+            X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
+        design = Design.create(X, self.taxonomy_, self.n_jobs)
+        return TrainingProblem.create(design, self._loss(), float(self.alpha), n_labeled, sample_weight)
+
+    def _keep(self, problem: TrainingProblem, outcome: Outcome, order: Array, n_features: int) -> None:
+        """Fitted attributes from the outcome."""
+        if outcome.ending in TROUBLE:
+            warnings.warn(outcome.ending.value, ConvergenceWarning, stacklevel=3)
+        leaf = outcome.W if self.taxonomy_.is_flat else outcome.W @ self.taxonomy_.paths.T.astype(outcome.W.dtype)
+        if leaf.shape[1] == 2:
+            leaf = leaf[:, 1:] - leaf[:, :1]
+        self.coef_ = np.ascontiguousarray(leaf[:n_features].T)
+        self.intercept_ = leaf[n_features].copy() if self.fit_intercept else np.zeros(leaf.shape[1], leaf.dtype)
+        labels = np.empty(order.size, np.int64)
+        labels[order] = outcome.labels
+        self.transduction_ = self.classes_[labels]
+        self.class_counts_ = np.bincount(outcome.labels[problem.n_labeled :], minlength=len(self.classes_))
+        self.prices_ = outcome.prices
+        self.objective_ = outcome.objective
+        self.history_ = outcome.history
+        self.n_iter_ = len(outcome.history)
+        self.termination_condition_ = outcome.ending.value
+        if hasattr(problem.loss, "posterior"):
+            distributions = np.empty((order.size, len(self.classes_)))
+            distributions[order] = _distributions(problem, outcome, self.class_counts_)
+            self.label_distributions_ = distributions
+
+
+class TransductiveClassifier(_CountedClassifier):
     """A linear classifier from a few labels, many unlabelled rows and the class sizes.
 
     Parameters
@@ -59,8 +182,9 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     label_step : "exact", "switching", "multi_switch", "single_switch", "simplex", "greedy", or a LabelStep
 
-    annealing : "paper" lets the unlabelled rows gain weight in nine stages; None, or growing weights of your own, which
-        then stand in the place of unlabeled_weight
+    annealing : "soft" lets labels cool from distributions to hard ones, in several ways, and keeps the best; "paper"
+        lets the unlabelled rows gain weight in nine stages, ten times as fast; None, or growing weights of your own,
+        which then stand in the place of unlabeled_weight
 
     fit_intercept : whether to add a constant feature, regularised like the others; texts do better without
 
@@ -83,6 +207,8 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull
 
+    label_distributions_ : probabilities (n, K) of the training rows, which meet the counts and the given labels
+
     objective_, history_, n_iter_, termination_condition_ : what happened; taxonomy_, n_features_in_
 
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
@@ -103,7 +229,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         class_prior: object = "labeled",
         taxonomy: object = None,
         label_step: str | LabelStep = "exact",
-        annealing: object = "paper",
+        annealing: object = "soft",
         fit_intercept: bool = False,
         tol: float = 1e-3,
         max_iter: int = 100,
@@ -127,223 +253,205 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TransductiveClassifier":
-        """Learn from labelled and unlabelled rows together."""
-        self._check_parameters()
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
-        values, labeled = find_labeled(y, self.unlabeled)
-        self._check_rows(X, values, labeled)
-        sample_weight = _row_weights(sample_weight, X, labeled)
-        prior = _read_prior(self.class_prior)
-        self._set_classes(values, labeled, prior)
-        order = np.concatenate((np.flatnonzero(labeled), np.flatnonzero(~labeled)))
-        codes = np.zeros(values.size, np.int64)
-        codes[: labeled.sum()] = self._encode(values[labeled])
-        n_labeled = int(labeled.sum())
-        counts = prior_counts(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
-        weights = None if sample_weight is None else sample_weight[order]
-        outcome = self._alternate(X[order], codes, n_labeled, counts, weights)
-        self._keep(outcome, order, n_labeled, X.shape[1])
-        return self
-
-    def decision_function(self, X: Any) -> Array:
-        """Scores (n, K) of the classes, or (n,) in favour of the second of two."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        return scores.ravel() if len(self.classes_) == 2 else scores
-
-    @available_if(lambda self: isinstance(self._loss(), MaxEnt))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, K) of the classes; with the maxent loss only."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack((np.zeros_like(scores), scores))
-        return MaxEnt().posterior(scores)
-
-    def predict(self, X: Any) -> Array:
-        """The class of the best score for each row."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the labelled rows; unlabelled ones have no truth to compare with."""
-        values, labeled = find_labeled(y, self.unlabeled)
-        guesses, truth = self.predict(X)[labeled].tolist(), _plain(values[labeled])
-        right = np.array([guess == name for guess, name in zip(guesses, truth, strict=True)], dtype=np.float64)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        return float(np.average(right, weights=weights))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def _loss(self) -> Loss:
         return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
 
     def _check_parameters(self) -> None:
-        for name in ("alpha", "unlabeled_weight", "tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-                raise ValueError(f"{name} must be a number above 0, but is {value!r}.")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number, 1 or more, but is {self.max_iter!r}.")
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise ValueError(f"n_jobs must be a whole number other than 0, or None, but is {self.n_jobs!r}.")
+        super()._check_parameters()
+        check_above_zero(self, "unlabeled_weight")
         named = isinstance(self.loss, str) and self.loss in LOSSES
-        if not named and not _can(self.loss, "label_costs", "value", "gradient"):
+        if not named and not can(self.loss, "label_costs", "value", "gradient"):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, or a loss of your own, but is {self.loss!r}.")
         named = isinstance(self.label_step, str) and self.label_step in METHODS
-        if not named and not _can(self.label_step, "solve"):
+        if not named and not can(self.label_step, "solve"):
             raise ValueError(
                 f"label_step must be one of {', '.join(METHODS)}, or your own, but is {self.label_step!r}."
             )
 
-    def _check_rows(self, X: Any, values: Array, labeled: Array) -> None:
-        if values.size != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {values.size}: inconsistent numbers of samples. Match them."
-            )
-        if not labeled.any():
-            raise ValueError(
-                "y must label at least one row, but every row is unlabelled. Label a few, each class if you can."
-            )
-        if values.dtype.kind == "f":
-            kinds = values[labeled]
-            if np.any(np.isinf(kinds)):
-                raise ValueError("y contains inf or -inf, which is no label. Replace it.")
-            if np.any(kinds != np.floor(kinds)):
-                raise ValueError(
-                    "Unknown label type: y is continuous. A classifier needs classes; pass names or whole numbers."
-                )
-
-    def _set_classes(self, values: Array, labeled: Array, prior: object) -> None:
-        """Classes from the labels and the names of the prior, sorted, and the tree they are leaves of."""
-        names = list(dict.fromkeys(_plain(values[labeled])))
-        if isinstance(prior, Mapping):
-            names += [name for name in prior if name not in names]
-        if self.taxonomy is not None:
-            tree = Taxonomy.create(self.taxonomy)
-            leaves = [tree.leaf_of(name) for name in names]
-            self.classes_ = _class_array(_sorted(names), values)
-            self.taxonomy_ = tree.reorder([tree.labels[leaves[names.index(name)]] for name in self.classes_.tolist()])
-        else:
-            self.classes_ = _class_array(_sorted(names), values)
-            self.taxonomy_ = Taxonomy.flat(self.classes_.tolist())
-
-    def _encode(self, values: Array) -> Array:
-        index = {name: k for k, name in enumerate(self.classes_.tolist())}
-        return np.array([index[name] for name in _plain(values)], dtype=np.int64)
-
-    def _alternate(self, X: Any, codes: Array, n_labeled: int, counts: Array, sample_weight: Array | None) -> Outcome:
-        n_unlabeled = codes.size - n_labeled
-        loss = self._loss()
-        if self.fit_intercept:
-            constant = np.ones((X.shape[0], 1), X.dtype)
-            X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
-        problem = TrainingProblem.create(
-            Design.create(X, self.taxonomy_, self.n_jobs), loss, float(self.alpha), n_labeled, sample_weight
-        )
-        weights = stages(self.annealing, float(self.unlabeled_weight)) if n_unlabeled else ()  # type: ignore[arg-type]
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+    def _solve(
+        self,
+        problem: TrainingProblem,
+        codes: Array,
+        counts: Array,
+        rng: np.random.Generator,
+        on_round: Callable[[HistoryRow], None],
+    ) -> Outcome:
+        weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
         alternation = Alternation(
             problem,
             counts,
             counts,
-            weight_step_for(loss, 100 * int(self.max_iter)),
+            weight_step_for(problem.loss, 100 * int(self.max_iter)),
             METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step,
-            Settings(weights, float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter)),
-            np.random.default_rng(seed),
-            _print_round if self.verbose else _say_nothing,
+            Settings(
+                weights if problem.n_rows > problem.n_labeled else (),
+                float(self.tol),
+                max(float(self.tol), EARLY_TOL),
+                int(self.max_iter),
+            ),
+            rng,
+            on_round,
         )
         if isinstance(self.annealing, str) and self.annealing == "soft":
             return SoftAnnealing(alternation, coolings(float(self.unlabeled_weight))).run(codes)
         return alternation.run(codes)
 
-    def _keep(self, outcome: Outcome, order: Array, n_labeled: int, n_features: int) -> None:
-        """Fitted attributes from the outcome."""
-        if outcome.ending is Ending.NOT_CONVERGED:
-            warnings.warn(outcome.ending.value, ConvergenceWarning, stacklevel=3)
-        leaf = outcome.W if self.taxonomy_.is_flat else outcome.W @ self.taxonomy_.paths.T.astype(outcome.W.dtype)
-        if leaf.shape[1] == 2:
-            leaf = leaf[:, 1:] - leaf[:, :1]
-        self.coef_ = np.ascontiguousarray(leaf[:n_features].T)
-        self.intercept_ = leaf[n_features].copy() if self.fit_intercept else np.zeros(leaf.shape[1], leaf.dtype)
-        labels = np.empty(order.size, np.int64)
-        labels[order] = outcome.labels
-        self.transduction_ = self.classes_[labels]
-        self.class_counts_ = np.bincount(outcome.labels[n_labeled:], minlength=len(self.classes_))
-        self.prices_ = outcome.prices
-        self.objective_ = outcome.objective
-        self.history_ = outcome.history
-        self.n_iter_ = len(outcome.history)
-        self.termination_condition_ = outcome.ending.value
+
+class _MaxEntClassifier(_CountedClassifier):
+    """What the comparison methods share: the maxent loss, and the parameters that make sense for all of them."""
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1e-4,
+        class_prior: object = "labeled",
+        taxonomy: object = None,
+        fit_intercept: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        unlabeled: object = AUTO,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.taxonomy = taxonomy
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> Outcome:
+        problem, codes, counts, rng, on_round = rest
+        settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
+        return Direct(problem, counts, counts, METHODS["exact"], settings, rng, on_round).run(codes)
 
 
-def _can(thing: object, *verbs: str) -> bool:
-    """Whether this is an object, not a class or a name, that has these methods."""
-    return not isinstance(thing, (str, type)) and all(callable(getattr(thing, verb, None)) for verb in verbs)
+class _WeightedMaxEntClassifier(_MaxEntClassifier):
+    """Those with a term of the unlabelled rows that can be weighed."""
+
+    _default_weight: float
+
+    def __init__(
+        self,
+        *,
+        unlabeled_weight: float | None = None,
+        alpha: float = 1e-4,
+        class_prior: object = "labeled",
+        taxonomy: object = None,
+        fit_intercept: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        unlabeled: object = AUTO,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            alpha=alpha, class_prior=class_prior, taxonomy=taxonomy, fit_intercept=fit_intercept, tol=tol,
+            max_iter=max_iter, unlabeled=unlabeled, random_state=random_state, n_jobs=n_jobs, verbose=verbose,
+        )  # fmt: skip
+        self.unlabeled_weight = unlabeled_weight
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.unlabeled_weight is not None:
+            check_above_zero(self, "unlabeled_weight")
+
+    @property
+    def _weight(self) -> float:
+        return self._default_weight if self.unlabeled_weight is None else float(self.unlabeled_weight)
 
 
-def _read_prior(class_prior: object) -> object:
-    """A pandas Series is a mapping by name, as its index says."""
-    if hasattr(class_prior, "to_dict") and hasattr(class_prior, "index"):
-        return class_prior.to_dict()
-    return class_prior
+class ExpectationConstrainedClassifier(_MaxEntClassifier):
+    """Maxent whose own class sizes on the unlabelled rows are those asked for (Mann and McCallum, 2010).
+
+    Parameters and attributes are those of TransductiveClassifier; the size constraints are met to a thousandth of each,
+    or `termination_condition_` says that they are not.
+
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
+    >>> y = ["tea", "", "coffee", "", "", ""]
+    >>> ExpectationConstrainedClassifier(class_prior={"tea": 0.5, "coffee": 0.5}).fit(X, y).transduction_.tolist()
+    ['tea', 'tea', 'coffee', 'coffee', 'tea', 'coffee']
+    """
+
+    def _solve(self, *rest: Any) -> Outcome:
+        return self._direct(0.0, True, 0.0, *rest)
 
 
-def _sorted(names: list[Any]) -> list[Any]:
-    try:
-        return sorted(names)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(name).__name__ for name in names}))
-        raise ValueError(
-            f"labels and names in class_prior must be of one kind that can be sorted, but are {kinds}. Convert them."
-        ) from error
+class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
+    """Maxent with a penalty on the distance of its own class sizes from those asked for (Mann and McCallum, 2010).
+
+    `unlabeled_weight` is the weight of the squared distance of the class shares, 100 if None; other parameters and
+    attributes are those of TransductiveClassifier.
+
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
+    >>> y = ["tea", "", "coffee", "", "", ""]
+    >>> ExpectationRegularizedClassifier(class_prior={"tea": 0.5, "coffee": 0.5}).fit(X, y).predict([[0, 2]]).tolist()
+    ['tea']
+    """
+
+    _default_weight = 100.0
+
+    def _solve(self, *rest: Any) -> Outcome:
+        return self._direct(0.0, False, self._weight, *rest)
 
 
-def _plain(values: Array) -> list[Any]:
-    """Labels as hashable Python objects; lists become paths."""
-    return [tuple(value) if isinstance(value, list) else value for value in values.tolist()]
+class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
+    """Maxent that prefers to be sure of the unlabelled rows, with the class sizes as constraints.
+
+    Grandvalet and Bengio (2004), with the constraints that the paper adds. `unlabeled_weight` is the weight of the mean
+    entropy, 1 if None, which comes in by stages; other parameters and attributes are those of TransductiveClassifier.
+
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
+    >>> y = ["tea", "", "coffee", "", "", ""]
+    >>> EntropyRegularizedClassifier(class_prior={"tea": 0.5, "coffee": 0.5}).fit(X, y).predict([[0, 2]]).tolist()
+    ['tea']
+    """
+
+    _default_weight = 1.0
+
+    def _solve(self, *rest: Any) -> Outcome:
+        return self._direct(self._weight, True, 0.0, *rest)
 
 
-def _class_array(names: list[Any], values: Array) -> Array:
-    if any(isinstance(name, tuple) for name in names):
-        classes = np.empty(len(names), dtype=object)
-        classes[:] = names
-        return classes
-    if values.dtype.kind == "O":
-        kinds = {type(name) for name in names}
-        return np.array(names, dtype=object if kinds == {str} or len(kinds) > 1 else None)
-    classes = np.array(names)
-    same = classes.astype(values.dtype) if values.dtype.kind in "iufb" and classes.dtype.kind in "iufb" else classes
-    return same if np.array_equal(same, classes) else classes
+class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
+    """Maxent drawn towards distributions near its own that meet the class sizes (Ganchev and others, 2009).
+
+    `unlabeled_weight` is the weight of their divergence, C^KL of the paper, 0.1 if None; other parameters and
+    attributes are those of TransductiveClassifier.
+
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
+    >>> y = ["tea", "", "coffee", "", "", ""]
+    >>> PosteriorRegularizedClassifier(class_prior={"tea": 0.5, "coffee": 0.5}).fit(X, y).predict([[0, 2]]).tolist()
+    ['tea']
+    """
+
+    _default_weight = 0.1
+
+    def _solve(self, *rest: Any) -> Outcome:
+        problem, codes, counts, rng, on_round = rest
+        return PosteriorRegularization(
+            problem, counts, counts, METHODS["exact"], self._weight, float(self.tol),
+            int(self.max_iter), rng, on_round,
+        ).run(codes)  # fmt: skip
 
 
-def _row_weights(sample_weight: Any, X: Any, labeled: Array) -> Array | None:
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError("sample_weight must be numbers, one a row. Correct it, or leave it out.") from error
-    if weights.ndim == 0:
-        weights = np.full(X.shape[0], float(weights))
-    if weights.shape != (X.shape[0],):
-        raise ValueError(
-            f"sample_weight must have one number for each of the {X.shape[0]} rows, but has shape {weights.shape}."
-        )
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ValueError("sample_weight must be finite and 0 or more. Correct it, or leave it out.")
-    if not weights[labeled].any():
-        raise ValueError(
-            "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
-        )
-    return weights
+def _distributions(problem: TrainingProblem, outcome: Outcome, counts: Array) -> Array:
+    """Distributions over labels for all rows: the given ones, and the posterior corrected for the class sizes."""
+    n_labeled, n_classes = problem.n_labeled, problem.n_classes
+    distributions = np.zeros((problem.n_rows, n_classes))
+    distributions[np.arange(n_labeled), outcome.labels[:n_labeled]] = 1.0
+    scores = problem.design.scores(outcome.W)[n_labeled:]
+    if len(scores):
+        posterior = problem.loss.posterior(scores)  # type: ignore[attr-defined]
+        costs = -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny))
+        distributions[n_labeled:] = Entropic(1.0, tol=1e-3).solve(LabelProblem(costs, counts, counts)).posterior
+    return distributions
 
 
 def _say_nothing(row: HistoryRow) -> None:

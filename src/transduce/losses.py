@@ -7,13 +7,14 @@
                            large margin as γ goes to 0
 
 A loss answers three questions about scores S (n, K): the cost of every label, the value at given targets, and its
-gradient in S. Targets are labels (n,) or, for soft labels, distributions (n, K), whose value is the mean over their
-labels; the smooth margin takes the mean of their margins instead, which is a little less and far cheaper. A loss of
-your own is any object with these three methods; nothing else in the package knows what a loss looks like inside. One
-that is hard to train on distributions may have a fourth, `softened()`: the loss that stands in for it while labels are
-soft.
+gradient in S. Targets are labels (n,), and for the losses here distributions (n, K) too, whose value is the mean over
+their labels; the smooth margin takes the mean of their margins instead, which is a little less and far cheaper. A loss
+of your own is any object with these three methods; nothing else in the package knows what a loss looks like inside. It
+may have two more: `softened()`, the loss that stands in for it while labels are distributions (without it `Averaged`
+does), and `posterior(scores)`, the probabilities that scores stand for.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -24,6 +25,8 @@ from transduce.kernels import kernel
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 
+SOFTNESS = 0.25
+"""Scores of the margins are divided by this to be read as log probabilities; see docs/how-to-choose.md."""
 WIDTH = 0.1
 """γ of the smooth margin that stands in for the large margin while labels are soft."""
 
@@ -100,6 +103,10 @@ class LargeMargin:
         """The smooth margin with the same margins."""
         return SmoothMargin(WIDTH, self.margins)
 
+    def posterior(self, scores: ArrayLike) -> FloatArray:
+        """Probabilities (n, K) that the scores stand for."""
+        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS))
+
 
 @dataclass(frozen=True, eq=False)
 class SquaredLargeMargin:
@@ -132,6 +139,10 @@ class SquaredLargeMargin:
         """The smooth margin with the same margins."""
         return SmoothMargin(WIDTH, self.margins)
 
+    def posterior(self, scores: ArrayLike) -> FloatArray:
+        """Probabilities (n, K) that the scores stand for."""
+        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS))
+
 
 @dataclass(frozen=True)
 class MaxEnt:
@@ -155,6 +166,10 @@ class MaxEnt:
         """Gradient (n, K): posterior less targets."""
         S = _score_matrix(scores)
         return np.asarray(self.posterior(S) - _as_posterior(targets, S))
+
+    def softened(self) -> "MaxEnt":
+        """Itself."""
+        return self
 
     def posterior(self, scores: ArrayLike) -> FloatArray:
         """Probabilities (n, K) that the scores stand for."""
@@ -206,6 +221,14 @@ class SmoothMargin:
         lifted = (S + self.lifts(targets, S.shape[1])) / S.dtype.type(self.width)
         return np.asarray((MaxEnt().posterior(lifted) - _as_posterior(targets, S)).astype(S.dtype))
 
+    def softened(self) -> "SmoothMargin":
+        """Itself."""
+        return self
+
+    def posterior(self, scores: ArrayLike) -> FloatArray:
+        """Probabilities (n, K) that the scores stand for."""
+        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS))
+
     def lifts(self, targets: ArrayLike, n_classes: int) -> FloatArray:
         """What the margins of the targets add to the scores of every class, (n, K)."""
         targets = np.asarray(targets)
@@ -213,6 +236,42 @@ class SmoothMargin:
             return np.asarray(1.0 - targets)
         margins = LargeMargin(self.margins).margin_matrix(n_classes)
         return np.asarray(margins[targets] if targets.ndim == 1 else targets @ margins)
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """Any loss of labels, made one of distributions too: the mean over their labels, a gradient for each class.
+
+    >>> float(Averaged(LargeMargin()).value(np.array([[2.0, 0.0]]), np.array([[0.5, 0.5]]))[0])
+    1.5
+    """
+
+    loss: Loss
+
+    def label_costs(self, scores: ArrayLike) -> FloatArray:
+        """Costs (n, K) of every label for every row."""
+        return self.loss.label_costs(scores)
+
+    def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Losses (n,) at the targets."""
+        targets = np.asarray(targets)
+        return self.loss.value(scores, targets) if targets.ndim == 1 else _pick(self.label_costs(scores), targets)
+
+    def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+        """Gradient (n, K) of the losses in the scores."""
+        S, targets = _score_matrix(scores), np.asarray(targets)
+        if targets.ndim == 1:
+            return self.loss.gradient(S, targets)
+        out = np.zeros_like(S)
+        for k in range(S.shape[1]):
+            out += targets[:, k, None] * self.loss.gradient(S, np.full(len(S), k))
+        return out
+
+
+def softened(loss: Loss) -> Loss:
+    """The loss that stands in for this one while labels are distributions."""
+    substitute: Callable[[], Loss] | None = getattr(loss, "softened", None)
+    return Averaged(loss) if substitute is None else substitute()
 
 
 def _score_matrix(scores: ArrayLike) -> FloatArray:

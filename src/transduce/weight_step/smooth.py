@@ -4,6 +4,7 @@ It serves losses that bring no dual of their own, hard or soft targets alike. It
 share of what it was at weights 0.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,34 +35,54 @@ class Smooth:
 
     def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
         """Minimise from the present weights until the gradient is `tol` of what it is at weights 0."""
-        shape = state.W.shape
-        at_zero = np.abs(self._gradient(problem, state, np.zeros(shape), 0.0)[1]).max()
-
-        def value_and_gradient(flat: Array) -> tuple[float, Array]:
-            value, gradient = self._gradient(problem, state, flat.reshape(shape), problem.alpha)
-            return value, gradient.ravel()
-
-        answer = minimize(
-            value_and_gradient,
-            state.W.ravel().astype(np.float64),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": self.max_iter, "gtol": 0.1 * tol * float(at_zero), "ftol": 1e-12, "maxcor": 10},
-        )
-        state.W[...] = answer.x.reshape(shape)
-        scores = problem.design.scores(state.W)
-        left = float(np.abs(answer.jac).max())
-        converged = bool(left <= tol * at_zero)
-        return WeightReport(float(answer.fun), scores, left, float(answer.nfev), converged)
-
-    @staticmethod
-    def _gradient(problem: TrainingProblem, state: WeightState, W: Array, alpha: float) -> tuple[float, Array]:
-        """J and its gradient (d, M) at W."""
-        W = W.astype(problem.design.dtype)
         live = state.kappa > 0
-        scores = problem.design.scores(W)
-        residual = np.zeros_like(scores)
-        losses = problem.loss.value(scores[live], state.targets[live])
-        residual[live] = problem.loss.gradient(scores[live], state.targets[live]) * state.kappa[live, None]
-        value = 0.5 * alpha * float(np.vdot(W, W)) + float(np.dot(state.kappa[live], losses))
-        return value, (problem.design.pullback(residual) + alpha * W).astype(np.float64)
+
+        def loss_and_slope(scores: Array) -> tuple[float, Array]:
+            slope = np.zeros_like(scores)
+            losses = problem.loss.value(scores[live], state.targets[live])
+            slope[live] = problem.loss.gradient(scores[live], state.targets[live]) * state.kappa[live, None]
+            return float(np.dot(state.kappa[live], losses)), slope
+
+        slope = loss_and_slope(problem.design.scores(problem.design.zeros()))[1]
+        at_zero = float(np.abs(problem.design.pullback(slope)).max())
+        low = minimise(problem, loss_and_slope, state.W, 0.1 * tol * at_zero, self.max_iter)
+        state.W[...] = low.W
+        return WeightReport(
+            low.value, problem.design.scores(state.W), low.left, low.n_passes, low.left <= tol * at_zero
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where a minimisation ended: weights, value, largest entry of the gradient, and passes over the rows."""
+
+    W: Array
+    value: float
+    left: float
+    n_passes: float
+
+
+def minimise(
+    problem: TrainingProblem,
+    loss_and_slope: Callable[[Array], tuple[float, Array]],
+    W: Array,
+    gtol: float,
+    max_iter: int,
+) -> Minimum:
+    """Minimise λ/2 ‖W‖² + loss(scores) from W by L-BFGS; the loss is any smooth function of all scores (n, K)."""
+    design, shape = problem.design, W.shape
+
+    def value_and_gradient(flat: Array) -> tuple[float, Array]:
+        here = flat.reshape(shape).astype(design.dtype)
+        value, slope = loss_and_slope(design.scores(here))
+        gradient = design.pullback(slope.astype(design.dtype, copy=False)) + problem.alpha * here
+        return value + 0.5 * problem.alpha * float(np.vdot(here, here)), gradient.ravel().astype(np.float64)
+
+    answer = minimize(
+        value_and_gradient,
+        W.ravel().astype(np.float64),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iter, "gtol": gtol, "ftol": 1e-12, "maxcor": 10},
+    )
+    return Minimum(answer.x.reshape(shape), float(answer.fun), float(np.abs(answer.jac).max()), float(answer.nfev))

@@ -1,0 +1,132 @@
+"""What users pass to an estimator, checked and turned into names, codes and weights; each complaint is one sentence."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.taxonomy import Taxonomy
+
+Array = NDArray[Any]
+
+
+def check_above_zero(estimator: object, *names: str) -> None:
+    """See that these parameters are numbers above 0."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name} must be a number above 0, but is {value!r}.")
+
+
+def check_whole(estimator: object) -> None:
+    """See that max_iter and n_jobs are whole numbers that make sense."""
+    max_iter, n_jobs = getattr(estimator, "max_iter"), getattr(estimator, "n_jobs")  # noqa: B009
+    if not isinstance(max_iter, Integral) or max_iter < 1:
+        raise ValueError(f"max_iter must be a whole number, 1 or more, but is {max_iter!r}.")
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, but is {n_jobs!r}.")
+
+
+def check_rows(X: Any, values: Array, labeled: Array) -> None:
+    """See that labels fit the rows, and that some row has one."""
+    if values.size != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and y {values.size}: inconsistent numbers of samples. Match them.")
+    if not labeled.any():
+        raise ValueError(
+            "y must label at least one row, but every row is unlabelled. Label a few, each class if you can."
+        )
+    if values.dtype.kind == "f":
+        kinds = values[labeled]
+        if np.any(np.isinf(kinds)):
+            raise ValueError("y contains inf or -inf, which is no label. Replace it.")
+        if np.any(kinds != np.floor(kinds)):
+            raise ValueError(
+                "Unknown label type: y is continuous. A classifier needs classes; pass names or whole numbers."
+            )
+
+
+def classes_and_tree(values: Array, labeled: Array, prior: object, taxonomy: object) -> tuple[Array, Taxonomy]:
+    """Classes from the labels and the names of the prior, sorted, and the tree they are leaves of."""
+    names = list(dict.fromkeys(plain(values[labeled])))
+    if isinstance(prior, Mapping):
+        names += [name for name in prior if name not in names]
+    if taxonomy is None:
+        classes = class_array(sorted_names(names), values)
+        return classes, Taxonomy.flat(classes.tolist())
+    tree = Taxonomy.create(taxonomy)
+    leaves = [tree.leaf_of(name) for name in names]
+    classes = class_array(sorted_names(names), values)
+    return classes, tree.reorder([tree.labels[leaves[names.index(name)]] for name in classes.tolist()])
+
+
+def codes_of(values: Array, classes: Array) -> Array:
+    """Labels as indices of classes."""
+    index = {name: k for k, name in enumerate(classes.tolist())}
+    return np.array([index[name] for name in plain(values)], dtype=np.int64)
+
+
+def can(thing: object, *verbs: str) -> bool:
+    """Whether this is an object, not a class or a name, that has these methods."""
+    return not isinstance(thing, (str, type)) and all(callable(getattr(thing, verb, None)) for verb in verbs)
+
+
+def read_prior(class_prior: object) -> object:
+    """A pandas Series is a mapping by name, as its index says."""
+    if hasattr(class_prior, "to_dict") and hasattr(class_prior, "index"):
+        return class_prior.to_dict()
+    return class_prior
+
+
+def sorted_names(names: list[Any]) -> list[Any]:
+    """Names in order, if they have one."""
+    try:
+        return sorted(names)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(name).__name__ for name in names}))
+        raise ValueError(
+            f"labels and names in class_prior must be of one kind that can be sorted, but are {kinds}. Convert them."
+        ) from error
+
+
+def plain(values: Array) -> list[Any]:
+    """Labels as hashable Python objects; lists become paths."""
+    return [tuple(value) if isinstance(value, list) else value for value in values.tolist()]
+
+
+def class_array(names: list[Any], values: Array) -> Array:
+    """Names as an array of the kind that the labels came in."""
+    if any(isinstance(name, tuple) for name in names):
+        classes = np.empty(len(names), dtype=object)
+        classes[:] = names
+        return classes
+    if values.dtype.kind == "O":
+        kinds = {type(name) for name in names}
+        return np.array(names, dtype=object if kinds == {str} or len(kinds) > 1 else None)
+    classes = np.array(names)
+    same = classes.astype(values.dtype) if values.dtype.kind in "iufb" and classes.dtype.kind in "iufb" else classes
+    return same if np.array_equal(same, classes) else classes
+
+
+def row_weights(sample_weight: Any, X: Any, labeled: Array) -> Array | None:
+    """Sample weights, one a row, if there are any."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError("sample_weight must be numbers, one a row. Correct it, or leave it out.") from error
+    if weights.ndim == 0:
+        weights = np.full(X.shape[0], float(weights))
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {X.shape[0]} rows, but has shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError("sample_weight must be finite and 0 or more. Correct it, or leave it out.")
+    if not weights[labeled].any():
+        raise ValueError(
+            "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
+        )
+    return weights
