@@ -3,6 +3,8 @@
 The folder comes from --data or the environment variable TRANSDUCE_DATA; each set is a folder with X.npz and y.npy.
 """
 
+import gzip
+import json
 import os
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from sklearn.preprocessing import normalize
 
 from transduce.corpora import load_clinc150
 
+TEXTS = {"dmoz4": "dmoz4_raw", "20ng_raw": "20ng_raw"}
+"""Sets of plain text, and their folders; bodies without headers for 20 newsgroups."""
 ALREADY_WEIGHTED = {"rcv_mcat", "rcv1_topics", "sector_part", "usps", "mnist"}
 
 
@@ -30,10 +34,22 @@ def load(folder: Path, name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
         texts, labels, _ = load_clinc150()
         domains = np.unique([label.split("/")[0] for label in labels], return_inverse=True)[1]
         return TfidfVectorizer(sublinear_tf=True).fit_transform(texts).tocsr(), domains.astype(np.int64)
+    if name in TEXTS:
+        return _text_set(folder, name)
     X = sparse.load_npz(folder / name / "X.npz").tocsr().astype(np.float64)
     y = np.load(folder / name / "y.npy").astype(np.int64)
     X = normalize(X) if name in ALREADY_WEIGHTED else TfidfTransformer(sublinear_tf=True).fit_transform(X)
     return X.tocsr(), y
+
+
+def _text_set(folder: Path, name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Plain texts as tf-idf; labels are the first names of their paths, or the names themselves."""
+    with gzip.open(folder / TEXTS[name] / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
+        documents = [json.loads(line) for line in file]
+    labels = [d["label"][0] if isinstance(d["label"], list) else d["label"] for d in documents]
+    texts = [d["text"].split("\n\n", 1)[-1] if name == "20ng_raw" else d["text"] for d in documents]
+    X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts).tocsr()
+    return X, np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def paper_split(y: np.ndarray, n_labeled: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -337,7 +337,7 @@ def test_control_c_stops_every_thread():
     soft = annealing(n_threads=2, on_round=press)
     outcome = soft.run(given_labels())
     check_interrupted(soft, outcome)
-    assert len(told) == len(outcome.history) < N_STAGES * ROUNDS * len(COOLINGS)
+    assert len(told) <= len(outcome.history) < N_STAGES * ROUNDS * len(COOLINGS)
 
 
 @one_and_two_threads
@@ -371,3 +371,25 @@ def test_coolings_go_evenly_from_their_first_weight_and_entropy_to_the_last(fina
         np.testing.assert_allclose(np.diff(weights), np.log(1.0 / weight) / (N_STAGES - 1), atol=1e-12)
         np.testing.assert_allclose(np.diff(entropies), np.log(LAST_ENTROPY / entropy) / (N_STAGES - 1), atol=0.08)
         assert np.all(np.diff(entropies) < 0)
+
+
+@pytest.mark.parametrize("n_rounds", [3, 8])
+def test_no_round_follows_an_interrupt(n_rounds):
+    told = []
+
+    def press(row):
+        told.append(row)
+        if len(told) == n_rounds:
+            raise KeyboardInterrupt
+
+    annealing(on_round=press).run(given_labels())
+    assert len(told) == n_rounds
+
+
+def test_rows_without_features_come_to_an_end():
+    X, _ = blobs()
+    X[N_LABELED:] = 0.0
+    soft = annealing()
+    problem = TrainingProblem.create(Design.create(X, FLAT, n_jobs=1), LargeMargin(), 1e-2, N_LABELED)
+    soft = replace(soft, alternation=replace(soft.alternation, problem=problem))
+    check_labels(soft, soft.run(given_labels()))

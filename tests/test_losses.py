@@ -346,3 +346,9 @@ def test_a_loss_of_labels_is_softened_to_the_mean_over_them(loss):
     for targets in (some_labels(), some_posteriors()):
         np.testing.assert_allclose(soft.value(scores, targets), loss.value(scores, targets), rtol=1e-12)
         np.testing.assert_allclose(soft.gradient(scores, targets), loss.gradient(scores, targets), atol=1e-9)
+
+
+def test_large_margins_follow_the_definition():
+    margins = np.array([[0.0, 100.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    loss, scores = SmoothMargin(0.1, margins), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, -1.0]])
+    np.testing.assert_allclose(loss.label_costs(scores), by_definition(loss, scores), rtol=1e-9)

@@ -62,7 +62,11 @@ class SoftAnnealing:
         outcomes: list[Outcome | None] = [None] * len(tasks)
 
         def go(way: int) -> None:
-            outcomes[way] = _one_way(*tasks[way], labels)
+            if clock.stopped.is_set():
+                return
+            outcomes[way] = outcome = _one_way(*tasks[way], labels)
+            if outcome.ending is Ending.INTERRUPTED:
+                clock.stopped.set()
 
         interrupted = _in_threads(go, len(tasks), n_threads, clock)
         return _best(outcomes, clock, interrupted)
@@ -83,11 +87,11 @@ class _Clock:
         rows = self.rows[way] = []
 
         def tell(row: HistoryRow) -> None:
+            row = replace(row, way=way, seconds=time.perf_counter() - self.begin)
+            rows.append(row)
             if self.stopped.is_set():
                 raise KeyboardInterrupt
-            row = replace(row, way=way, seconds=time.perf_counter() - self.begin)
             with self.lock:
-                rows.append(row)
                 self.on_round(row)
 
         return tell

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from transduce.alternate import Alternation, Settings
 from transduce.anneal import SoftAnnealing
@@ -77,7 +78,9 @@ class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else sample_weight[order]
         problem = self._problem(X[order], n_labeled, weights)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        outcome = self._solve(problem, codes, counts, rng, _print_round if self.verbose else _say_nothing)
+        on_round = _print_round if self.verbose else _say_nothing
+        with threadpool_limits(1, user_api="blas"):  # its threads wait for one another on products as small as ours
+            outcome = self._solve(problem, codes, counts, rng, on_round)
         self._keep(problem, outcome, order, X.shape[1])
         return self
 

@@ -31,6 +31,8 @@ RIDGE = 1e-9
 """Curvature lent to directions that have none, as a share of the counts."""
 BEYOND_FLOATS = 1e6
 """Costs of so many T leave too few digits for the entropy, if counts cannot be met."""
+DIGITS = 1e6
+"""Costs of more T than this would leave too few digits in an entropy that is found as a difference."""
 TRIES = 12
 """Temperatures tried for one entropy."""
 STALLED = 8
@@ -89,14 +91,20 @@ class Entropic:
         return self._solve(_Search.of(problem, self.temperature), v)
 
     def _solve(self, search: "_Search", v: FloatArray) -> SoftAssignment:
+        problem = search.problem
+        if not search.open_to_all:
+            Exact().solve(problem)  # says that the counts cannot be met
         point, n_steps, met = search.climb(v / search.T, self.tol, self.max_steps)
         if not met:
             point, steps, met = self._cooled(search)
             n_steps += steps
         if met:
             return search.answer(point, n_steps, SoftStatus.CONVERGED)
-        problem = search.problem
-        exact = Exact().solve(problem, None)  # says so if the counts cannot be met at all
+        exact = Exact().solve(problem)  # says so if the counts cannot be met at all
+        point, steps, met = search.climb(exact.prices / search.T, self.tol, self.max_steps)
+        n_steps += steps
+        if met:
+            return search.answer(point, n_steps, SoftStatus.CONVERGED)
         if search.largest > BEYOND_FLOATS * search.T:
             posterior = np.zeros((problem.n_rows, problem.n_classes))
             posterior[np.arange(problem.n_rows), exact.labels] = 1.0
@@ -137,7 +145,7 @@ def solve_at_entropy(
     for attempt in range(TRIES):
         answer = Entropic(T, tol=tol)._solve(replace(search, T=T), v)
         v = answer.prices
-        if abs(answer.entropy - wanted) <= 0.1 * wanted:
+        if search.spread == 0.0 or abs(answer.entropy - wanted) <= 0.1 * wanted:
             break
         least, most = (least, T) if answer.entropy > wanted else (T, most)
         here = (np.log(T), np.log(max(answer.entropy, 1e-12)))
@@ -147,7 +155,7 @@ def solve_at_entropy(
         guess = T * float(np.exp(np.clip((np.log(max(wanted, 1e-12)) - here[1]) / slope, -2.0, 2.0)))
         if not least < guess < most:
             guess = float(np.sqrt(least * most))
-        if not 0.0 < guess < np.inf:
+        if not 1e-9 * search.spread < guess < np.inf:
             break
         T = guess
     return answer, T
@@ -181,6 +189,7 @@ class _Search:
     spread: float
     largest: float
     all_allowed: bool
+    open_to_all: bool
 
     @classmethod
     def of(cls, problem: LabelProblem, T: float) -> "_Search":
@@ -193,7 +202,8 @@ class _Search:
         if np.any(problem.high == 0):
             costs[:, problem.high == 0] = np.inf
             all_allowed = False
-        return cls(problem, T, costs, float(least.sum()), spread, largest, all_allowed)
+        open_to_all = all_allowed or bool(np.all(costs.min(axis=1) < np.inf))
+        return cls(problem, T, costs, float(least.sum()), spread, largest, all_allowed, open_to_all)
 
     def at(self, u: FloatArray) -> _Point:
         """The distributions at these prices, and the value of the dual, in units of T."""
@@ -233,12 +243,12 @@ class _Search:
     def _step(self, point: _Point, lacking: FloatArray) -> _Point:
         """A Newton step within the orthant of u, shortened while it fails; or a scaling step."""
         direction = self._newton(point, lacking)
-        slope, share = float(np.dot(lacking, direction)), 1.0
-        while share > 0.05 and slope > 0:
+        slope = float(np.dot(lacking, direction))
+        shares = [1.0, self._to_a_corner(point.u, direction), 0.3, 0.1]
+        for share in shares if slope > 0 else ():
             further = self.at(self._in_orthant(point.u, point.u + share * direction, lacking))
             if further.value >= point.value + 1e-4 * share * slope:
                 return further
-            share *= 0.3
         return self.at(self._scaled(point))
 
     def _newton(self, point: _Point, lacking: FloatArray) -> FloatArray:
@@ -253,6 +263,13 @@ class _Search:
         direction[move] = np.linalg.solve(H, lacking[move])
         length = float(np.abs(direction).max())
         return direction * min(1.0, LONGEST_STEP / length) if length > 0 else direction
+
+    def _to_a_corner(self, u: FloatArray, direction: FloatArray) -> float:
+        """How far along the first price comes to 0 whose count has room; or half way."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where((direction != 0) & (self.problem.low < self.problem.high), -u / direction, np.inf)
+        first = float(np.where(shares > 0, shares, np.inf).min(initial=np.inf))
+        return first if first < 1.0 else 0.5
 
     def _in_orthant(self, u: FloatArray, further: FloatArray, lacking: FloatArray) -> FloatArray:
         """Stop prices at 0 where they would cross it and their count has room: the slope is another beyond."""
@@ -275,7 +292,7 @@ class _Search:
         lacking, n_rows = self.lacking(point), max(self.problem.n_rows, 1)
         pull = float(np.dot(point.mass, point.u))
         value = self.T * (pull - point.normaliser) + self.least
-        if self.all_allowed:
+        if self.all_allowed and self.largest < DIGITS * self.T:
             entropy = (point.normaliser - pull + float(np.vdot(point.Q, self.costs)) / self.T) / n_rows
         else:
             entropy = mean_entropy(point.Q)
@@ -285,7 +302,7 @@ class _Search:
             value,
             self.T * max(0.0, -float(np.dot(lacking, point.u))),
             max(entropy, 0.0),
-            float(np.abs(lacking).max(initial=0.0)),
+            float(np.abs(point.mass - np.clip(point.mass, self.problem.low, self.problem.high)).max(initial=0.0)),
             n_steps,
             status,
         )
