@@ -102,7 +102,7 @@ def whole(X, y) -> None:
     counts = dict(enumerate(np.bincount(y[100:], minlength=int(y.max()) + 1).tolist()))
     for loss in ("hinge", "maxent"):
         for alpha in (1e-3, 1e-4):
-            model = TransductiveClassifier(loss, alpha=alpha, class_prior=counts, fit_intercept=False, random_state=0)
+            model = TransductiveClassifier(loss, alpha=alpha, class_prior=counts, annealing="paper", random_state=0)
             problem = problem_of(X, y, LargeMargin() if loss == "hinge" else MaxEnt(), alpha)
             supervised, best = weights(problem, y, 1e-3)[0], np.inf
             tight = weights(problem, y, 1e-4)[0]
@@ -140,14 +140,16 @@ def start_up() -> None:
 
 
 def memory(folder: Path) -> None:
-    code = (
-        "import sys, numpy as np; from pathlib import Path; from benchmarks.weight_step import measured_fit;"
-        f"measured_fit(Path({str(folder)!r}))"
-    )
-    print(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout, end="")
+    print()
+    for parameters in ({"annealing": "paper", "n_jobs": 1}, {"n_jobs": 1}, {"n_jobs": 2}):
+        code = (
+            "from pathlib import Path; from benchmarks.weight_step import measured_fit;"
+            f"measured_fit(Path({str(folder)!r}), **{parameters})"
+        )
+        print(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout, end="")
 
 
-def measured_fit(folder: Path) -> None:
+def measured_fit(folder: Path, **parameters: object) -> None:
     """Print the peak memory that a fit adds, against three times the rows and 4 (d + n) K floats."""
     from benchmarks.label_step import RESET_PEAK, _status_bytes, trim
     from transduce.checks import blobs
@@ -155,7 +157,7 @@ def measured_fit(folder: Path) -> None:
     X, y = load(folder, "news20_train")
     X = X[: N_ROWS + 100]
     labels = np.where(np.arange(X.shape[0]) < 100, y[: X.shape[0]], -1)
-    model = TransductiveClassifier(alpha=1e-3, random_state=0)
+    model = TransductiveClassifier(random_state=0, **parameters)
     model.fit(*blobs()[::2])
     trim()
     before = _status_bytes("VmRSS")
@@ -165,8 +167,8 @@ def measured_fit(folder: Path) -> None:
     rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     floats = 8 * (X.shape[0] + X.shape[1]) * 20
     print(
-        f"\nPeak memory of a fit of {X.shape[0]} rows beyond its input: {peak / 2**20:.0f} MiB; three times the rows "
-        f"and 4 (d + n) K floats are {(3 * rows + 4 * floats) / 2**20:.0f} MiB."
+        f"Peak memory of a fit of {X.shape[0]} rows beyond its input, {parameters}: {peak / 2**20:.0f} MiB; three times "
+        f"the rows and 4 (d + n) K floats are {(3 * rows + 4 * floats) / 2**20:.0f} MiB."
     )
 
 

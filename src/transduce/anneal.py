@@ -64,9 +64,12 @@ class SoftAnnealing:
         def go(way: int) -> None:
             if clock.stopped.is_set():
                 return
-            outcomes[way] = outcome = _one_way(*tasks[way], labels)
+            outcome = _one_way(*tasks[way], labels)
             if outcome.ending is Ending.INTERRUPTED:
                 clock.stopped.set()
+            with clock.lock:
+                outcomes[way] = outcome
+                _drop_weights_of_all_but_the_best(outcomes)
 
         interrupted = _in_threads(go, len(tasks), n_threads, clock)
         return _best(outcomes, clock, interrupted)
@@ -115,6 +118,14 @@ def _in_threads(go: Callable[[int], None], n_tasks: int, n_threads: int, clock: 
     except KeyboardInterrupt:
         return True
     return False
+
+
+def _drop_weights_of_all_but_the_best(outcomes: list[Outcome | None]) -> None:
+    """Let go of what is not needed any more: weights are large."""
+    best = min((o.objective for o in outcomes if o is not None and o.ending is not Ending.INTERRUPTED), default=np.inf)
+    for outcome in outcomes:
+        if outcome is not None and outcome.objective > best:
+            outcome.W = np.zeros((0, 0))
 
 
 def _best(outcomes: list[Outcome | None], clock: _Clock, interrupted: bool) -> Outcome:

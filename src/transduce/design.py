@@ -118,9 +118,12 @@ class Design:
             list(self._pool.map(fill, parts))
         return out
 
-    def pullback(self, R: Array) -> Array:
-        """Xᵀ R P (d, M) for residuals R (n, K)."""
-        out = self.zeros()
+    def pullback(self, R: Array, out: Array | None = None) -> Array:
+        """Xᵀ R P (d, M) for residuals R (n, K), written to `out` if it is given."""
+        if out is None:
+            out = self.zeros()
+        else:
+            out[...] = 0.0
         pullback(*self.rows, *self.tree, R, out)
         return out
 

@@ -185,8 +185,9 @@ class DualMaxEnt(_Dual):
         state.posterior[new] = as_posterior(targets, problem.n_classes)[new]
         state.targets, state.kappa, state.scores = targets.copy(), kappa.copy(), None
         state.gaps[:] = np.inf
-        pull = self._pull(as_posterior(targets, problem.n_classes), state.posterior) * (kappa / problem.alpha)[:, None]
-        state.W[...] = problem.design.pullback(pull.astype(state.W.dtype))
+        pull = self._pull(as_posterior(targets, problem.n_classes), state.posterior)
+        pull *= (kappa / problem.alpha)[:, None]
+        problem.design.pullback(pull.astype(state.W.dtype, copy=False), state.W)
 
     def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         design = problem.design
