@@ -167,8 +167,8 @@ def measured_fit(folder: Path, **parameters: object) -> None:
     rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     floats = 8 * (X.shape[0] + X.shape[1]) * 20
     print(
-        f"Peak memory of a fit of {X.shape[0]} rows beyond its input, {parameters}: {peak / 2**20:.0f} MiB; three times "
-        f"the rows and 4 (d + n) K floats are {(3 * rows + 4 * floats) / 2**20:.0f} MiB."
+        f"Peak memory of a fit of {X.shape[0]} rows beyond its input, {parameters}: {peak / 2**20:.0f} MiB; "
+        f"three times the rows and 4 (d + n) K floats are {(3 * rows + 4 * floats) / 2**20:.0f} MiB."
     )
 
 

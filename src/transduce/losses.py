@@ -201,10 +201,13 @@ class SmoothMargin:
         if furthest > 0.9 * np.log(np.finfo(S.dtype).max):  # the product below would underflow
             columns = [self.value(S, np.eye(S.shape[1])[np.full(len(S), k)]) for k in range(S.shape[1])]
             return np.maximum(np.stack(columns, axis=1).astype(S.dtype), 0.0)
-        reach = np.exp(margins - furthest).T.astype(S.dtype)
         top = S.max(axis=1, keepdims=True)
         weights = np.exp((S - top) / S.dtype.type(self.width))
-        total = np.maximum(weights @ reach, np.finfo(S.dtype).tiny)
+        if self.margins is None and np.exp(furthest) * np.finfo(S.dtype).eps < 1e-6:  # all but the label's own
+            total = weights.sum(axis=1, keepdims=True) - S.dtype.type(1.0 - np.exp(-furthest)) * weights
+        else:
+            total = weights @ np.exp(margins - furthest).T.astype(S.dtype)
+        total = np.maximum(total, np.finfo(S.dtype).tiny)
         costs = S.dtype.type(self.width) * (np.log(total) + S.dtype.type(furthest)) - (S - top)
         return np.asarray(np.maximum(costs, 0.0))
 

@@ -17,6 +17,9 @@ from transduce.kernels.rows import Array, add_row, leaf_scores, node_scores
 
 TINY = 1e-30
 """Below this a probability counts as this one."""
+CLOSE = 1e-3
+"""Newton ends after a step that changes no probability by more: it leaves about the square of that, and any p is dual
+feasible."""
 LEFT = 0.25
 """About what a visit leaves of a row's gap, once the other rows have moved W too."""
 
@@ -45,7 +48,7 @@ def divergence(p: Array, s: Array, normaliser: float) -> float:
 
 @kernel
 def tilt(s: Array, normaliser: float, B: float, p: Array, out: Array) -> None:
-    """Write the p that solves log p_k + B p_k = s_k + B p_old_k − ν, Σ p = 1, to a relative accuracy of about 1e-6."""
+    """Write the p that solves log p_k + B p_k = s_k + B p_old_k − ν, Σ p = 1, to about the square of CLOSE."""
     logs = np.empty(s.size)
     weight = 1.0 / (1.0 + B)
     for k in range(s.size):  # between the old point and the pull of the scores
@@ -65,7 +68,7 @@ def tilt(s: Array, normaliser: float, B: float, p: Array, out: Array) -> None:
             move = (s[k] + B * (p[k] - out[k]) - logs[k] - nu) / (1.0 + B * out[k])
             logs[k] += min(max(move, -4.0), 4.0)
             largest = max(largest, abs(move) * out[k])
-        if largest < 1e-7:
+        if largest < CLOSE:
             break
     total = 0.0
     for k in range(s.size):
