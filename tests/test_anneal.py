@@ -81,7 +81,7 @@ def check_outcome(soft: SoftAnnealing, outcome, seed: int = 0) -> None:
 def paper_alone(seed: int = 0, **pieces):
     """The paper's own way with the random numbers that it has within soft annealing."""
     play = annealing(seed=seed, **pieces).alternation
-    return replace(play, rng=np.random.default_rng(seed).spawn(N_WAYS)[0]).run(given_labels(seed))
+    return replace(play, rng=np.random.default_rng(seed)).run(given_labels(seed))
 
 
 def without_seconds(outcome) -> list:

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -160,7 +161,7 @@ def test_posterior_regularisation_falls_and_meets_the_sizes(taxonomy):
     play = PosteriorRegularization(problem, counts, counts, METHODS["exact"], 0.5, 1e-6, 100, np.random.default_rng(0))
     outcome = play.run(truth)
     values = [row.objective for row in outcome.history[1:]]
-    assert outcome.ending is Ending.MET
+    assert outcome.ending is Ending.NEARBY
     assert all(later <= earlier + 1e-6 for earlier, later in pairwise(values))
     assert all(row.residual <= RESIDUAL for row in outcome.history)
     before = np.abs(sizes(problem, direct(problem, counts, enforced=False).run(truth).W) - counts).sum()
@@ -207,3 +208,32 @@ def test_an_interrupt_keeps_the_last_round():
 def test_weights_must_be_above_zero(kind):
     with pytest.raises(ValueError, match="unlabeled_weight must be a number above 0"):
         kind(unlabeled_weight=-1.0).fit(np.eye(3), [0, 1, -1])
+
+
+def test_float32_rows_and_sure_posteriors_stay_finite():
+    X = (100.0 * np.random.default_rng(0).normal(size=(40, 3))).astype(np.float32)
+    y = np.array([0, 1, 2] + [-1] * 37)
+    model = EntropyRegularizedClassifier(random_state=0).fit(X, y)
+    assert np.isfinite(model.objective_)
+    assert model.coef_.dtype == np.float32
+
+
+def test_the_scale_of_rows_does_not_matter():
+    """Rows a thousand times as short with alpha a million times as small are the same problem."""
+    problem, truth, counts = rows_of(TREES["flat"])
+    rows = sparse.csr_matrix(problem.design.rows, (N, N_FEATURES))
+    small = TrainingProblem.create(
+        Design.create(1e-3 * rows.toarray(), TREES["flat"]),
+        MaxEnt(),
+        1e-6 * ALPHA,
+        N_LABELED,
+    )
+    for entropy in (0.0, 1.0):
+        one, other = (direct(p, counts, entropy, tol=1e-5).run(truth) for p in (problem, small))
+        assert one.objective == pytest.approx(other.objective, rel=1e-2)
+
+
+def test_posterior_regularisation_refuses_uneven_weights_of_unlabelled_rows():
+    X, y = np.random.default_rng(0).normal(size=(9, 3)), np.array([0, 1, 2] + [-1] * 6)
+    with pytest.raises(ValueError, match="the same for all unlabelled rows"):
+        PosteriorRegularizedClassifier().fit(X, y, sample_weight=np.arange(1.0, 10.0))

@@ -253,9 +253,38 @@ def test_huge_indices_and_no_intercept():
     wide = sparse.csr_matrix(
         (X.ravel(), (np.repeat(np.arange(len(y)), 8), np.tile(np.arange(8) * 1000, len(y)))), (len(y), 9000)
     )
-    model = TransductiveClassifier(fit_intercept=False, random_state=0).fit(wide, y)
+    model = TransductiveClassifier(fit_intercept=False, price_shift=False, random_state=0).fit(wide, y)
     assert model.coef_.shape == (3, 9000)
     assert not model.intercept_.any()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+def test_new_rows_are_labelled_as_the_label_step_would(loss):
+    X, _, y = blobs()
+    skewed = np.array([20, 40, 48])
+    model = TransductiveClassifier(loss, class_prior=skewed, random_state=0).fit(X, y)
+    plain = TransductiveClassifier(loss, class_prior=skewed, price_shift=False, random_state=0).fit(X, y)
+    assert np.array_equal(model.transduction_, plain.transduction_)
+    unlabeled = y < 0
+    agree, before = (np.mean(m.predict(X)[unlabeled] == m.transduction_[unlabeled]) for m in (model, plain))
+    assert agree >= max(before, 0.95)
+
+
+def test_an_own_loss_that_gives_no_numbers_gets_one_sentence():
+    class Broken(Averaged):
+        def label_costs(self, scores):
+            return np.full(np.shape(scores), np.nan)
+
+    X, _, y = blobs()
+    with pytest.raises(ValueError, match="finite label costs"):
+        TransductiveClassifier(Broken(MaxEnt()), annealing="paper").fit(X, y)
+
+
+def test_a_refit_with_another_loss_forgets_probabilities():
+    X, _, y = blobs()
+    model = TransductiveClassifier("maxent", annealing="paper").fit(X, y)
+    model.set_params(loss=Averaged(MaxEnt())).fit(X[:60], y[:60])
+    assert not hasattr(model, "label_distributions_")
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,10 @@ class Alternation:
     def _labels(self, costs: Array, outcome: Outcome) -> tuple[Array, Array]:
         """Step 13: labels for these weights, and their prices."""
         start = outcome.labels[self.problem.n_labeled :]
+        if not np.isfinite(costs.sum()):
+            raise ValueError(
+                "the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it."
+            )
         problem = LabelProblem(weighted_costs(self.problem, costs), self.low, self.high)
         answer = self.label_step.solve(problem, outcome.prices, start)
         return answer.labels, answer.prices

@@ -32,6 +32,8 @@ FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 """Relative accuracy of the weights before any unlabelled row counts, and sweeps that they may take."""
 SWEEPS, ITERATIONS = 1, 10
 """Work of one weight step while labels are soft: sweeps of a dual one, or iterations of L-BFGS."""
+PARALLEL_CELLS = 10_000_000
+"""Rows times classes up to which ways run side by side; beyond, memory is dearer than time."""
 ARRIVAL_TOL = 3e-2
 """Relative accuracy of weight steps when cooled labels arrive at Algorithm 1: too loose would lose what they know."""
 
@@ -52,11 +54,12 @@ class SoftAnnealing:
         if not self.alternation.settings.weights or problem.n_rows == problem.n_labeled or problem.n_classes < 2:
             return self.alternation.run(labels)
         clock = _Clock(self.alternation.on_round)
-        n_threads = min(problem.design.n_threads, 1 + len(self.coolings))
+        small = problem.n_rows * problem.n_classes <= PARALLEL_CELLS
+        n_threads = min(problem.design.n_threads, 1 + len(self.coolings)) if small else 1
         design = replace(problem.design, n_threads=1) if n_threads > 1 else problem.design
         shared = replace(self.alternation, problem=replace(problem, design=design))
         tasks = []
-        for way, rng in enumerate(self.alternation.rng.spawn(1 + len(self.coolings))):
+        for way, rng in enumerate([self.alternation.rng, *self.alternation.rng.spawn(len(self.coolings))]):
             mine = replace(shared, rng=rng, on_round=clock.of_way(way))
             tasks.append((mine, None if way == 0 else self.coolings[way - 1]))
         outcomes: list[Outcome | None] = [None] * len(tasks)
@@ -102,21 +105,23 @@ class _Clock:
 
 def _in_threads(go: Callable[[int], None], n_tasks: int, n_threads: int, clock: _Clock) -> bool:
     """Run the tasks, in this thread if there is but one; says whether they were interrupted."""
+    pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
     try:
-        if n_threads == 1:
+        if pool is None:
             for task in range(n_tasks):
                 go(task)
         else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                futures = [pool.submit(go, task) for task in range(n_tasks)]
-                try:
-                    for future in futures:
-                        future.result()
-                except BaseException:
-                    clock.stopped.set()
-                    raise
+            for future in [pool.submit(go, task) for task in range(n_tasks)]:
+                future.result()
     except KeyboardInterrupt:
+        clock.stopped.set()
         return True
+    except BaseException:
+        clock.stopped.set()
+        raise
+    finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
     return False
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.alternate import weighted_costs
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem, LabelStep
 from transduce.label_step.entropic import Entropic
@@ -26,7 +27,7 @@ from transduce.losses import MaxEnt
 from transduce.penalties import CountConstraint, Entropy, Mismatch, Penalty, through_posterior
 from transduce.problem import TrainingProblem
 from transduce.weight_step import weight_step_for
-from transduce.weight_step.smooth import minimise
+from transduce.weight_step.smooth import minimise, steepness
 
 Array = NDArray[Any]
 
@@ -107,13 +108,14 @@ class Direct:
         if settings.mismatch:
             terms.append(Mismatch(settings.mismatch, self.low, self.high))
         last, before = np.inf, np.inf
+        steep = steepness(problem, _objective(problem, outcome.labels, []))
         for _ in range(settings.max_rounds):
             enforced: list[Penalty] = [constraint] if settings.enforced else []
             here = minimise(
                 problem,
                 _objective(problem, outcome.labels, terms + enforced),
                 outcome.W,
-                settings.tol * 1e-2,
+                0.1 * settings.tol * steep,
                 ITERATIONS,
             )
             outcome.W[...] = here.W
@@ -128,7 +130,7 @@ class Direct:
             rho = constraint.rho * (RHO_GROWTH if residual > max(ENOUGH * last, 0.01 * RESIDUAL) else 1.0)
             constraint = constraint.updated(p, rho)
             last, before = residual, value
-        outcome.ending = Ending.UNMET if settings.enforced else Ending.NOT_CONVERGED
+        outcome.ending = Ending.UNMET if settings.enforced and last > RESIDUAL else Ending.STILL_FALLING
         return constraint
 
 
@@ -165,6 +167,11 @@ class PosteriorRegularization:
 
     def _play(self, outcome: Outcome, tell: Callable[[HistoryRow], None]) -> None:
         problem, unlabeled = self.problem, slice(self.problem.n_labeled, None)
+        if np.ptp(problem.shares[unlabeled]) > 1e-12:
+            raise ValueError(
+                "sample_weight must be the same for all unlabelled rows in posterior regularisation, whose "
+                "distributions weigh them equally. Leave it out for them."
+            )
         kappa = problem.kappa(self.weight)
         targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
         targets[np.arange(problem.n_labeled), outcome.labels[: problem.n_labeled]] = 1.0
@@ -181,10 +188,10 @@ class PosteriorRegularization:
             residual = CountConstraint(self.low, self.high, outcome.prices, 1.0).residual(soft.posterior)
             tell(HistoryRow(number, self.weight, value, 0, report.gap, 0.0, 1.0, residual=residual))
             if before - value <= STEADY * abs(value):
-                outcome.ending = Ending.MET if report.converged else Ending.NOT_CONVERGED
+                outcome.ending = Ending.NEARBY if residual <= RESIDUAL else Ending.UNMET
                 return
             before = value
-        outcome.ending = Ending.NOT_CONVERGED
+        outcome.ending = Ending.STILL_FALLING
 
 
 def _supervised(
@@ -226,6 +233,7 @@ def _labelled(problem: TrainingProblem, low: Array, high: Array, label_step: Lab
     unlabeled = slice(problem.n_labeled, None)
     costs = problem.loss.label_costs(problem.design.scores(outcome.W)[unlabeled])
     if len(costs):
+        costs = weighted_costs(problem, costs)
         answer = label_step.solve(LabelProblem(costs, low, high))
         outcome.labels[unlabeled], outcome.prices = answer.labels, answer.prices
     return outcome

@@ -141,10 +141,17 @@ def _whole_numbers(values: object, what: str, n_classes: int, at_most: int | Non
     return array.astype(np.int64)
 
 
-def prior_counts(class_prior: object, classes: NDArray[Any], labels: IntArray, n_rows: int) -> IntArray:
+def prior_counts(
+    class_prior: object,
+    classes: NDArray[Any],
+    labels: IntArray,
+    n_rows: int,
+    weights: NDArray[np.float64] | None = None,
+) -> IntArray:
     """Read a class prior, "labeled", fractions, counts or a mapping to either, as the counts of the unlabelled rows.
 
-    classes (K,) are the names of the classes, labels (l,) the class index of each labelled row.
+    classes (K,) are the names of the classes, labels (l,) the class index of each labelled row, weights (l,) what it
+    weighs.
 
     >>> names = np.array(["tea", "coffee"])
     >>> prior_counts("labeled", names, np.array([0, 0, 0, 1]), 8)
@@ -157,7 +164,7 @@ def prior_counts(class_prior: object, classes: NDArray[Any], labels: IntArray, n
             raise ValueError(
                 f"class_prior must be 'labeled', fractions, counts or a mapping to either, but is {class_prior!r}."
             )
-        return apportion(np.bincount(labels, minlength=classes.size), n_rows)
+        return apportion(np.bincount(labels, weights=weights, minlength=classes.size), n_rows)
     values = _prior_array(class_prior, classes)
     if n_rows == 0:
         return np.zeros(classes.size, np.int64)

@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from transduce.alternate import Alternation, Settings
 from transduce.anneal import SoftAnnealing
@@ -42,6 +41,7 @@ from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.markers import AUTO, find_labeled
 from transduce.problem import TrainingProblem
 from transduce.schedule import coolings, stages
+from transduce.threads import one_blas_thread
 from transduce.weight_step import weight_step_for
 
 Array = NDArray[Any]
@@ -54,7 +54,7 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
 }
 EARLY_TOL = 0.25
 """Weight steps stop at this relative gap while labels still move: they will be looked at again."""
-TROUBLE = (Ending.NOT_CONVERGED, Ending.UNMET)
+TROUBLE = (Ending.NOT_CONVERGED, Ending.UNMET, Ending.STILL_FALLING)
 
 
 class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -74,14 +74,15 @@ class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order = np.concatenate((np.flatnonzero(labeled), np.flatnonzero(~labeled)))
         codes, n_labeled = np.zeros(values.size, np.int64), int(labeled.sum())
         codes[:n_labeled] = codes_of(values[labeled], self.classes_)
-        counts = prior_counts(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
         weights = None if sample_weight is None else sample_weight[order]
+        of_labels = None if weights is None else weights[:n_labeled]
+        counts = prior_counts(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled, of_labels)
         problem = self._problem(X[order], n_labeled, weights)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         on_round = _print_round if self.verbose else _say_nothing
-        with threadpool_limits(1, user_api="blas"):  # its threads wait for one another on products as small as ours
+        with one_blas_thread():
             outcome = self._solve(problem, codes, counts, rng, on_round)
-        self._keep(problem, outcome, order, X.shape[1])
+            self._keep(problem, outcome, order, X.shape[1])
         return self
 
     @abstractmethod
@@ -97,6 +98,10 @@ class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _loss(self) -> Loss:
         return MaxEnt()
+
+    def _shift(self, loss: Loss, prices: Array) -> Array:
+        """What the scores of new rows gain from the class sizes."""
+        return np.zeros_like(prices)
 
     def _check_parameters(self) -> None:
         check_above_zero(self, "alpha", "tol")
@@ -126,6 +131,8 @@ class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on the labelled rows; unlabelled ones have no truth to compare with."""
         values, labeled = find_labeled(y, self.unlabeled)
+        if not labeled.any():
+            raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
         guesses, truth = self.predict(X)[labeled].tolist(), plain(values[labeled])
         right = np.array([guess == name for guess, name in zip(guesses, truth, strict=True)], dtype=np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
@@ -152,6 +159,8 @@ class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             leaf = leaf[:, 1:] - leaf[:, :1]
         self.coef_ = np.ascontiguousarray(leaf[:n_features].T)
         self.intercept_ = leaf[n_features].copy() if self.fit_intercept else np.zeros(leaf.shape[1], leaf.dtype)
+        shift = self._shift(problem.loss, outcome.prices)
+        self.intercept_ += (shift[1:] - shift[:1] if shift.size == 2 else shift).astype(leaf.dtype)
         labels = np.empty(order.size, np.int64)
         labels[order] = outcome.labels
         self.transduction_ = self.classes_[labels]
@@ -161,6 +170,8 @@ class _CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = outcome.history
         self.n_iter_ = len(outcome.history)
         self.termination_condition_ = outcome.ending.value
+        self.loss_ = problem.loss
+        self.__dict__.pop("label_distributions_", None)
         if hasattr(problem.loss, "posterior"):
             distributions = np.empty((order.size, len(self.classes_)))
             distributions[order] = _distributions(problem, outcome, self.class_counts_)
@@ -188,6 +199,9 @@ class TransductiveClassifier(_CountedClassifier):
     annealing : "soft" lets labels cool from distributions to hard ones, in several ways, and keeps the best; "paper"
         lets the unlabelled rows gain weight in nine stages, ten times as fast; None, or growing weights of your own,
         which then stand in the place of unlabeled_weight
+
+    price_shift : whether new rows are labelled as the label step would label them, with the prices of the class sizes
+        in `intercept_`; False goes by the scores alone, as the paper does
 
     fit_intercept : whether to add a constant feature, regularised like the others; texts do better without
 
@@ -233,6 +247,7 @@ class TransductiveClassifier(_CountedClassifier):
         taxonomy: object = None,
         label_step: str | LabelStep = "exact",
         annealing: object = "soft",
+        price_shift: bool = True,
         fit_intercept: bool = False,
         tol: float = 1e-3,
         max_iter: int = 100,
@@ -248,6 +263,7 @@ class TransductiveClassifier(_CountedClassifier):
         self.taxonomy = taxonomy
         self.label_step = label_step
         self.annealing = annealing
+        self.price_shift = price_shift
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -255,6 +271,10 @@ class TransductiveClassifier(_CountedClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _shift(self, loss: Loss, prices: Array) -> Array:
+        share = getattr(loss, "price_share", 0.0) if self.price_shift else 0.0
+        return np.asarray(share * prices)
 
     def _loss(self) -> Loss:
         return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
@@ -373,8 +393,9 @@ class _WeightedMaxEntClassifier(_MaxEntClassifier):
 class ExpectationConstrainedClassifier(_MaxEntClassifier):
     """Maxent whose own class sizes on the unlabelled rows are those asked for (Mann and McCallum, 2010).
 
-    Parameters and attributes are those of TransductiveClassifier; the size constraints are met to a thousandth of each,
-    or `termination_condition_` says that they are not.
+    Parameters and attributes are those of TransductiveClassifier that make sense for maxent, with alpha and tol of
+    1e-4; max_iter bounds the rounds of 60 iterations a stage. The class sizes are met to a thousandth of each, or
+    `termination_condition_` says that they are not.
 
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -390,7 +411,7 @@ class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
     """Maxent with a penalty on the distance of its own class sizes from those asked for (Mann and McCallum, 2010).
 
     `unlabeled_weight` is the weight of the squared distance of the class shares, 100 if None; other parameters and
-    attributes are those of TransductiveClassifier.
+    attributes are those of ExpectationConstrainedClassifier.
 
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -408,7 +429,8 @@ class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
     """Maxent that prefers to be sure of the unlabelled rows, with the class sizes as constraints.
 
     Grandvalet and Bengio (2004), with the constraints that the paper adds. `unlabeled_weight` is the weight of the mean
-    entropy, 1 if None, which comes in by stages; other parameters and attributes are those of TransductiveClassifier.
+    entropy, 1 if None, which comes in by stages; other parameters and attributes are those of
+    ExpectationConstrainedClassifier.
 
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -426,7 +448,7 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
     """Maxent drawn towards distributions near its own that meet the class sizes (Ganchev and others, 2009).
 
     `unlabeled_weight` is the weight of their divergence, C^KL of the paper, 0.1 if None; other parameters and
-    attributes are those of TransductiveClassifier.
+    attributes are those of ExpectationConstrainedClassifier.
 
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -463,6 +485,7 @@ def _say_nothing(row: HistoryRow) -> None:
 
 def _print_round(row: HistoryRow) -> None:
     print(  # noqa: T201 -- verbose asks for it
-        f"stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} objective {row.objective:<12.6g} "
-        f"moved {row.n_moved:<7} gap {row.gap:<9.2e} {row.seconds:.2f} s"
+        f"way {row.way} stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} T {row.temperature:<8.3g} "
+        f"objective {row.objective:<12.6g} moved {row.n_moved:<7} gap {row.gap:<9.2e} off {row.residual:<8.1e} "
+        f"{row.seconds:.2f} s"
     )

@@ -15,12 +15,14 @@ class Ending(Enum):
 
     SETTLED = "No label moves any more at the final weight of the unlabelled rows."
     MET = "The objective does not fall any more, and the model's own class sizes are those asked for."
+    NEARBY = "The objective does not fall any more; distributions near the model's own meet the class sizes."
     PENALISED = "The objective does not fall any more; the model's own class sizes are as near as their penalty asks."
     UNMET = "The model's own class sizes are still off by more than a thousandth; raise max_iter, or lower alpha."
+    STILL_FALLING = "The rounds allowed were spent with the objective still falling; raise max_iter."
     OUT_OF_ROUNDS = "The last stage ended with labels still moving; raise max_iter to let it settle."
     NOT_CONVERGED = "The last weight step ended before it reached its tolerance; raise max_iter, tol or alpha."
     SUPERVISED = "There were no unlabelled rows: this is the supervised classifier."
-    INTERRUPTED = "It was interrupted; weights and labels are those of the last complete round."
+    INTERRUPTED = "It was interrupted; weights and labels are those of the last complete round, or way."
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ gradient in S. Targets are labels (n,), and for the losses here distributions (n
 their labels; the smooth margin takes the mean of their margins instead, which is a little less and far cheaper. A loss
 of your own is any object with these three methods; nothing else in the package knows what a loss looks like inside. It
 may have two more: `softened()`, the loss that stands in for it while labels are distributions (without it `Averaged`
-does), and `posterior(scores)`, the probabilities that scores stand for.
+does), `posterior(scores)`, the probabilities that scores stand for, and `price_share`: the share of a class's price in
+the label step that is worth as much as a score. Costs of maxent fall by one for each one of the score, so its share is
+1; two labels of a margin compare by twice the difference of their scores, so theirs is 1/2.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +63,7 @@ class LargeMargin:
     """
 
     margins: NDArray[np.float64] | None = None
+    price_share: ClassVar[float] = 0.5
 
     def margin_matrix(self, n_classes: int) -> NDArray[np.float64]:
         """The margins as a matrix, checked against the number of classes."""
@@ -101,11 +104,11 @@ class LargeMargin:
 
     def softened(self) -> "SmoothMargin":
         """The smooth margin with the same margins."""
-        return SmoothMargin(WIDTH, self.margins)
+        return SmoothMargin(WIDTH * _size(self.margins), self.margins)
 
     def posterior(self, scores: ArrayLike) -> FloatArray:
         """Probabilities (n, K) that the scores stand for."""
-        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS))
+        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS * _size(self.margins)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +140,11 @@ class SquaredLargeMargin:
 
     def softened(self) -> "SmoothMargin":
         """The smooth margin with the same margins."""
-        return SmoothMargin(WIDTH, self.margins)
+        return SmoothMargin(WIDTH * _size(self.margins), self.margins)
 
     def posterior(self, scores: ArrayLike) -> FloatArray:
         """Probabilities (n, K) that the scores stand for."""
-        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS))
+        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS * _size(self.margins)))
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,8 @@ class MaxEnt:
     >>> float(MaxEnt().value([[0.0, 0.0]], [0])[0]) == float(np.log(2.0))
     True
     """
+
+    price_share: ClassVar[float] = 1.0
 
     def label_costs(self, scores: ArrayLike) -> FloatArray:
         """Costs (n, K) of every label for every row, safe at any size of the scores."""
@@ -192,6 +197,7 @@ class SmoothMargin:
 
     width: float = WIDTH
     margins: NDArray[np.float64] | None = None
+    price_share: ClassVar[float] = 0.5
 
     def label_costs(self, scores: ArrayLike) -> FloatArray:
         """Costs (n, K) of every label for every row."""
@@ -214,9 +220,7 @@ class SmoothMargin:
     def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
         """Losses (n,) at the targets; distributions have the mean of the margins of their labels."""
         S, targets = _score_matrix(scores), np.asarray(targets)
-        if targets.ndim == 1:
-            return _pick(self.label_costs(S), targets)
-        own = (targets * S).sum(axis=1)
+        own = S[np.arange(len(S)), targets] if targets.ndim == 1 else (targets * S).sum(axis=1)
         lifted = (S + self.lifts(targets, S.shape[1])) / self.width
         top = lifted.max(axis=1)
         losses = self.width * (np.log(np.exp(lifted - top[:, None]).sum(axis=1)) + top) - own
@@ -234,7 +238,7 @@ class SmoothMargin:
 
     def posterior(self, scores: ArrayLike) -> FloatArray:
         """Probabilities (n, K) that the scores stand for."""
-        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS))
+        return MaxEnt().posterior(_score_matrix(scores) / np.float32(SOFTNESS * _size(self.margins)))
 
     def lifts(self, targets: ArrayLike, n_classes: int) -> FloatArray:
         """What the margins of the targets add to the scores of every class, (n, K)."""
@@ -279,6 +283,11 @@ def softened(loss: Loss) -> Loss:
     """The loss that stands in for this one while labels are distributions."""
     substitute: Callable[[], Loss] | None = getattr(loss, "softened", None)
     return Averaged(loss) if substitute is None else substitute()
+
+
+def _size(margins: FloatArray | None) -> float:
+    """The largest margin, which scores are measured by."""
+    return 1.0 if margins is None else float(np.max(margins, initial=0.0)) or 1.0
 
 
 def _score_matrix(scores: ArrayLike) -> FloatArray:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-TINY = 1e-300
-
 
 class Penalty(Protocol):
     """A term that is added to the objective."""
@@ -41,7 +39,7 @@ class Entropy:
 
     def value_and_slope(self, p: Array) -> tuple[float, Array]:
         """The weighted entropy, and −w_i (log p_ik + 1)."""
-        logs = np.log(np.maximum(p, TINY))
+        logs = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
         each = -np.einsum("ik,ik->i", p, logs)
         scale = self.weight * self.shares
         return float(np.dot(scale, each)), -scale[:, None] * (logs + 1.0)
@@ -84,10 +82,11 @@ class CountConstraint:
         return CountConstraint(self.low, self.high, self.rho * self._shifted(p), rho)
 
     def residual(self, p: Array) -> float:
-        """Largest distance of a class size from its range, as a share of it; of all rows, for a class to be empty."""
+        """Largest distance of a class size from its range, as a share of it; of all rows, if it is to be empty."""
         mass = p.sum(axis=0)
         off = np.abs(mass - np.clip(mass, self.low, self.high))
-        return float((off / np.where(self.low > 0, self.low, len(p))).max(initial=0.0))
+        size = np.where(self.low > 0, self.low, np.where(self.high >= 1, self.high, len(p)))
+        return float((off / size).max(initial=0.0))
 
     def _scale(self, n_rows: int) -> Array:
         return np.asarray(np.sqrt(n_rows * np.maximum((self.low + self.high) / 2.0, 1.0)))

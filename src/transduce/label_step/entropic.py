@@ -44,7 +44,7 @@ class SoftStatus(Enum):
 
     CONVERGED = "The counts are met to the tolerance."
     AS_EXACT = "The temperature is too small for floats to tell from 0: every row has the label of the exact step."
-    STALLED = "The counts are met as well as rounding allows; the residual says how well."
+    STALLED = "The counts are met as well as rounding and max_steps allow; the residual says how well."
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,14 @@ class Entropic:
     temperature: float
     tol: float = 1e-6
     max_steps: int = 500
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.temperature < np.inf:
+            raise ValueError(f"temperature must be a number above 0, but is {self.temperature!r}.")
+        if not self.tol > 0.0 or self.max_steps < 1:
+            raise ValueError(
+                f"tol must be above 0 and max_steps 1 or more, but are {self.tol!r} and {self.max_steps!r}."
+            )
 
     def solve(self, problem: LabelProblem, prices: FloatArray | None = None) -> SoftAssignment:
         """Solve from the prices of an earlier answer, if there are any."""
@@ -140,22 +148,27 @@ def solve_at_entropy(
     wanted = share * mean_entropy((middle / max(middle.sum(), 1.0))[None, :])
     search = _Search.of(problem, 1.0)
     T = temperature or search.spread or 1.0
+    coldest = 1e-3 * min(T, search.spread) if temperature else 1e-9 * search.spread
     v = np.zeros(problem.n_classes) if prices is None else np.array(prices, dtype=np.float64)
+    tied = np.flatnonzero(search.costs.max(axis=1) == 0.0) if search.all_allowed else np.zeros(0, np.int64)
     least, most, slope, last = 0.0, np.inf, 2.0, (0.0, 0.0)
     for attempt in range(TRIES):
         answer = Entropic(T, tol=tol)._solve(replace(search, T=T), v)
-        v = answer.prices
-        if search.spread == 0.0 or abs(answer.entropy - wanted) <= 0.1 * wanted:
+        v, entropy = answer.prices, answer.entropy
+        if 0 < tied.size < problem.n_rows:  # rows that no temperature can tell anything about
+            same = mean_entropy(answer.posterior[tied[:1]])
+            entropy = (problem.n_rows * entropy - tied.size * same) / (problem.n_rows - tied.size)
+        if search.spread == 0.0 or abs(entropy - wanted) <= 0.1 * wanted or attempt == TRIES - 1:
             break
-        least, most = (least, T) if answer.entropy > wanted else (T, most)
-        here = (np.log(T), np.log(max(answer.entropy, 1e-12)))
+        least, most = (least, T) if entropy > wanted else (T, most)
+        here = (np.log(T), np.log(max(entropy, 1e-12)))
         if attempt and here[0] != last[0]:
             slope = float(np.clip((here[1] - last[1]) / (here[0] - last[0]), 0.5, 6.0))
         last = here
         guess = T * float(np.exp(np.clip((np.log(max(wanted, 1e-12)) - here[1]) / slope, -2.0, 2.0)))
         if not least < guess < most:
             guess = float(np.sqrt(least * most))
-        if not 1e-9 * search.spread < guess < np.inf:
+        if not coldest < guess < np.inf:
             break
         T = guess
     return answer, T

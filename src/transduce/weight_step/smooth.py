@@ -43,13 +43,18 @@ class Smooth:
             slope[live] = problem.loss.gradient(scores[live], state.targets[live]) * state.kappa[live, None]
             return float(np.dot(state.kappa[live], losses)), slope
 
-        slope = loss_and_slope(problem.design.scores(problem.design.zeros()))[1]
-        at_zero = float(np.abs(problem.design.pullback(slope)).max())
+        at_zero = steepness(problem, loss_and_slope)
         low = minimise(problem, loss_and_slope, state.W, 0.1 * tol * at_zero, self.max_iter)
         state.W[...] = low.W
-        return WeightReport(
-            low.value, problem.design.scores(state.W), low.left, low.n_passes, low.left <= tol * at_zero
-        )
+        converged = low.left <= tol * at_zero
+        return WeightReport(low.value, problem.design.scores(state.W), low.left, low.n_passes, converged)
+
+
+def steepness(problem: TrainingProblem, loss_and_slope: Callable[[Array], tuple[float, Array]]) -> float:
+    """Largest entry of the gradient at W = 0: what gradients of this problem are to be measured by."""
+    at_rest = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
+    slope = loss_and_slope(at_rest)[1].astype(problem.design.dtype, copy=False)
+    return float(np.abs(problem.design.pullback(slope)).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,4 +90,5 @@ def minimise(
         method="L-BFGS-B",
         options={"maxiter": max_iter, "gtol": gtol, "ftol": 1e-12, "maxcor": 10},
     )
-    return Minimum(answer.x.reshape(shape), float(answer.fun), float(np.abs(answer.jac).max()), float(answer.nfev))
+    left = float(np.abs(answer.jac).max())
+    return Minimum(answer.x.reshape(shape), float(answer.fun), left, float(answer.nfev))
