@@ -16,6 +16,7 @@ from transduce import (
     PosteriorRegularizedClassifier,
     Taxonomy,
     TransductiveClassifier,
+    solve_labels,
 )
 from transduce.checks import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 from transduce.label_step import Exact
@@ -307,3 +308,23 @@ def test_bad_parameters_get_one_sentence(parameters, sentence):
     X, _, y = blobs()
     with pytest.raises(ValueError, match=sentence):
         TransductiveClassifier(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+@pytest.mark.parametrize("annealing", ["soft", "paper"])
+def test_prices_are_those_of_the_final_weights(loss, annealing):
+    X, _, y = blobs()
+    model = TransductiveClassifier(
+        loss, class_prior=[20, 40, 48], annealing=annealing, price_shift=False, random_state=0
+    ).fit(X, y)
+    costs = model.loss_.label_costs(X[y < 0] @ model.coef_.T)
+    best = solve_labels(costs, [20, 40, 48])
+    dual = np.dot(model.class_counts_, model.prices_) + (costs - model.prices_).min(axis=1).sum()
+    assert dual == pytest.approx(best.cost, rel=1e-6)
+
+
+def test_numpy_strings_in_lists_are_plain_names():
+    X, _, y = blobs()
+    names = [None if label < 0 else np.str_("abc"[label]) for label in y]
+    model = TransductiveClassifier(class_prior={"a": 0.3, "b": 0.3, "c": 0.3, "d": 0.1}).fit(X, names)
+    assert {type(name) for name in model.classes_.tolist()} == {str}

@@ -126,7 +126,8 @@ class Alternation:
                 moved = moved[:0]
             else:
                 objective += change
-                outcome.labels[unlabeled], outcome.prices = labels, prices
+                outcome.labels[unlabeled] = labels
+            outcome.prices = prices  # they belong to the weights, whether or not labels move
             seconds = time.perf_counter() - begin
             self._record(outcome, HistoryRow(stage, weight, objective, moved.size, report.gap, seconds))
             if moved.size == 0 and not (loose and last):

@@ -92,7 +92,8 @@ def sorted_names(names: list[Any]) -> list[Any]:
 
 def plain(values: Array) -> list[Any]:
     """Labels as hashable Python objects; lists become paths."""
-    return [tuple(value) if isinstance(value, list) else value for value in values.tolist()]
+    items = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    return [tuple(value) if isinstance(value, list) else value for value in items]
 
 
 def class_array(names: list[Any], values: Array) -> Array:
