@@ -15,13 +15,13 @@ and, one module down, `transduce.label_step` (the label steps as objects), `tran
 `transduce.corpora` (the built-in corpus) and `transduce.checks` (what any semi-supervised classifier should do).
 """
 
-from transduce.estimators import (
+from transduce.comparisons import (
     EntropyRegularizedClassifier,
     ExpectationConstrainedClassifier,
     ExpectationRegularizedClassifier,
     PosteriorRegularizedClassifier,
-    TransductiveClassifier,
 )
+from transduce.estimators import TransductiveClassifier
 from transduce.label_step import solve_labels
 from transduce.taxonomy import Taxonomy
 

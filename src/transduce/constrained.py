@@ -40,6 +40,7 @@ FIRST_RHO, RHO_GROWTH, ENOUGH = 10.0, 4.0, 0.3
 ITERATIONS = 60
 """Iterations of L-BFGS a round: multipliers that are still moving need no better."""
 SUPERVISED_SWEEPS = 10_000
+"""Sweeps that a weight step may take."""
 STEADY = 1e-5
 """Posterior regularisation ends when its objective falls by no more than this share a round."""
 
@@ -69,20 +70,7 @@ class Direct:
 
     def run(self, labels: Array) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
-        begin, outcome = (
-            time.perf_counter(),
-            Outcome(self.problem.design.zeros(), labels.copy(), np.zeros(len(self.low))),
-        )
-        tell = _teller(outcome, self.on_round, begin)
-        try:
-            _supervised(self.problem, outcome, self.settings.tol, self.rng, tell)
-            if self.problem.n_rows > self.problem.n_labeled:
-                self._play(outcome, tell)
-        except KeyboardInterrupt:
-            outcome.ending = Ending.INTERRUPTED
-            if not outcome.history:
-                raise
-        return _labelled(self.problem, self.low, self.high, self.label_step, outcome)
+        return _run(self, self.settings.tol, labels)
 
     def _play(self, outcome: Outcome, tell: Callable[[HistoryRow], None]) -> None:
         settings, n_classes = self.settings, len(self.low)
@@ -150,20 +138,7 @@ class PosteriorRegularization:
 
     def run(self, labels: Array) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
-        begin, outcome = (
-            time.perf_counter(),
-            Outcome(self.problem.design.zeros(), labels.copy(), np.zeros(len(self.low))),
-        )
-        tell = _teller(outcome, self.on_round, begin)
-        try:
-            _supervised(self.problem, outcome, self.tol, self.rng, tell)
-            if self.problem.n_rows > self.problem.n_labeled:
-                self._play(outcome, tell)
-        except KeyboardInterrupt:
-            outcome.ending = Ending.INTERRUPTED
-            if not outcome.history:
-                raise
-        return _labelled(self.problem, self.low, self.high, self.label_step, outcome)
+        return _run(self, self.tol, labels)
 
     def _play(self, outcome: Outcome, tell: Callable[[HistoryRow], None]) -> None:
         problem, unlabeled = self.problem, slice(self.problem.n_labeled, None)
@@ -192,6 +167,22 @@ class PosteriorRegularization:
                 return
             before = value
         outcome.ending = Ending.STILL_FALLING
+
+
+def _run(method: Direct | PosteriorRegularization, tol: float, labels: Array) -> Outcome:
+    """Supervised weights, the method's own rounds until they end or are interrupted, labels that meet the counts."""
+    problem = method.problem
+    outcome = Outcome(problem.design.zeros(), labels.copy(), np.zeros(len(method.low)))
+    tell = _teller(outcome, method.on_round, time.perf_counter())
+    try:
+        _supervised(problem, outcome, tol, method.rng, tell)
+        if problem.n_rows > problem.n_labeled:
+            method._play(outcome, tell)
+    except KeyboardInterrupt:
+        outcome.ending = Ending.INTERRUPTED
+        if not outcome.history:
+            raise
+    return _labelled(problem, method.low, method.high, method.label_step, outcome)
 
 
 def _supervised(

@@ -165,7 +165,7 @@ def prior_counts(
                 f"class_prior must be 'labeled', fractions, counts or a mapping to either, but is {class_prior!r}."
             )
         return apportion(np.bincount(labels, weights=weights, minlength=classes.size), n_rows)
-    values = _prior_array(class_prior, classes)
+    values = _prior_array(class_prior, classes, labels)
     if n_rows == 0:
         return np.zeros(classes.size, np.int64)
     total = values.sum()
@@ -179,7 +179,7 @@ def prior_counts(
     return apportion(values, n_rows)
 
 
-def _prior_array(class_prior: object, classes: NDArray[Any]) -> NDArray[np.float64]:
+def _prior_array(class_prior: object, classes: NDArray[Any], labels: IntArray) -> NDArray[np.float64]:
     if isinstance(class_prior, Mapping):
         names = classes.tolist()
         unknown = [name for name in class_prior if name not in names]
@@ -191,7 +191,11 @@ def _prior_array(class_prior: object, classes: NDArray[Any]) -> NDArray[np.float
             raise TypeError(f"class_prior must map classes to numbers, but came as {dict(class_prior)!r}.") from error
         if np.isnan(values).any():
             missing = names[int(np.argmax(np.isnan(values)))]
-            raise ValueError(f"class_prior must give every class a share, but has none for {missing!r}. Add it, or 0.")
+            strange = [names[k] for k in range(len(names)) if k not in labels and names[k] in class_prior]
+            hint = f", and names {strange[0]!r}, which no row is labelled with" if strange else ""
+            raise ValueError(
+                f"class_prior must give every class a share, but has none for {missing!r}{hint}. Add it, or 0."
+            )
     else:
         try:
             values = np.asarray(class_prior, dtype=np.float64)
