@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transduce.counts import apportion, counts_from_fractions, prior_counts
+from transduce.counts import apportion, counts_from_fractions, prior_bounds, prior_counts
 
 
 def test_counts_sum_to_the_rows_and_stay_within_one_of_the_share():
@@ -151,3 +151,63 @@ def test_bad_priors_get_one_sentence(prior, sentence):
 def test_words_are_no_prior():
     with pytest.raises(TypeError, match="class_prior must be numbers, one a class, but came as"):
         prior_counts(["many", "few", "few"], NAMES, LABELS, 12)
+
+
+def test_ranges_and_unknown_sizes_become_bounds_that_can_be_met():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        k, n = int(rng.integers(2, 12)), int(rng.integers(1, 500))
+        truth = rng.dirichlet(np.ones(k))
+        names, labels = np.arange(k), np.arange(k)
+        width = rng.uniform(0, 0.2, k)
+        choices = [
+            (float(max(f - w, 0)), float(min(f + w + 1 / n, 1)))
+            if rng.random() < 0.6
+            else None
+            if rng.random() < 0.5
+            else float(f)
+            for f, w in zip(truth, width, strict=True)
+        ]
+        choices[0] = None
+        low, high = prior_bounds(dict(enumerate(choices)), names, labels, n)
+        assert np.all(low <= high)
+        assert low.sum() <= n <= high.sum()
+        for choice, a, b in zip(choices, low, high, strict=True):
+            first, last = (0.0, 1.0) if choice is None else choice if isinstance(choice, tuple) else (choice, choice)
+            slack = 0 if isinstance(choice, tuple) or choice is None else 1
+            assert first * n - slack - 1e-6 <= a
+            assert b <= last * n + slack + 1e-6
+
+
+def test_a_mapping_without_ranges_gives_exact_counts():
+    low, high = prior_bounds({"tea": 0.5, "coffee": 0.25, "milk": 0.25}, NAMES, LABELS, 12)
+    assert low.tolist() == high.tolist() == [6, 3, 3]
+
+
+def test_counts_may_be_ranges_too():
+    assert prior_bounds({"tea": (3, 5), "coffee": (0, 12), "milk": 4}, NAMES, LABELS, 12)[1].tolist() == [5, 12, 4]
+    assert prior_bounds({"tea": (0.2, 0.5), "coffee": None, "milk": None}, NAMES, LABELS, 0)[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        ({"tea": (0.5, 0.6), "coffee": (0.5, 0.6), "milk": (0.1, 0.2)}, "low bounds sum to"),
+        ({"tea": (0.1, 0.2), "coffee": (0.1, 0.2), "milk": 0.1}, "high bounds sum to"),
+        ({"tea": (0.6, 0.5), "coffee": None, "milk": None}, "a high one not below it"),
+        ({"tea": (-0.1, 0.5), "coffee": None, "milk": None}, "a low bound of 0 or more"),
+        ({"tea": (np.nan, 0.5), "coffee": None, "milk": None}, "a low bound of 0 or more"),
+        ({"tea": (0.43, 0.44), "coffee": None, "milk": None}, "room for a whole number"),
+        ({"tea": (0.1, 0.5), "coffee": None}, "has none for 'milk'"),
+        ({"tea": (0.1, 0.5), "coffee": None, "milk": None, "d": 0.1}, "names 'd', which is not a class"),
+    ],
+)
+def test_ranges_that_cannot_be_met_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, NAMES, LABELS, 12)
+
+
+@pytest.mark.parametrize("share", ["much", (0.1, "much"), True, (0.1, None)])
+def test_ranges_must_be_numbers(share):
+    with pytest.raises(TypeError, match="class_prior must"):
+        prior_bounds({"tea": share, "coffee": None, "milk": None}, NAMES, LABELS, 12)

@@ -249,6 +249,27 @@ def test_verbose_prints_a_line_a_round(capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
 
 
+def test_verbose_may_be_a_function():
+    rows = []
+    X, y = np.eye(6), np.array([0, 1, -1, -1, -1, -1])
+    model = TransductiveClassifier(verbose=rows.append).fit(X, y)
+    assert len(rows) == model.n_iter_
+
+
+def test_ranges_in_the_prior_hold_for_labels_and_distributions():
+    rng = np.random.default_rng(0)
+    X = np.vstack((rng.normal([3, 0], 1, (70, 2)), rng.normal([0, 3], 1, (50, 2))))
+    y = np.full(120, -1)
+    y[[0, 1, 118, 119]] = 0, 0, 1, 1
+    free = TransductiveClassifier(class_prior={0: None, 1: None}, random_state=0).fit(X, y)
+    assert np.all(np.abs(free.class_counts_ - [68, 48]) <= 6)
+    assert np.all(free.prices_ == 0)
+    for low, high in ((0.1, 0.3), (0.7, 0.9)):
+        held = TransductiveClassifier(class_prior={0: (low, high), 1: None}, random_state=0).fit(X, y)
+        assert low * 116 <= held.class_counts_[0] <= high * 116
+        assert low * 116 - 1 <= held.label_distributions_[y < 0, 0].sum() <= high * 116 + 1
+
+
 def test_huge_indices_and_no_intercept():
     X, _, y = blobs()
     wide = sparse.csr_matrix(

@@ -15,15 +15,19 @@ and, one module down, `transduce.label_step` (the label steps as objects), `tran
 `transduce.corpora` (the built-in corpus) and `transduce.checks` (what any semi-supervised classifier should do).
 """
 
-from transduce.comparisons import (
-    EntropyRegularizedClassifier,
-    ExpectationConstrainedClassifier,
-    ExpectationRegularizedClassifier,
-    PosteriorRegularizedClassifier,
-)
-from transduce.estimators import TransductiveClassifier
-from transduce.label_step import solve_labels
-from transduce.taxonomy import Taxonomy
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transduce.comparisons import (
+        EntropyRegularizedClassifier,
+        ExpectationConstrainedClassifier,
+        ExpectationRegularizedClassifier,
+        PosteriorRegularizedClassifier,
+    )
+    from transduce.estimators import TransductiveClassifier
+    from transduce.label_step import solve_labels
+    from transduce.taxonomy import Taxonomy
 
 __all__ = [
     "EntropyRegularizedClassifier",
@@ -35,3 +39,21 @@ __all__ = [
     "solve_labels",
 ]
 __version__ = "0.1.0"
+
+_ROOMS = {"Taxonomy": "taxonomy", "TransductiveClassifier": "estimators", "solve_labels": "label_step"}
+_MODULES = ("checks", "corpora", "counts", "label_step", "losses")
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used: the command line answers --help without the numerical packages."""
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_ROOMS.get(name, 'comparisons')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -32,7 +32,7 @@ class _MaxEntClassifier(CountedClassifier):
         unlabeled: object = AUTO,
         random_state: object = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: object = 0,
     ) -> None:
         self.alpha = alpha
         self.class_prior = class_prior
@@ -46,9 +46,9 @@ class _MaxEntClassifier(CountedClassifier):
         self.verbose = verbose
 
     def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> Outcome:
-        problem, codes, counts, rng, on_round = rest
+        problem, codes, bounds, rng, on_round = rest
         settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
-        return Direct(problem, counts, counts, METHODS["exact"], settings, rng, on_round).run(codes)
+        return Direct(problem, bounds.low, bounds.high, METHODS["exact"], settings, rng, on_round).run(codes)
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
@@ -69,7 +69,7 @@ class _WeightedMaxEntClassifier(_MaxEntClassifier):
         unlabeled: object = AUTO,
         random_state: object = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: object = 0,
     ) -> None:
         super().__init__(
             alpha=alpha, class_prior=class_prior, taxonomy=taxonomy, fit_intercept=fit_intercept, tol=tol,
@@ -160,8 +160,8 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
     _default_weight = 0.1
 
     def _solve(self, *rest: Any) -> Outcome:
-        problem, codes, counts, rng, on_round = rest
+        problem, codes, bounds, rng, on_round = rest
         return PosteriorRegularization(
-            problem, counts, counts, METHODS["exact"], self._weight, float(self.tol),
+            problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
             int(self.max_iter), rng, on_round,
         ).run(codes)  # fmt: skip

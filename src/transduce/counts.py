@@ -6,8 +6,8 @@ counts.
 """
 
 from collections.abc import Mapping
-from numbers import Integral
-from typing import Any, TypeAlias
+from numbers import Integral, Real
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,13 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 _SUM_TOLERANCE = 1e-6
 _TIE_DECIMALS = 9
+
+
+class Bounds(NamedTuple):
+    """Whole numbers of rows (K,) that each class gets at least and at most; equal where the size is exact."""
+
+    low: IntArray
+    high: IntArray
 
 
 def counts_from_fractions(fractions: ArrayLike, n_rows: int) -> IntArray:
@@ -179,23 +186,100 @@ def prior_counts(
     return apportion(values, n_rows)
 
 
+def prior_bounds(
+    class_prior: object,
+    classes: NDArray[Any],
+    labels: IntArray,
+    n_rows: int,
+    weights: NDArray[np.float64] | None = None,
+) -> Bounds:
+    """Read a class prior, whose mapping may also hold (low, high) or None for "not known", as bounds of the counts.
+
+    A number beside a range means the whole numbers on both sides of it, so that rounding never makes it infeasible.
+
+    >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
+    >>> prior_bounds({"tea": 0.25, "coffee": (0.3, 0.5), "cocoa": None}, names, labels, 10)
+    Bounds(low=array([0, 3, 2]), high=array([10,  5,  3]))
+    """
+    if not isinstance(class_prior, Mapping) or not any(_is_range(value) for value in class_prior.values()):
+        counts = prior_counts(class_prior, classes, labels, n_rows, weights)
+        return Bounds(counts, counts)
+    _check_names(class_prior, classes, labels)
+    pairs = np.array([_pair(name, class_prior[name]) for name in classes.tolist()])
+    if n_rows == 0:
+        return Bounds(np.zeros(classes.size, np.int64), np.zeros(classes.size, np.int64))
+    if np.all(pairs[np.isfinite(pairs)] <= 1.0):
+        pairs = pairs * n_rows
+    noise = 8 * np.finfo(np.float64).eps * np.maximum(np.where(np.isfinite(pairs), pairs, 1.0), 1.0)
+    exact = pairs[:, 0] == pairs[:, 1]
+    low = np.where(exact, np.floor(pairs[:, 0] + noise[:, 0]), np.ceil(pairs[:, 0] - noise[:, 0]))
+    high = np.where(exact, np.ceil(pairs[:, 1] - noise[:, 1]), np.floor(pairs[:, 1] + noise[:, 1]))
+    high = np.minimum(high, n_rows)
+    _check_feasible(low, high, pairs, classes, n_rows)
+    return Bounds(low.astype(np.int64), high.astype(np.int64))
+
+
+def _is_range(value: object) -> bool:
+    return value is None or (isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2)
+
+
+def _pair(name: object, value: object) -> tuple[float, float]:
+    """Low and high as numbers; high may be infinite."""
+    if value is None:
+        return 0.0, np.inf
+    ends: tuple[Any, Any] = value if _is_range(value) else (value, value)  # type: ignore[assignment]
+    if not all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in ends):
+        raise TypeError(f"class_prior must give {name!r} a number, (low, high) or None, but has {value!r}.")
+    low, high = float(ends[0]), float(ends[1])
+    if not (0 <= low <= high and low < np.inf):
+        raise ValueError(
+            f"class_prior must give {name!r} a low bound of 0 or more and a high one not below it, but has {value!r}."
+        )
+    return low, high
+
+
+def _check_feasible(
+    low: NDArray[np.float64], high: NDArray[np.float64], pairs: NDArray[np.float64], classes: NDArray[Any], n_rows: int
+) -> None:
+    if np.any(low > high):
+        k = int(np.argmax(low > high))
+        raise ValueError(
+            f"class_prior must leave room for a whole number of rows, but {classes.tolist()[k]!r} is to have between "
+            f"{pairs[k, 0]:.6g} and {pairs[k, 1]:.6g} of {n_rows} rows. Widen it."
+        )
+    for bounds, side, wrong, way in (
+        (low, "low", low.sum() > n_rows, "Lower"),
+        (high, "high", high.sum() < n_rows, "Raise"),
+    ):
+        if wrong:
+            raise ValueError(
+                f"class_prior's {side} bounds sum to {bounds.sum():.0f} of the {n_rows} unlabelled rows "
+                f"({bounds.sum() / n_rows:.1%}). {way} some of them."
+            )
+
+
+def _check_names(class_prior: Mapping[Any, Any], classes: NDArray[Any], labels: IntArray) -> None:
+    """Every class has an entry, and every entry a class."""
+    names = classes.tolist()
+    unknown = [name for name in class_prior if name not in names]
+    if unknown:
+        raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
+    missing = [name for name in names if name not in class_prior]
+    if missing:
+        strange = [name for k, name in enumerate(names) if k not in labels and name in class_prior]
+        hint = f", and names {strange[0]!r}, which no row is labelled with" if strange else ""
+        raise ValueError(
+            f"class_prior must give every class a share, but has none for {missing[0]!r}{hint}. Add it, or 0."
+        )
+
+
 def _prior_array(class_prior: object, classes: NDArray[Any], labels: IntArray) -> NDArray[np.float64]:
     if isinstance(class_prior, Mapping):
-        names = classes.tolist()
-        unknown = [name for name in class_prior if name not in names]
-        if unknown:
-            raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
+        _check_names(class_prior, classes, labels)
         try:
-            values = np.array([class_prior.get(name, np.nan) for name in names], dtype=np.float64)
+            values = np.array([class_prior[name] for name in classes.tolist()], dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise TypeError(f"class_prior must map classes to numbers, but came as {dict(class_prior)!r}.") from error
-        if np.isnan(values).any():
-            missing = names[int(np.argmax(np.isnan(values)))]
-            strange = [names[k] for k in range(len(names)) if k not in labels and names[k] in class_prior]
-            hint = f", and names {strange[0]!r}, which no row is labelled with" if strange else ""
-            raise ValueError(
-                f"class_prior must give every class a share, but has none for {missing!r}{hint}. Add it, or 0."
-            )
     else:
         try:
             values = np.asarray(class_prior, dtype=np.float64)

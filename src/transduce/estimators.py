@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.alternate import Alternation, Settings
 from transduce.anneal import SoftAnnealing
-from transduce.counts import prior_counts
+from transduce.counts import Bounds, prior_bounds
 from transduce.design import Design
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.inputs import (
@@ -75,13 +75,13 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes[:n_labeled] = codes_of(values[labeled], self.classes_)
         weights = None if sample_weight is None else sample_weight[order]
         of_labels = None if weights is None else weights[:n_labeled]
-        counts = prior_counts(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled, of_labels)
+        bounds = prior_bounds(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled, of_labels)
         problem = self._problem(X[order], n_labeled, weights)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        on_round = _print_round if self.verbose else _say_nothing
+        on_round = _listener(self.verbose)
         with one_blas_thread():
-            outcome = self._solve(problem, codes, counts, rng, on_round)
-            self._keep(problem, outcome, order, X.shape[1])
+            outcome = self._solve(problem, codes, bounds, rng, on_round)
+            self._keep(problem, outcome, bounds, order, X.shape[1])
         return self
 
     @abstractmethod
@@ -89,7 +89,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         problem: TrainingProblem,
         codes: Array,
-        counts: Array,
+        bounds: Bounds,
         rng: np.random.Generator,
         on_round: Callable[[HistoryRow], None],
     ) -> Outcome:
@@ -149,7 +149,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         design = Design.create(X, self.taxonomy_, self.n_jobs)
         return TrainingProblem.create(design, self._loss(), float(self.alpha), n_labeled, sample_weight)
 
-    def _keep(self, problem: TrainingProblem, outcome: Outcome, order: Array, n_features: int) -> None:
+    def _keep(self, problem: TrainingProblem, outcome: Outcome, bounds: Bounds, order: Array, n_features: int) -> None:
         """Fitted attributes from the outcome."""
         if outcome.ending in TROUBLE:
             warnings.warn(outcome.ending.value, ConvergenceWarning, stacklevel=3)
@@ -158,7 +158,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             leaf = leaf[:, 1:] - leaf[:, :1]
         self.coef_ = np.ascontiguousarray(leaf[:n_features].T)
         self.intercept_ = leaf[n_features].copy() if self.fit_intercept else np.zeros(leaf.shape[1], leaf.dtype)
-        shift = self._shift(problem.loss, outcome.prices)
+        shift = self.price_shift_ = self._shift(problem.loss, outcome.prices)
         self.intercept_ += (shift[1:] - shift[:1] if shift.size == 2 else shift).astype(leaf.dtype)
         labels = np.empty(order.size, np.int64)
         labels[order] = outcome.labels
@@ -173,7 +173,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("label_distributions_", None)
         if hasattr(problem.loss, "posterior"):
             distributions = np.empty((order.size, len(self.classes_)))
-            distributions[order] = _distributions(problem, outcome, self.class_counts_)
+            distributions[order] = _distributions(problem, outcome, bounds)
             self.label_distributions_ = distributions
 
 
@@ -188,8 +188,8 @@ class TransductiveClassifier(CountedClassifier):
 
     unlabeled_weight : weight of all unlabelled rows together, where the labelled ones weigh 1
 
-    class_prior : shares of the unlabelled rows: fractions or counts in the order of `classes_`, or a mapping by name;
-        "labeled" for the shares of the labelled rows
+    class_prior : shares of the unlabelled rows: fractions or counts in the order of `classes_`, or a mapping by name
+        to a number, to (low, high), or to None for "not known"; "labeled" for the shares of the labelled rows
 
     taxonomy : the tree of classes, or anything that Taxonomy.create takes; None for flat classes
 
@@ -215,13 +215,14 @@ class TransductiveClassifier(CountedClassifier):
 
     n_jobs : threads for large problems; None or -1 for one a core. Results do not depend on it
 
-    verbose : whether to print a line a round
+    verbose : whether to print a line a round; or a function, called with each row of the history as it comes
 
     Attributes
     ----------
     classes_ : names of the classes, sorted; coef_, intercept_ : weights; transduction_ : labels of all training rows
 
-    class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull
+    class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull; price_shift_ :
+        the part of them in `intercept_`
 
     label_distributions_ : probabilities (n, K) of the training rows, which meet the counts and the given labels
 
@@ -253,7 +254,7 @@ class TransductiveClassifier(CountedClassifier):
         unlabeled: object = AUTO,
         random_state: object = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: object = 0,
     ) -> None:
         self.loss = loss
         self.alpha = alpha
@@ -294,15 +295,15 @@ class TransductiveClassifier(CountedClassifier):
         self,
         problem: TrainingProblem,
         codes: Array,
-        counts: Array,
+        bounds: Bounds,
         rng: np.random.Generator,
         on_round: Callable[[HistoryRow], None],
     ) -> Outcome:
         weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
         alternation = Alternation(
             problem,
-            counts,
-            counts,
+            bounds.low,
+            bounds.high,
             weight_step_for(problem.loss, 100 * int(self.max_iter)),
             METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step,
             Settings(
@@ -319,7 +320,7 @@ class TransductiveClassifier(CountedClassifier):
         return alternation.run(codes)
 
 
-def _distributions(problem: TrainingProblem, outcome: Outcome, counts: Array) -> Array:
+def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds) -> Array:
     """Distributions over labels for all rows: the given ones, and the posterior corrected for the class sizes."""
     n_labeled, n_classes = problem.n_labeled, problem.n_classes
     distributions = np.zeros((problem.n_rows, n_classes))
@@ -328,8 +329,15 @@ def _distributions(problem: TrainingProblem, outcome: Outcome, counts: Array) ->
     if len(scores):
         posterior = problem.loss.posterior(scores)  # type: ignore[attr-defined]
         costs = -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny))
-        distributions[n_labeled:] = Entropic(1.0, tol=1e-3).solve(LabelProblem(costs, counts, counts)).posterior
+        distributions[n_labeled:] = Entropic(1.0, tol=1e-3).solve(LabelProblem(costs, *bounds)).posterior
     return distributions
+
+
+def _listener(verbose: object) -> Callable[[HistoryRow], None]:
+    """What hears of each round: the user's own function, the printer, or nobody."""
+    if callable(verbose):
+        return verbose
+    return _print_round if verbose else _say_nothing
 
 
 def _say_nothing(row: HistoryRow) -> None:

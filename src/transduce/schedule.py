@@ -13,7 +13,7 @@ PAPER = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 """C^u of Algorithm 1, as shares of the final weight."""
 KINDS = "'soft', 'paper', None or a list of growing weights"
 
-N_STAGES, ROUNDS, LAST_ENTROPY = 9, 4, 0.01
+N_STAGES, ROUNDS, LAST_ENTROPY = 9, 6, 0.01
 """Stages of a cooling, rounds in each, and the entropy at which labels are taken to be hard."""
 COOLINGS = ((0.03, 0.6), (1.0, 0.4), (1.0, 0.9))
 """First weight and first entropy of each cooling: no one of them is best everywhere (see docs/how-to-choose.md)."""
