@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test check bench format clean clean-cache
 
-demo: $(VENV)/.core
-	$(BIN)/python -m transduce.app.demo
+demo: $(VENV)/.app
+	$(BIN)/transduce demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
@@ -35,10 +35,6 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "transduce needs Python 3.11 or newer, and none was found. Install it, or run: make PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
-	@touch $@
-
-$(VENV)/.test $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: $(BIN)/python pyproject.toml
+$(VENV)/.app $(VENV)/.test $(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@

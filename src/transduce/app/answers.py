@@ -1,0 +1,103 @@
+"""Answers of a person, read back into the table: they fill empty labels, and never change one that was given."""
+
+import re
+
+import polars as pl
+
+from transduce.app.errors import InputError
+from transduce.app.tables import Table, labels_of, texts_of
+
+ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
+"""The columns of a queue, before the text."""
+LABEL_STUDIO_OWN = frozenset(("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"))
+"""Columns that Label Studio adds to what it exports; one of the documents with such a name is another thing."""
+
+_DOCUMENTS = "the documents"
+_FORMULA_MARK = re.compile(r"\A'(?=[=+\-@\t\r])")
+
+
+def merge_answers(
+    table_frame: pl.DataFrame, label_column: str, answers_frame: pl.DataFrame, answers_name: str
+) -> pl.DataFrame:
+    """The table with the answers filled in; a label that was given stays, and one against it is an error.
+
+    >>> table = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> answers = pl.DataFrame({"row": ["3", "2"], "label": ["coffee", ""], "text": ["c", "b"]})
+    >>> merge_answers(table, "label", answers, "answers.csv")["label"].to_list()
+    ['tea', None, 'coffee']
+    """
+    answered = LABEL if LABEL in answers_frame.columns else label_column
+    for name in (ROW, answered):
+        if name not in answers_frame.columns:
+            raise InputError(f"{answers_name} must have the columns 'row' and 'label', but has no {name!r}; add it.")
+    labels = labels_of(Table(_DOCUMENTS, table_frame, ""), label_column).to_list()
+    answers = _answers(answers_frame, answered, answers_name)
+    numbers = _row_numbers(answers_frame, answers, len(labels), answers_name)
+    own = {ROW, SUGGESTED, CONFIDENCE, answered, label_column} | LABEL_STUDIO_OWN
+    shared = [name for name in answers_frame.columns if name in table_frame.columns and name not in own]
+    _check_texts(table_frame.select(shared), answers_frame.select(shared), numbers, answers_name)
+    filled = _fill(labels, numbers, answers, answers_name)
+    return table_frame.with_columns(pl.Series(label_column, filled, dtype=pl.String))
+
+
+def _answers(frame: pl.DataFrame, column: str, name: str) -> list[str | None]:
+    """Labels, None where there is none, without the mark that keeps a spreadsheet from running them as formulas."""
+    labels = labels_of(Table(name, frame, ""), column)
+    return [None if label is None else _FORMULA_MARK.sub("", label) for label in labels]
+
+
+def _row_numbers(frame: pl.DataFrame, answers: list[str | None], n_rows: int, name: str) -> list[int | None]:
+    """Row numbers from 1, None for a line that is blank altogether."""
+    numbers: list[int | None] = []
+    for place, (text, answer) in enumerate(zip(texts_of(Table(name, frame, ""), [ROW]), answers, strict=True), 1):
+        row = text.strip()
+        if not row and answer is None:
+            numbers.append(None)
+            continue
+        whole = re.fullmatch(r"([0-9]{1,18})(?:\.0*)?", row, re.ASCII)
+        if whole is None:
+            raise InputError(f"row {place} of {name} must have a row number in 'row', but has {row!r}; correct it.")
+        if not 1 <= int(whole[1]) <= n_rows:
+            raise InputError(
+                f"row {place} of {name} labels row {row}, but the documents have rows 1 to {n_rows}; correct it."
+            )
+        numbers.append(int(whole[1]))
+    return numbers
+
+
+def _check_texts(table: pl.DataFrame, answers: pl.DataFrame, numbers: list[int | None], name: str) -> None:
+    """Columns that both have must agree, or the answers belong to other rows."""
+    lines = [place for place, number in enumerate(numbers) if number is not None]
+    rows = [number - 1 for number in numbers if number is not None]
+    for column in answers.columns:
+        theirs = texts_of(Table(name, answers[lines], ""), [column])
+        ours = texts_of(Table(_DOCUMENTS, table[rows], ""), [column])
+        for row, one, other in zip(rows, theirs, ours, strict=True):
+            if _comparable(one) != _comparable(other):
+                raise InputError(
+                    f"row {row + 1} of {name} has another text in {column!r} than row {row + 1} of the documents; "
+                    "was the file sorted? Bring back its order, or write the queue again."
+                )
+
+
+def _comparable(text: str) -> str:
+    """A text as a spreadsheet may hand it back: with other line ends, without NUL, with the mark of a formula."""
+    return " ".join(_FORMULA_MARK.sub("", text).replace("\0", "\ufffd").split())
+
+
+def _fill(
+    labels: list[str | None], numbers: list[int | None], answers: list[str | None], name: str
+) -> list[str | None]:
+    filled = list(labels)
+    for number, answer in zip(numbers, answers, strict=True):
+        if number is None or answer is None:
+            continue
+        given, before = labels[number - 1], filled[number - 1]
+        if given is not None and given != answer:
+            raise InputError(
+                f"row {number} has the label {given!r}, but {name} says {answer!r}; correct one of them by hand."
+            )
+        if before is not None and before != answer:
+            raise InputError(f"{name} labels row {number} twice, {before!r} and {answer!r}; keep one of them.")
+        filled[number - 1] = answer
+    return filled

@@ -1,0 +1,80 @@
+"""Which rows to ask a person about, and the answers read back: between a table and the choice of rows in `queueing`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from transduce.app.columns import choose_columns
+from transduce.app.errors import InputError
+from transduce.app.labelling import LabelSettings, label_table, read_task
+from transduce.app.model_file import load_model
+from transduce.app.predicting import rows_of
+from transduce.app.progress import Listener
+from transduce.app.queueing import choose_rows, merge_answers, queue_frame
+from transduce.app.results import model_verdict
+from transduce.app.tables import Table, labels_of
+
+
+@dataclass(frozen=True, eq=False)
+class Queue:
+    """Rows to be labelled, the classes to choose from, and the columns of the text."""
+
+    frame: pl.DataFrame
+    classes: tuple[str, ...]
+    text: tuple[str, ...]
+    interrupted: bool
+
+
+def queue_table(table: Table, settings: LabelSettings, model: str | None, number: int, listener: Listener) -> Queue:
+    """The rows without a label where one would help most, by a saved model or one that is fitted first."""
+    if model is None:
+        task = read_task(table, settings, _Silent())
+        open_rows, text = _open_rows(table, task.labels), task.columns.text
+        done = label_table(table, settings, listener)
+        loaded, interrupted = done.model, done.interrupted
+        X, _, _ = rows_of(loaded, table, text, settings.vectors, settings.n_jobs)
+    else:
+        loaded, interrupted = load_model(model), False
+        X, text, said = rows_of(loaded, table, settings.text, settings.vectors, settings.n_jobs)
+        columns = choose_columns(table, text, settings.label, texts=False)
+        for sentence in (*said, *columns.said):
+            listener.say(f"Took it that {sentence}.")
+        assert columns.label is not None
+        open_rows, text = _open_rows(table, labels_of(table, columns.label).to_list()), columns.text
+    X = X[open_rows]
+    scores = loaded.scores(X)
+    picked = choose_rows(loaded.probabilities(scores), X, number, seed=settings.seed)
+    verdict = model_verdict(loaded, scores[picked])
+    suggestions = [loaded.classes[k] for k in verdict.label]
+    frame = queue_frame(table.frame, open_rows[picked], suggestions, verdict.confidence, text, "label")
+    return Queue(frame, loaded.classes, tuple(text), interrupted)
+
+
+def _open_rows(table: Table, labels: Sequence[str | None]) -> NDArray[np.intp]:
+    """Places of the rows that have no label yet."""
+    found = np.flatnonzero([label is None for label in labels])
+    if not found.size:
+        raise InputError(f"{table.name} has a label in every row, so there is nothing to ask; name another --label.")
+    return found
+
+
+def answered(table: Table, text: Sequence[str], label: str | None, answers: Table) -> Table:
+    """The table with a person's answers in its label column."""
+    name = choose_columns(table, text, label, texts=False).label
+    assert name is not None
+    labels = labels_of(table, name)
+    frame = table.frame.with_columns(labels.alias(name))
+    return replace(table, frame=merge_answers(frame, name, answers.frame, answers.name))
+
+
+class _Silent:
+    """Hears and says nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Nothing."""
+
+    def round(self, row: object) -> None:
+        """Nothing."""

@@ -1,0 +1,455 @@
+"""The command line: reads options, calls one job, tells what came; heavy parts are imported where they are used.
+
+Exit codes: 0 done, 1 something failed or was interrupted, 2 wrong use. What is asked for goes to standard output or the
+file named by -o; all else that is said goes to standard error.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import transduce
+from transduce.app.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from transduce.app.labelling import LabelSettings
+    from transduce.app.tables import Table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+READ_FORMATS = ("csv", "tsv", "jsonl", "parquet", "svmlight", "folder", "label-studio")
+N_WAYS = 4
+"""Ways that soft annealing tries."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; every failure is one sentence on standard error and an exit code."""
+    try:
+        return cli.main(arguments, prog_name="transduce", standalone_mode=False) or 0
+    except OutputError as error:
+        return _fail(str(error), 1)
+    except InputError as error:
+        return _fail(str(error), 2)
+    except click.UsageError as error:
+        message = error.format_message()
+        end = "" if message.endswith((".", "?", "?)")) else "."
+        return _fail(f"{message}{end} Try '{error.ctx.command_path if error.ctx else 'transduce'} --help'.", 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted before there was anything to write.", 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        return _fail(f"{error.filename or 'a file'}: {error.strerror or error}.", 1)
+    except MemoryError:
+        return _fail("memory ran out; try --features hashing, fewer --jobs, or a part of the file.", 1)
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"transduce: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order they are named."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Options from a TOML file become the defaults of this command."""
+    if value is not None:
+        from transduce.app.config import read_config
+
+        own, known = _options([context.command]), _options(cli.commands.values())
+        context.default_map = read_config(value, str(context.info_name), own, known)
+    return value
+
+
+def _options(commands: Iterable[click.Command]) -> dict[str, click.Option]:
+    """Options by name; arguments are none, nor is the file that would name itself."""
+    found = [one for command in commands for one in command.params if isinstance(one, click.Option)]
+    return {one.name: one for one in found if one.name and one.name != "config"}
+
+
+class _FiniteRange(click.FloatRange):
+    """A range that NaN is not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or a complaint."""
+        number = super().convert(value, param, ctx)
+        return number if number == number else self.fail(f"{number} is not in the range.", param, ctx)
+
+
+CONFIG = click.option(
+    "--config", metavar="FILE.toml", is_eager=True, callback=_config, help="Options from a file; [label] and so on."
+)
+COLUMNS = _with(
+    click.option("--text", multiple=True, metavar="COL", help="Column of the text; several are joined."),
+    click.option("--vectors", metavar="FILE|COL", help="Vectors instead of text: .npy, .npz or a list column."),
+    click.option(
+        "--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE, if its name does not say."
+    ),
+    click.option("--jobs", type=click.IntRange(min=1), help="Cores to use; all by default."),
+)
+SPOKEN = _with(
+    click.option("--quiet", is_flag=True, help="Say nothing but errors."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    CONFIG,
+)
+FIT = _with(
+    click.option("--label", metavar="COL", help="Column of the labels; empty cells are to be labelled."),
+    click.option(
+        "--prior", multiple=True, metavar="NAME=SHARE|FILE", help="Class sizes: sport=0.2, rec=0.1:0.3, a file."
+    ),
+    click.option("--flat", is_flag=True, help="Read 'a/b' labels as plain names, not as paths in a tree."),
+    click.option("--features", type=click.Choice(("tfidf", "hashing")), default="tfidf", show_default=True),
+    click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
+    click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
+    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; a good value by default."),
+    click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True),
+    click.option("--answers", metavar="FILE", help="Labels that a person gave to rows of `transduce queue`."),
+)
+OUTPUT = _with(
+    click.option("-o", "--out", required=True, metavar="OUT", help="File to write: csv, tsv, jsonl or parquet."),
+    click.option("--keep-formulas", is_flag=True, help="Leave CSV cells that begin with = + - @ as they are."),
+)
+
+
+@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(transduce.__version__, prog_name="transduce")
+def cli() -> None:
+    """Label a pile of documents from labels for a few of them and the size of each class.
+
+    \b
+    transduce label tickets.csv -o labelled.csv --prior billing=0.3 --model m.safetensors --report r.html
+    transduce predict m.safetensors next-week.csv -o next-week-labelled.csv
+    """
+
+
+@cli.command()
+@click.argument("file")
+@OUTPUT
+@FIT
+@COLUMNS
+@click.option("--model", metavar="MODEL", help="Write the classifier here (.safetensors).")
+@click.option("--report", metavar="REPORT", help="Write a page to look at here (.html).")
+@click.option("--truth", metavar="COL", help="Column of true labels, for the report alone.")
+@SPOKEN
+def label(file: str, out: str, model: str | None, report: str | None, **options: Any) -> int | None:
+    """Label every row of FILE that has no label yet, and write it to OUT.
+
+    FILE is CSV, TSV, JSONL or Parquet (plain, .gz or .zst), svmlight, a folder with a folder a class, a Label Studio
+    export, or - for standard input.
+    """
+    from transduce.app import targets
+    from transduce.app.labelling import label_table
+    from transduce.app.model_file import save_model
+
+    sources = _sources(file, options)
+    targets.check([out], targets.TABLES, *sources)
+    targets.check([model], (".safetensors",), *sources)
+    targets.check([report], (".html", ".htm"), *sources)
+    targets.check_different(out, model, report)
+    targets.check_standard_output(out, options["as_json"])
+    settings = _settings(options)
+    with _progress(options) as progress:
+        table = _read(file, options)
+        truth = _truth(table, options["truth"])
+        done = label_table(table, settings, progress)
+        progress.close()
+        _write(done.frame, out, options["keep_formulas"])
+        if model is not None:
+            save_model(done.model, model)
+        if report is not None:
+            from transduce.app.report import build_report, write_report
+
+            write_report(build_report(done.model, done.frame, done.names, truth=truth), report)
+        written = [name for name in (out, model, report) if name is not None]
+        progress.say(_told(done, written))
+    if options["as_json"]:
+        _print_json({**done.model.about, "written": written}, less=("history",))
+    return _ended(done.interrupted, written)
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("file")
+@OUTPUT
+@COLUMNS
+@SPOKEN
+def predict(model: str, file: str, out: str, **options: Any) -> None:
+    """Label the rows of FILE with a saved MODEL, and write them to OUT."""
+    from transduce.app import targets
+    from transduce.app.model_file import load_model
+    from transduce.app.predicting import predict_table
+
+    targets.check([out], targets.TABLES, model, *_sources(file, options))
+    targets.check_standard_output(out, options["as_json"])
+    with _progress(options) as progress:
+        loaded = load_model(model)
+        table = _read(file, options)
+        frame, names, said = predict_table(loaded, table, options["text"], options["vectors"], options["jobs"])
+        for sentence in said:
+            progress.say(f"Took it that {sentence}.")
+        _write(frame, out, options["keep_formulas"])
+        progress.say(f"Labelled {frame.height} rows. Wrote {out}.")
+    if options["as_json"]:
+        counts = frame[names.label].value_counts(sort=True).rows()
+        _print_json({"rows": frame.height, "labels": dict(counts), "written": [out]})
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("file")
+@click.option("--label", metavar="COL", help="Column of the true labels.")
+@COLUMNS
+@SPOKEN
+def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
+    """Compare what MODEL says with the labels in FILE: F of all and of each class, confusions, levels of a tree."""
+    from transduce.app.columns import choose_columns
+    from transduce.app.evaluating import evaluate as compare
+    from transduce.app.model_file import load_model
+    from transduce.app.predicting import rows_of, verdict_of
+    from transduce.app.tables import labels_of
+
+    with _progress(options) as progress:
+        loaded = load_model(model)
+        table = _read(file, options)
+        X, text, said = rows_of(loaded, table, options["text"], options["vectors"], options["jobs"])
+        columns = choose_columns(table, text, label, texts=False)
+        for sentence in (*said, *columns.said):
+            progress.say(f"Took it that {sentence}.")
+        assert columns.label is not None
+        truth = labels_of(table, columns.label).to_list()
+        guesses = [loaded.classes[k] for k in verdict_of(loaded, X).label]
+        found = compare(truth, guesses, f"column {columns.label!r} of {table.name}", tree=loaded.tree)
+    if options["as_json"]:
+        _print_json(found.as_json())
+    else:
+        click.echo(str(found))
+
+
+@cli.command()
+@click.argument("model")
+@click.option("--words", type=click.IntRange(0, 1000), default=10, show_default=True, help="Words to show a class.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def inspect(model: str, words: int, as_json: bool) -> None:
+    """Show the classes, counts, strongest words, settings and provenance of MODEL."""
+    from transduce.app.inspecting import as_text, inspection
+    from transduce.app.model_file import load_model
+
+    found = inspection(load_model(model), words)
+    if as_json:
+        _print_json(found)
+    else:
+        click.echo(as_text(found))
+
+
+@cli.command()
+@click.argument("file")
+@click.option("--label", metavar="COL", help="Column of the labels.")
+@click.option("--prior", multiple=True, metavar="NAME=SHARE|FILE", help="Class sizes to compare with.")
+@click.option("--flat", is_flag=True, help="Read 'a/b' labels as plain names.")
+@COLUMNS
+@SPOKEN
+def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, **options: Any) -> None:
+    """Say what a careful colleague would notice first in FILE."""
+    from transduce.app.checkup import as_json, check_documents, render_findings
+    from transduce.app.columns import choose_columns
+    from transduce.app.prior import as_ranges, read_prior
+    from transduce.app.tables import labels_of, texts_of
+
+    with _progress(options) as progress:
+        stated = read_prior(prior)
+        table = _read(file, options)
+        columns = choose_columns(table, options["text"], label, texts=options["vectors"] is None)
+        for sentence in columns.said:
+            progress.say(f"Took it that {sentence}.")
+        assert columns.label is not None
+        labels = labels_of(table, columns.label).to_list()
+        texts = texts_of(table, columns.text).to_list() if columns.text else [f"row {i}" for i in range(len(labels))]
+        tree = not flat and any("/" in name for name in labels if name is not None)
+        ranges = as_ranges(stated, sum(name is None for name in labels)) if stated else None
+        findings = check_documents(texts, labels, ranges, tree=tree)
+    if options["as_json"]:
+        _print_json({"file": file, "findings": as_json(findings)})
+    else:
+        click.echo(render_findings(findings))
+
+
+@cli.command()
+@click.argument("file")
+@click.option("-o", "--out", required=True, metavar="OUT", help="csv, tsv, jsonl, parquet, or .json for Label Studio.")
+@click.option("-n", "--number", type=click.IntRange(min=1), default=50, show_default=True, help="Rows to choose.")
+@click.option("--model", metavar="MODEL", help="A saved model; without one a fit is made first.")
+@FIT
+@COLUMNS
+@SPOKEN
+def queue(file: str, out: str, number: int, model: str | None, **options: Any) -> int | None:
+    """Choose the rows of FILE where a person's label would help most.
+
+    Fill in their `label` and read them back by `transduce label FILE --answers OUT`.
+    """
+    from transduce.app import targets
+    from transduce.app.asking import queue_table
+    from transduce.app.queueing import write_queue
+
+    targets.check([out], (*targets.TABLES, ".json"), model, *_sources(file, options))
+    targets.check_standard_output(out, options["as_json"])
+    settings = _settings(options)
+    with _progress(options) as progress:
+        table = _read(file, options)
+        chosen = queue_table(table, settings, model, number, progress)
+        progress.close()
+        write_queue(chosen.frame, out, chosen.classes, chosen.text)
+        progress.say(f"Chose {chosen.frame.height} rows. Fill in their label in {out}, then: transduce label {file} "
+                     f"--answers {out}")  # fmt: skip
+    if options["as_json"]:
+        _print_json({"rows": chosen.frame["row"].to_list(), "written": [out]})
+    return _ended(chosen.interrupted, [out])
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("file")
+@click.option("-o", "--out", required=True, metavar="REPORT", help="The page to write (.html).")
+@click.option("--truth", metavar="COL", help="Column of true labels, to show what is confused with what.")
+@COLUMNS
+@SPOKEN
+def report(model: str, file: str, out: str, truth: str | None, **options: Any) -> None:
+    """Make the page of a MODEL and a FILE: what `label` wrote, or any file, which is then predicted first."""
+    from transduce.app import targets
+    from transduce.app.model_file import load_model
+    from transduce.app.predicting import predict_table
+    from transduce.app.report import build_report, write_report
+    from transduce.app.results import read_results
+
+    targets.check([out], (".html", ".htm"), model, *_sources(file, options))
+    with _progress(options) as progress:
+        loaded = load_model(model)
+        table = _read(file, options)
+        known = _truth(table, truth)
+        text = tuple(options["text"] or loaded.about["settings"].get("text", ()))
+        found = read_results(table.frame, text, loaded.classes)
+        if found is None:
+            progress.say(f"{file} does not hold the results of transduce label, so its rows are predicted.")
+            frame, names, _ = predict_table(loaded, table, options["text"], options["vectors"], options["jobs"])
+        else:
+            frame, names = found
+        write_report(build_report(loaded, frame, names, truth=known), out)
+        progress.say(f"Wrote {out}.")
+    if options["as_json"]:
+        _print_json({"rows": table.frame.height, "written": [out]})
+
+
+@cli.command()
+@click.option("-o", "--out", default="transduce-demo", show_default=True, metavar="FOLDER", help="Where to write.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def demo(out: str, seed: int, quiet: bool) -> int:
+    """Run the main job on the built-in corpus: labelled CSV, model and report."""
+    from transduce.app.demo import run_demo
+
+    return run_demo(Path(out), run, seed, quiet=quiet)
+
+
+def _settings(options: dict[str, Any]) -> "LabelSettings":
+    from transduce.app.labelling import LabelSettings
+    from transduce.app.prior import read_prior
+    from transduce.app.text import Features
+
+    return LabelSettings(
+        text=tuple(options["text"]),
+        label=options["label"],
+        prior=read_prior(options["prior"]),
+        features=Features(kind=options["features"], ngrams=options["ngrams"]),
+        vectors=options["vectors"],
+        flat=options["flat"],
+        loss=options["loss"],
+        alpha=options["alpha"],
+        annealing=None if options["annealing"] == "none" else options["annealing"],
+        seed=options["seed"],
+        n_jobs=options["jobs"],
+    )
+
+
+def _read(file: str, options: dict[str, Any]) -> "Table":
+    """The table, with the answers of a person filled in if there are any."""
+    from transduce.app.tables import read_table
+
+    table = read_table(file, options["format_"])
+    if options.get("answers"):
+        from transduce.app.asking import answered
+
+        table = answered(table, options["text"], options["label"], read_table(options["answers"]))
+    return table
+
+
+def _sources(file: str, options: dict[str, Any]) -> list[str | None]:
+    """All that is read besides a model, or may be: options can name columns and class sizes where they name files."""
+    return [file, *options.get("prior", ()), *(options.get(name) for name in ("answers", "vectors", "config"))]
+
+
+def _write(frame: "pl.DataFrame", out: str, keep_formulas: bool) -> None:
+    from transduce.app.tables import write_table
+
+    try:
+        write_table(frame, out, keep_formulas=keep_formulas)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written: {error.strerror or error}. Name another file.") from error
+
+
+def _truth(table: "Table", column: str | None) -> list[str | None] | None:
+    from transduce.app.tables import labels_of
+
+    return None if column is None else labels_of(table, column).to_list()
+
+
+def _progress(options: dict[str, Any]) -> Any:
+    from transduce.app.progress import Progress
+
+    return Progress(quiet=options["quiet"], n_ways=N_WAYS if options.get("annealing") == "soft" else 1)
+
+
+def _told(done: Any, written: Sequence[str]) -> str:
+    about, overruled = done.model.about, int(done.frame[done.names.overruled].sum())
+    return (
+        f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; the class sizes overruled the classifier "
+        f"in {overruled}. {about['ending']} Wrote {', '.join(written)}."
+    )
+
+
+def _ended(interrupted: bool, written: Sequence[str]) -> int | None:
+    """An interrupted fit has written what there was; its exit code says that it is not done."""
+    if not interrupted:
+        return None
+    print(f"transduce: interrupted; {', '.join(written)} hold what there was.", file=sys.stderr)
+    return 1
+
+
+def _print_json(found: dict[str, Any], less: Sequence[str] = ()) -> None:
+    click.echo(json.dumps({k: v for k, v in found.items() if k not in less}, ensure_ascii=False, indent=2))
+
+
+if __name__ == "__main__":
+    main()

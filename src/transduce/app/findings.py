@@ -1,0 +1,102 @@
+"""What a check says and what it looks at: findings in whole sentences, and the documents with their labels in order."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+PROBLEM, WARNING, NOTE = "problem", "warning", "note"
+MOST_ROWS = 20
+MOST_ALIKE = 5
+_SHOWN_ROWS, _SHOWN_NAMES = 5, 4
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a careful colleague would point out.
+
+    severity  "problem" (the result will be wrong, or there will be none), "warning" (it may well be), or "note"
+    what      one sentence with figures
+    rows      where to look, counted from 1, at most 20
+    advice    what to do about it
+    """
+
+    severity: str
+    what: str
+    rows: tuple[int, ...]
+    advice: str
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Texts, labels (None where there is none), shares of the classes if known, and whether class names are paths."""
+
+    texts: Sequence[str]
+    labels: Sequence[str | None]
+    prior: Mapping[str, tuple[float, float]] | None
+    tree: bool
+
+    @cached_property
+    def rows_of(self) -> dict[str, list[int]]:
+        """Labelled rows of each class, counted from 1; classes by name."""
+        found: dict[str, list[int]] = {}
+        for row, label in enumerate(self.labels, 1):
+            if label is not None:
+                found.setdefault(label, []).append(row)
+        return dict(sorted(found.items()))
+
+    @property
+    def n_labelled(self) -> int:
+        """How many rows have a label."""
+        return sum(map(len, self.rows_of.values()))
+
+
+def finding(severity: str, what: str, rows: Iterable[int], advice: str) -> Finding:
+    """Make a finding of the first rows, in order."""
+    return Finding(severity, what, tuple(sorted(rows)[:MOST_ROWS]), advice)
+
+
+def first_of(alike: Iterable[Finding]) -> Iterator[Finding]:
+    """The first of findings of one kind, and how many more there are."""
+    found = list(alike)
+    yield from found[:MOST_ALIKE]
+    more = found[MOST_ALIKE:]
+    if more:
+        rows = {row for one in more for row in one.rows}
+        yield finding(more[0].severity, f"There are {len(more)} more like the last one.", rows, more[0].advice)
+
+
+def row_list(rows: Iterable[int]) -> str:
+    """Row numbers for a sentence.
+
+    >>> row_list([7]), row_list([7, 2]), row_list(range(1, 101))
+    ('row 7', 'rows 2 and 7', 'rows 1, 2, 3, 4, 5 and 95 more')
+    """
+    ordered = sorted(rows)
+    shown = [str(row) for row in ordered[:_SHOWN_ROWS]]
+    return ("row " if len(ordered) == 1 else "rows ") + _join(shown, len(ordered) - len(shown))
+
+
+def name_list(names: Iterable[str], *, quote: bool = True) -> str:
+    """Names for a sentence.
+
+    >>> name_list(["tea", "milk"]), name_list("abcdef")
+    ("'tea' and 'milk'", "'a', 'b', 'c', 'd' and 2 more")
+    """
+    listed = list(names)
+    shown = [repr(name) if quote else name for name in listed[:_SHOWN_NAMES]]
+    return _join(shown, len(listed) - len(shown))
+
+
+def _join(shown: list[str], n_more: int) -> str:
+    if n_more:
+        return f"{', '.join(shown)} and {n_more} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def number_of(n: int, singular: str, plural: str | None = None) -> str:
+    """Count things.
+
+    >>> number_of(1, "text"), number_of(1200, "text"), number_of(2, "class", "classes")
+    ('1 text', '1200 texts', '2 classes')
+    """
+    return f"{n} {singular if n == 1 else plural or singular + 's'}"

@@ -1,0 +1,168 @@
+"""Checks of the labels: linear in the rows, and names are compared with one another in small sets only."""
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+
+from transduce.app.findings import (
+    NOTE,
+    PROBLEM,
+    WARNING,
+    Documents,
+    Finding,
+    finding,
+    first_of,
+    name_list,
+    number_of,
+    row_list,
+)
+
+FEW = 5
+_CLOSE, _RARE, _FREQUENT = 0.85, 2, 5
+"""A label of at most 2 rows so close to one of 5 times its rows is probably a misspelling."""
+_MOST_RARE, _MOST_NAMES = 50, 300
+_WRONG_COLUMN = 10
+_DECIMAL = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")
+
+
+def labels_at_all(documents: Documents) -> Iterator[Finding]:
+    """Whether there is something to learn from, something to tell apart, and something to label."""
+    n, n_labelled = len(documents.labels), documents.n_labelled
+    classes = set(documents.rows_of) | set(documents.prior or ())
+    if not n_labelled:
+        yield finding(PROBLEM, f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
+    elif len(classes) < 2:
+        only = next(iter(documents.rows_of))
+        what = f"All {number_of(n_labelled, 'label')} are {only!r}: there is only one class."
+        yield finding(PROBLEM, what, documents.rows_of[only], "Label rows of at least one other class.")
+    if n and n_labelled == n:
+        what = f"All {number_of(n, 'row')} have a label: nothing is left to be labelled."
+        yield finding(WARNING, what, (), "Add unlabelled rows, or check that the right label column is read.")
+
+
+def scarce_classes(documents: Documents) -> Iterator[Finding]:
+    """Classes with one label, and with few; or labels that are all different, which are hardly classes."""
+    rows_of, n_labelled = documents.rows_of, documents.n_labelled
+    all_different = n_labelled == len(rows_of) >= _WRONG_COLUMN
+    if all_different and not set(rows_of) <= set(documents.prior or ()):
+        what = f"All {n_labelled} labels are different, such as {name_list(rows_of)}."
+        rows = [row for rows in rows_of.values() for row in rows]
+        yield finding(WARNING, what, rows, "Check that this is the label column and not an identifier or a text.")
+        return
+    single = [name for name, rows in rows_of.items() if len(rows) == 1]
+    if single:
+        what = f"{number_of(len(single), 'class', 'classes')} with one label only: {name_list(single)}."
+        yield finding(WARNING, what, (rows_of[name][0] for name in single), "Label a few more rows of each.")
+    few = {name: rows for name, rows in rows_of.items() if 1 < len(rows) < FEW}
+    if few:
+        named = name_list((f"{name!r} ({len(rows)})" for name, rows in few.items()), quote=False)
+        what = f"{number_of(len(few), 'class', 'classes')} with fewer than {FEW} labels: {named}."
+        yield finding(NOTE, what, (row for rows in few.values() for row in rows), "More labels here help most.")
+
+
+def decimal_labels(documents: Documents) -> Iterator[Finding]:
+    """Labels that are measurements, or whole numbers that went through a float column."""
+    decimals = [name for name in documents.rows_of if _DECIMAL.fullmatch(name)]
+    if decimals and 2 * len(decimals) > len(documents.rows_of):
+        of_all = f"{len(decimals)} of {number_of(len(documents.rows_of), 'different label')}"
+        what = f"Decimal numbers stand as labels, such as {decimals[0]!r}: {of_all}."
+        rows = (row for name in decimals for row in documents.rows_of[name])
+        yield finding(WARNING, what, rows, "Check that this is the label column; write classes as 1, not 1.0.")
+
+
+def variant_labels(documents: Documents) -> Iterator[Finding]:
+    """Labels that differ only in case, space, punctuation or Unicode form, and rare ones close to a frequent one."""
+    rows_of = documents.rows_of
+    variants: dict[str, list[str]] = {}
+    for name in rows_of:
+        variants.setdefault(plain_name(name), []).append(name)
+    yield from first_of(_variants(names, rows_of) for names in variants.values() if len(names) > 1)
+    yield from first_of(_misspelling(rare, usual, rows_of) for rare, usual in _misspellings(rows_of))
+
+
+def _variants(names: list[str], rows_of: Mapping[str, list[int]]) -> Finding:
+    usual = max(names, key=lambda name: len(rows_of[name]))
+    rows = sorted(row for name in names if name != usual for row in rows_of[name])
+    counted = name_list((f"{name!r} ({len(rows_of[name])})" for name in names), quote=False)
+    what = f"The labels {counted} differ only in case, space, punctuation or Unicode form; see {row_list(rows)}."
+    return finding(PROBLEM, what, rows, "Write them alike: now they are different classes.")
+
+
+def _misspelling(rare: str, usual: str, rows_of: Mapping[str, list[int]]) -> Finding:
+    frequent = f"{usual!r} ({number_of(len(rows_of[usual]), 'row')})"
+    what = f"The label {rare!r} ({row_list(rows_of[rare])}) is rare and close to {frequent}."
+    return finding(WARNING, what, rows_of[rare], "Correct it if it is a misspelling.")
+
+
+def plain_name(name: str) -> str:
+    """A label without what people write differently without meaning it; "C", "C++", "1" and "-1" stay apart.
+
+    >>> plain_name("Sport_News ") == plain_name("sport-news"), plain_name("-1") == plain_name("1")
+    (True, False)
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    parts = (part.strip(" \t\r\n.,;:!?'\"") for part in folded.split("/"))
+    return "/".join(re.sub(r"(?<=\w)[\s_.\-]+(?=\w)|_+", " ", part) for part in parts)
+
+
+def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
+    rare = [name for name, rows in rows_of.items() if len(rows) <= _RARE]
+    if len(rare) > _MOST_RARE:
+        return
+    by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MOST_NAMES]
+    for name in rare:
+        frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows_of[name])]
+        usual = next((other for other in frequent if _alike(name, other)), None)
+        if usual is not None:
+            yield name, usual
+
+
+def _alike(name: str, other: str) -> bool:
+    """Close, but not told apart by a number ("week 1", "week 2"), by sign, or already known as a variant."""
+    one, two = plain_name(name), plain_name(other)
+    if one == two or re.findall(r"\d+", one) != re.findall(r"\d+", two):
+        return False
+    differing = [(a, b) for a, b in zip(one.split("/"), two.split("/"), strict=False) if a != b]
+    if one.count("/") != two.count("/") or len(differing) != 1:
+        return False
+    return min(map(len, differing[0])) >= 4 and _ratio(*differing[0]) >= _CLOSE
+
+
+def _ratio(one: str, two: str) -> float:
+    matcher = difflib.SequenceMatcher(None, one, two, autojunk=False)
+    return matcher.ratio() if matcher.real_quick_ratio() >= _CLOSE else 0.0
+
+
+def tree_of_labels(documents: Documents) -> Iterator[Finding]:
+    """Names that cannot be classes of a tree, or that look like paths where no tree is asked for."""
+    rows_of, names = documents.rows_of, sorted(set(documents.rows_of) | set(documents.prior or ()))
+    if not documents.tree:
+        if len(rows_of) > 1 and all(re.fullmatch(r"[^/\s][^/]*(/[^/\s][^/]*)+", name) for name in rows_of):
+            what = (
+                f"All {len(rows_of)} labels are paths, such as {next(iter(rows_of))!r}, but are read as flat classes."
+            )
+            yield finding(NOTE, what, (), "Ask for the tree if the parts are levels of one.")
+        return
+    inner = {"/".join(parts[:k]) for parts in (name.split("/") for name in names) for k in range(1, len(parts))}
+    both = [name for name in names if name in inner]
+    if both:
+        below = next(name for name in names if name.startswith(both[0] + "/"))
+        verb = "is" if len(both) == 1 else "are"
+        what = f"{name_list(both)} {verb} both a class and a parent of classes, such as {below!r}."
+        rows = (row for name in both for row in rows_of.get(name, ()))
+        yield finding(PROBLEM, what, rows, f"Give the class a place of its own, such as {both[0] + '/other'!r}.")
+    gaps = [name for name in names if not all(part.strip() for part in name.split("/"))]
+    if gaps:
+        what = f"{number_of(len(gaps), 'path')} with an empty part: {name_list(gaps)}."
+        rows = (row for name in gaps for row in rows_of.get(name, ()))
+        yield finding(PROBLEM, what, rows, 'Name every level: no "/" at either end, and no two in a row.')
+
+
+LABEL_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
+    labels_at_all,
+    scarce_classes,
+    decimal_labels,
+    variant_labels,
+    tree_of_labels,
+)

@@ -1,0 +1,296 @@
+"""The main job: from a table with some labels to labels for all its rows, a model, and what the report needs.
+
+Given labels come back unchanged; the others meet the class sizes that were asked for.
+"""
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+import transduce
+from transduce.app.columns import Columns, choose_columns
+from transduce.app.errors import InputError
+from transduce.app.model_file import Model
+from transduce.app.prior import Prior, Share, complete_prior
+from transduce.app.progress import Listener
+from transduce.app.results import ResultNames, Verdict, add_results, judge
+from transduce.app.tables import Table, labels_of, texts_of
+from transduce.app.text import Features, Vectorizer, fit_vectorizer, read_vectors
+from transduce.counts import Bounds, prior_bounds
+from transduce.estimators import TransductiveClassifier
+from transduce.history import Ending, HistoryRow
+from transduce.taxonomy import Taxonomy
+
+Array = NDArray[Any]
+
+MOST_HISTORY_ROWS = 1000
+ALPHAS = {"hinge": 1e-3, "squared_hinge": 1e-3, "maxent": 1e-4}
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """What was asked for; every field has the default that suits most piles."""
+
+    text: tuple[str, ...] = ()
+    label: str | None = None
+    prior: Mapping[str, Share] = field(default_factory=dict)
+    features: Features = field(default_factory=Features)
+    vectors: str | None = None
+    flat: bool = False
+    loss: str = "hinge"
+    alpha: float | None = None
+    annealing: str | None = "soft"
+    seed: int = 0
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """All that is read and checked before the fit; codes (n,) are indices of classes, -1 where there is no label."""
+
+    table: Table
+    columns: Columns
+    labels: list[str | None]
+    classes: tuple[str, ...]
+    tree: bool
+    codes: NDArray[np.int64]
+    prior: Prior | str
+    prior_sentence: str
+    bounds: Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What came: the model, the table with its results, their names, and the verdict on every row."""
+
+    model: Model
+    frame: pl.DataFrame
+    names: ResultNames
+    verdict: Verdict
+    interrupted: bool
+
+
+def label_table(table: Table, settings: LabelSettings, listener: Listener) -> Labelled:
+    """Label the rows of a table that have no label yet."""
+    begin = time.perf_counter()
+    task = read_task(table, settings, listener)
+    vectorizer, X = features_of(table, task.columns, settings, listener)
+    n_labelled = int((task.codes >= 0).sum())
+    listener.say(
+        f"{n_labelled} labelled rows, {task.codes.size - n_labelled} to label, {len(task.classes)} classes"
+        f"{' in a tree' if task.tree else ''}, {X.shape[1]} features."
+    )
+    clf = _fit(task, X, settings, listener)
+    model = _model(clf, task, vectorizer, settings)
+    scores = model.scores(X)
+    own = (scores - model.shift).argmax(axis=1)
+    verdict = judge(np.asarray(clf.transduction_), clf.label_distributions_, own)
+    suggested = _suggested(model.probabilities((scores - model.shift)[task.codes < 0]), own[task.codes < 0])
+    model.about.update(_about(clf, task, settings, verdict, suggested, time.perf_counter() - begin))  # type: ignore[attr-defined]
+    in_place = task.columns.label if task.columns.label == "label" else None
+    frame, names = add_results(table.frame, task.columns.text, task.classes, verdict, task.labels, in_place)
+    return Labelled(model, frame, names, verdict, bool(model.about["interrupted"]))
+
+
+def read_task(table: Table, settings: LabelSettings, listener: Listener) -> Task:
+    """Columns, labels, classes and class sizes; what had to be guessed is said."""
+    columns = choose_columns(table, settings.text, settings.label, texts=settings.vectors is None)
+    for sentence in columns.said:
+        listener.say(f"Took it that {sentence}.")
+    assert columns.label is not None
+    labels = labels_of(table, columns.label).to_list()
+    classes, tree = classes_of(labels, f"column {columns.label!r} of {table.name}", flat=settings.flat)
+    index = {name: k for k, name in enumerate(classes)}
+    codes = np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
+    prior, said, sentence = _stated(settings.prior, classes)
+    for assumption in said:
+        listener.say(f"Note: {assumption}.")
+    bounds = _bounds(prior, classes, codes)
+    return Task(table, columns, labels, classes, tree, codes, prior, sentence, bounds)
+
+
+def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) -> tuple[tuple[str, ...], bool]:
+    """The classes, sorted, and whether their names are paths in a tree.
+
+    They are when some part before a "/" is common to two of them.
+
+    >>> classes_of(["rec/hockey", None, "rec/chess", "sci"], "here")
+    (('rec/chess', 'rec/hockey', 'sci'), True)
+    >>> classes_of(["yes", "n/a", None], "here")
+    (('n/a', 'yes'), False)
+    """
+    classes = tuple(sorted({label for label in labels if label is not None}))
+    if not classes:
+        raise InputError(f"{where} has no label at all; fill in a few, for every class at least one.")
+    if len(classes) == 1:
+        raise InputError(f"{where} has one class only, {classes[0]!r}; label rows of at least two.")
+    parents = [name.rpartition("/")[0] for name in classes if "/" in name]
+    inner = {parent[:end] for parent in parents for end in range(1, len(parent) + 1) if f"{parent}/"[end] == "/"}
+    shared = any(sum(name == node or name.startswith(f"{node}/") for name in classes) > 1 for node in inner)
+    if flat or not shared:
+        return classes, False
+    for name in classes:
+        if name in inner:
+            raise InputError(
+                f"{where} has {name!r} both as a class and as the beginning of others; give it a part of its own, such "
+                f"as {name + '/other'!r}, or read all labels as they are by --flat."
+            )
+        if "" in name.split("/"):
+            raise InputError(f"{where} has {name!r}, a path with an empty part; mend it, or pass --flat.")
+    return classes, True
+
+
+def features_of(table: Table, columns: Columns, settings: LabelSettings, listener: Listener) -> tuple[Vectorizer, Any]:
+    """Vectoriser and feature rows: from texts, or vectors that were computed before."""
+    if table.vectors is None and settings.vectors is None:
+        texts = texts_of(table, columns.text).to_list()
+        listener.say(f"Reading words of {len(texts)} texts.")
+        try:
+            return fit_vectorizer(texts, settings.features, settings.n_jobs)
+        except InputError as error:
+            names = ", ".join(map(repr, columns.text))
+            raise InputError(f"column {names} of {table.name} cannot be used as text: {error}") from None
+    X = table.vectors if settings.vectors is None else read_vectors(settings.vectors, table)
+    features = Features(kind="vectors", n_features=X.shape[1])
+    return Vectorizer(features, (), np.zeros(0, np.float32)), X
+
+
+def _stated(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[Prior | str, list[str], str]:
+    """The prior for every class, assumptions, and the sentence on where the sizes came from."""
+    if prior:
+        full, said = complete_prior(prior, classes)
+        return full, said, "Class sizes were stated." if None not in full.values() else "Some class sizes were stated."
+    assumption = (
+        "no class sizes were stated, so the shares of the labelled rows are used, as if they had been drawn at random; "
+        "state what you know by --prior"
+    )
+    return "labeled", [assumption], "Class sizes are those of the labelled rows, as if drawn at random."
+
+
+def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64]) -> Bounds:
+    try:
+        return prior_bounds(prior, np.array(classes, dtype=object), codes[codes >= 0], int((codes < 0).sum()))
+    except (ValueError, TypeError) as error:
+        reason = str(error).replace("class_prior", "the prior")
+        raise InputError(f"the class sizes cannot be used: {reason}") from None
+
+
+def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> TransductiveClassifier:
+    """Fit on indices of classes; warnings are told as sentences."""
+    taxonomy = None
+    if task.tree:
+        taxonomy = Taxonomy(tuple(range(len(task.classes))), tuple(tuple(name.split("/")) for name in task.classes))
+    prior = task.prior if isinstance(task.prior, str) else {k: task.prior[c] for k, c in enumerate(task.classes)}
+    clf = TransductiveClassifier(
+        settings.loss,
+        alpha=ALPHAS[settings.loss] if settings.alpha is None else settings.alpha,
+        class_prior=prior,
+        taxonomy=taxonomy,
+        annealing=settings.annealing,
+        random_state=settings.seed,
+        n_jobs=settings.n_jobs,
+        verbose=listener.round,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        clf.fit(X, task.codes)
+    for warning in caught:
+        listener.say(f"Note: {warning.message}")
+    return clf
+
+
+def _model(clf: TransductiveClassifier, task: Task, vectorizer: Vectorizer, settings: LabelSettings) -> Model:
+    """The fitted classifier with one row of weights a class; two classes share the one that they have."""
+    coef, intercept = clf.coef_, clf.intercept_
+    shift = np.asarray(clf.price_shift_, dtype=intercept.dtype)
+    if len(task.classes) == 2:
+        coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
+        shift = shift - shift.mean()
+    return Model(task.classes, coef, intercept, shift, vectorizer, task.tree, settings.loss, {})
+
+
+def _suggested(probabilities: Array, own: Array) -> Array:
+    """Shares (2, K), low and high, that the texts suggest: of rows the classifier chose, and of its probabilities."""
+    if not own.size:
+        return np.zeros((2, probabilities.shape[1]))
+    chosen = np.bincount(own, minlength=probabilities.shape[1]) / own.size
+    return np.sort(np.stack((chosen, probabilities.mean(axis=0))), axis=0)
+
+
+def _about(
+    clf: TransductiveClassifier, task: Task, settings: LabelSettings, verdict: Verdict, suggested: Array, seconds: float
+) -> dict[str, Any]:
+    """What the model file, `inspect` and the report tell of the fit."""
+    n_classes, unlabelled = len(task.classes), task.codes < 0
+    labelled = np.bincount(task.codes[~unlabelled], minlength=n_classes)
+    assigned = np.bincount(verdict.label[unlabelled], minlength=n_classes)
+    own = np.bincount(verdict.own[unlabelled], minlength=n_classes)
+    sizes = [
+        {
+            "class": name,
+            "labelled": int(labelled[k]),
+            "asked_low": int(task.bounds.low[k]),
+            "asked_high": int(task.bounds.high[k]),
+            "assigned": int(assigned[k]),
+            "own": int(own[k]),
+            "texts_low": float(suggested[0, k]),
+            "texts_high": float(suggested[1, k]),
+            "price": float(clf.prices_[k]),
+        }
+        for k, name in enumerate(task.classes)
+    ]
+    return {
+        "transduce": transduce.__version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source": Path(task.table.name).name,
+        "seed": settings.seed,
+        "settings": _settings(settings, task.columns, float(clf.alpha)),
+        "n_labelled": int((~unlabelled).sum()),
+        "n_unlabelled": int(unlabelled.sum()),
+        "prior": task.prior_sentence,
+        "ending": clf.termination_condition_,
+        "seconds": round(seconds, 3),
+        "interrupted": clf.termination_condition_ == Ending.INTERRUPTED.value,
+        "sizes": sizes,
+        "history": [_history_row(row) for row in _thinned(clf.history_)],
+    }
+
+
+def _settings(settings: LabelSettings, columns: Columns, alpha: float) -> dict[str, Any]:
+    return {
+        "loss": settings.loss,
+        "alpha": alpha,
+        "annealing": settings.annealing,
+        "flat": settings.flat,
+        "text": list(columns.text),
+        "label": columns.label,
+    }
+
+
+def _history_row(row: HistoryRow) -> dict[str, Any]:
+    return {
+        "way": row.way,
+        "stage": row.stage,
+        "objective": float(row.objective),
+        "moved": int(row.n_moved),
+        "seconds": round(row.seconds, 3),
+        "temperature": float(row.temperature),
+        "weight": float(row.unlabeled_weight),
+    }
+
+
+def _thinned(history: Sequence[HistoryRow]) -> list[HistoryRow]:
+    """At most so many rows as a model file holds, evenly spread, the last one kept."""
+    if len(history) <= MOST_HISTORY_ROWS:
+        return list(history)
+    places = np.linspace(0, len(history) - 1, MOST_HISTORY_ROWS).round().astype(int)
+    return [history[place] for place in places]

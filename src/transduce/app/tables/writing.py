@@ -1,0 +1,119 @@
+"""Writing a table: the file is whole or it is not there, and what stood there before stays until it is whole.
+
+Everything is written to a temporary file beside the target, which then takes the target's name.
+"""
+
+import gzip
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+import zstandard
+
+from transduce.app.tables.cells import plain_values
+from transduce.app.tables.faults import fault
+from transduce.app.tables.json_values import dumps
+from transduce.app.tables.naming import split_name
+from transduce.app.tables.spreadsheet import delimited_lines
+
+_ROWS_AT_ONCE = 50_000
+_WRITTEN = ("csv", "tsv", "jsonl", "parquet")
+
+Write = Callable[[IO[bytes]], None]
+
+
+def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False) -> None:
+    r"""Write a frame as CSV, TSV, JSONL or Parquet, as the name says (plain, .gz or .zst); "-" is CSV to stdout.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it, unless `keep_formulas`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "out.csv")
+    ...     write_table(pl.DataFrame({"text": ["=1+1", None], "score": [0.5, 1.0]}), str(path))
+    ...     path.read_text()
+    "text,score\n'=1+1,0.5\n,1.0\n"
+    """
+    format, compression = ("csv", None) if target == "-" else split_name(target)
+    if format not in _WRITTEN:
+        known = ", ".join(f".{one}" for one in _WRITTEN)
+        raise fault(
+            target, f"the name does not tell a format to write. End it in {known} (then .gz or .zst, if wanted)."
+        )
+    write = _writer(frame, format, keep_formulas)
+    if target == "-":
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    with _replacing(_checked(target)) as file, _compressing(file, compression) as body:
+        write(body)
+
+
+def _writer(frame: pl.DataFrame, format: str, keep_formulas: bool) -> Write:
+    if format == "parquet":
+        return frame.write_parquet
+    lines = (
+        _json_lines
+        if format == "jsonl"
+        else partial(delimited_lines, separator="\t" if format == "tsv" else ",", keep_formulas=keep_formulas)
+    )
+
+    def write(file: IO[bytes]) -> None:
+        for first, part in enumerate(_slices(frame)):
+            file.write("".join(f"{line}\n" for line in lines(part, is_first=first == 0)).encode())
+
+    return write
+
+
+def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    yield frame.head(_ROWS_AT_ONCE)  # also of an empty frame, for its header
+    for begin in range(_ROWS_AT_ONCE, frame.height, _ROWS_AT_ONCE):
+        yield frame.slice(begin, _ROWS_AT_ONCE)
+
+
+def _json_lines(frame: pl.DataFrame, *, is_first: bool) -> Iterator[str]:
+    columns = [plain_values(column) for column in frame.iter_columns()]
+    for cells in zip(*columns, strict=True):
+        yield dumps(dict(zip(frame.columns, cells, strict=True)))
+
+
+def _checked(target: str) -> Path:
+    """Follow links, so that the file they point to is replaced and not the link."""
+    path = Path(os.path.realpath(target))
+    if path.is_dir():
+        raise fault(target, "expected the name of a file, but it is a folder. Name a file in it.")
+    if not path.parent.is_dir():
+        raise fault(target, "the folder to write to does not exist. Make it first, or name another.")
+    if path.exists() and not path.is_file():
+        raise fault(target, "expected the name of a plain file, but it is a device or a pipe. Name another.")
+    return path
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file that takes the place of `path` if all goes well, and is gone otherwise."""
+    temporary = path.with_name(f".transduce-{secrets.token_hex(6)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+        if path.exists():
+            shutil.copymode(path, temporary)
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C too
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _compressing(file: IO[bytes], compression: str | None) -> AbstractContextManager[Any]:
+    if compression == "gz":  # no name and no time in it: the same table gives the same bytes
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+    if compression == "zst":
+        return zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False)
+    return nullcontext(file)

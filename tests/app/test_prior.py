@@ -1,0 +1,95 @@
+"""Class sizes as people write them."""
+
+import json
+
+import pytest
+from transduce.app.errors import InputError
+from transduce.app.prior import as_ranges, complete_prior, parse_share, read_prior
+
+
+@pytest.mark.parametrize(
+    ("written", "share"),
+    [
+        ("0.2", 0.2), (" 20% ", 0.2), ("20 %", 0.2), ("120", 120.0), ("0", 0.0), ("0.1:0.3", (0.1, 0.3)),
+        ("10%:30%", (0.1, 0.3)), ("5:9", (5.0, 9.0)), ("?", None), ("", None), (0.25, 0.25), (3, 3.0), ([1, 2], (1.0, 2.0)),
+    ],
+)  # fmt: skip
+def test_shares(written, share):
+    assert parse_share(written, "here") == share
+
+
+@pytest.mark.parametrize("written", ["a", "1:2:3", "-1", "0.3:0.1", "inf", "nan", "1e400", True, {"a": 1}, [1], [[1], 2], "%", ":"])
+def test_bad_shares_name_the_place(written):
+    if written == [1]:
+        assert parse_share(written, "here") == 1.0
+        return
+    with pytest.raises(InputError, match="here"):
+        parse_share(written, "here")
+
+
+def test_a_later_option_replaces_an_earlier_one_and_names_may_hold_equals_signs():
+    assert read_prior(["a=0.1", "b=c=0.5", "a=0.2"]) == {"a": 0.2, "b=c": 0.5}
+
+
+@pytest.mark.parametrize("option", ["", "sport", "=0.2", "prior.txt", " =1"])
+def test_bad_options(option):
+    with pytest.raises(InputError, match="--prior must be NAME=SHARE"):
+        read_prior([option])
+
+
+FILES = {
+    "top.toml": 'tea = 0.3\ncoffee = [0.2, 0.5]\ncocoa = "?"\n',
+    "table.toml": '[prior]\ntea = "30%"\ncoffee = "0.2:0.5"\ncocoa = "?"\n',
+    "plain.json": json.dumps({"tea": 0.3, "coffee": [0.2, 0.5], "cocoa": "?"}),
+    "header.csv": "class,share\ntea,0.3\ncoffee,20%:50%\ncocoa,?\n",
+    "three.csv": "tea,0.3,0.3\n\ncoffee,0.2,0.5\ncocoa,0,1\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_every_kind_say_the_same(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(FILES[name])
+    ranges = as_ranges(read_prior([str(path)]), 100)
+    assert ranges == {"tea": (0.3, 0.3), "coffee": (0.2, 0.5), "cocoa": (0.0, 1.0)}
+
+
+BAD_FILES = {
+    "empty.toml": "", "list.json": "[1, 2]", "broken.json": '{"a": 1', "broken.toml": "a = = 1", "twice.json": '{"a": 1, "a": 2}',
+    "twice.csv": "a,1\na,2\n", "wide.csv": "a,1,2,3\n", "empty.csv": "\n", "text.csv": "a,much\n", "second.csv": "a,1\nb,much\n",
+    "deep.json": "[" * 100_000, "nested.toml": "[prior]\na = {b = 1}", "swapped.csv": "a,0.5,0.1\nb,1,1\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in BAD_FILES if name != "swapped.csv"])
+def test_bad_files_are_named(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(BAD_FILES[name])
+    with pytest.raises(InputError, match=name) as caught:
+        read_prior([str(path)])
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_binary_and_large_files(tmp_path):
+    with pytest.raises(InputError, match=r"none\.toml does not exist"):
+        read_prior([str(tmp_path / "none.toml")])
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        read_prior([str(tmp_path / "binary.json")])
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="cannot be read"):
+        read_prior([str(tmp_path / "folder.csv")])
+
+
+def test_rounded_shares_are_divided_by_their_sum_and_said_so():
+    full, said = complete_prior({"a": 0.33, "b": 0.33, "c": 0.33}, ["a", "b", "c"])
+    assert sum(full.values()) == pytest.approx(1)
+    assert "0.99" in said[0]
+    assert complete_prior({"a": 0.5, "b": 0.4}, ["a", "b"]) == ({"a": 0.5, "b": 0.4}, [])
+
+
+def test_a_misspelt_class_gets_its_neighbour_and_an_inner_node_its_leaves():
+    with pytest.raises(InputError, match="did you mean 'sport'"):
+        complete_prior({"sprot": 0.5}, ["sport", "science"])
+    with pytest.raises(InputError, match="holds 'rec/chess', 'rec/hockey'"):
+        complete_prior({"rec": 0.5}, ["rec/chess", "rec/hockey"])
