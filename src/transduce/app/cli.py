@@ -6,7 +6,8 @@ file named by -o; all else that is said goes to standard error.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +17,6 @@ import transduce
 from transduce.app.errors import InputError, OutputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from transduce.app.labelling import LabelSettings
     from transduce.app.tables import Table
 
@@ -162,6 +161,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.app import targets
     from transduce.app.labelling import label_table
     from transduce.app.model_file import save_model
+    from transduce.app.tables import write_table
 
     sources = _sources(file, options)
     targets.check([out], targets.TABLES, *sources)
@@ -175,7 +175,8 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         truth = _truth(table, options["truth"])
         done = label_table(table, settings, progress)
         progress.close()
-        _write(done.frame, out, options["keep_formulas"])
+        with _writing(out):
+            write_table(done.frame, out, keep_formulas=options["keep_formulas"])
         if model is not None:
             save_model(done.model, model)
         if report is not None:
@@ -200,6 +201,7 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
     from transduce.app import targets
     from transduce.app.model_file import load_model
     from transduce.app.predicting import predict_table
+    from transduce.app.tables import write_table
 
     targets.check([out], targets.TABLES, model, *_sources(file, options))
     targets.check_standard_output(out, options["as_json"])
@@ -209,7 +211,8 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
         frame, names, said = predict_table(loaded, table, options["text"], options["vectors"], options["jobs"])
         for sentence in said:
             progress.say(f"Took it that {sentence}.")
-        _write(frame, out, options["keep_formulas"])
+        with _writing(out):
+            write_table(frame, out, keep_formulas=options["keep_formulas"])
         progress.say(f"Labelled {frame.height} rows. Wrote {out}.")
     if options["as_json"]:
         counts = frame[names.label].value_counts(sort=True).rows()
@@ -319,9 +322,10 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
         table = _read(file, options)
         chosen = queue_table(table, settings, model, number, progress)
         progress.close()
-        write_queue(chosen.frame, out, chosen.classes, chosen.text)
+        with _writing(out):
+            write_queue(chosen.frame, out, chosen.classes, chosen.text)
         progress.say(f"Chose {chosen.frame.height} rows. Fill in their label in {out}, then: transduce label {file} "
-                     f"--answers {out}")  # fmt: skip
+                     f"--answers {out} -o OUT")  # fmt: skip
     if options["as_json"]:
         _print_json({"rows": chosen.frame["row"].to_list(), "written": [out]})
     return _ended(chosen.interrupted, [out])
@@ -408,11 +412,11 @@ def _sources(file: str, options: dict[str, Any]) -> list[str | None]:
     return [file, *options.get("prior", ()), *(options.get(name) for name in ("answers", "vectors", "config"))]
 
 
-def _write(frame: "pl.DataFrame", out: str, keep_formulas: bool) -> None:
-    from transduce.app.tables import write_table
-
+@contextmanager
+def _writing(out: str) -> Iterator[None]:
+    """A disk that is full, or the like, is told with the name that the user gave."""
     try:
-        write_table(frame, out, keep_formulas=keep_formulas)
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -159,7 +159,7 @@ def features_of(table: Table, columns: Columns, settings: LabelSettings, listene
         except InputError as error:
             names = ", ".join(map(repr, columns.text))
             raise InputError(f"column {names} of {table.name} cannot be used as text: {error}") from None
-    X = table.vectors if settings.vectors is None else read_vectors(settings.vectors, table)
+    X: Any = table.vectors if settings.vectors is None else read_vectors(settings.vectors, table)
     features = Features(kind="vectors", n_features=X.shape[1])
     return Vectorizer(features, (), np.zeros(0, np.float32)), X
 

@@ -52,7 +52,7 @@ def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
     d = model.vectorizer.features.n_features
     if vectors is None and table.vectors is None:
         raise InputError(f"the model reads vectors of {d} numbers, but {table.name} has none; name them by --vectors.")
-    X = table.vectors if vectors is None else read_vectors(vectors, table)
+    X: Any = table.vectors if vectors is None else read_vectors(vectors, table)
     if vectors is None and X.shape[1] < d:
         X = X.copy()
         X.resize(X.shape[0], d)

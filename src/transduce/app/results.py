@@ -4,7 +4,7 @@ Other columns and the order of the rows stay as they are; a label that was given
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -78,7 +78,7 @@ def add_results(
         pl.Series(overruled, (verdict.own != verdict.label) & ~is_given),
     ]
     if given is not None:
-        names = ResultNames(*(getattr(names, field) for field in list(names.__dict__)[:-1]), free_name("given", taken))
+        names = replace(names, given=free_name("given", taken))
         columns.append(pl.Series(names.given, is_given))
     return frame.with_columns(columns), names
 
