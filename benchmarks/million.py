@@ -67,7 +67,7 @@ def main() -> None:
         done = pl.read_parquet(out)["label"].to_numpy()
         f = f1_score(truth[~labeled], done[~labeled], average="macro")
         verdict = "within" if peak <= options.gib else "OVER"
-        print(f"{time.perf_counter() - begin:.0f} s, at most {peak:.2f} GiB in one process ({verdict} {options.gib:g}), "
+        print(f"{time.perf_counter() - begin:.0f} s, at most {peak:.2f} GiB a process ({verdict} {options.gib:g}), "
               f"longest silence {silence:.0f} s, macro F {f:.3f}")  # fmt: skip
 
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 from transduce.app.checkup import Finding, as_json, check_documents, render_findings
-from transduce.app.label_checks import plain_name
-from transduce.app.prior_checks import exact_interval
+from transduce.app.checkup.label_checks import plain_name
+from transduce.app.checkup.prior_checks import exact_interval
 
 WORDS = ["river", "stone", "cloud", "amber", "field", "winter", "signal", "garden", "copper", "violin", "harbour"]
 

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+
 from transduce.app import targets
 from transduce.app.columns import choose_columns
 from transduce.app.errors import InputError

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, f1_score
+
 from transduce.app.errors import InputError
 from transduce.app.evaluating import evaluate
 

@@ -168,7 +168,7 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(InputError, match=r"teas.model cannot be written: No space left on device"):
+    with pytest.raises(InputError, match=r"teas.model cannot be written \(No space left on device\)"):
         save_model(example(), str(path))
     assert [each.name for each in tmp_path.iterdir()] == ["teas.model"]
     assert path.read_bytes() == b"before"

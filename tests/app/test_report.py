@@ -14,10 +14,9 @@ from markupsafe import Markup
 from report_example import example_model, example_names, example_results
 from sklearn.metrics import f1_score
 
-from transduce.app import plots
 from transduce.app.errors import InputError
-from transduce.app.prices import judge, share_text
-from transduce.app.report import build_report, price_sentence, strongest_words, write_report
+from transduce.app.report import build_report, plots, price_sentence, strongest_words, write_report
+from transduce.app.report.prices import judge, share_text
 
 CLASSES = ("coffee", "tea", "water")
 TEXTS = [f"document number {i}" for i in range(40)]
@@ -403,7 +402,7 @@ def test_report_is_put_in_place_at_once(tmp_path):
 
 def test_report_that_cannot_be_written_leaves_nothing_behind(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"folder: the report cannot be written here .*\. Name another file"):
+    with pytest.raises(InputError, match=r"folder cannot be written \(.*\); make room, or name another place"):
         write_report("<p>", str(tmp_path / "folder"))
     with pytest.raises(InputError, match="cannot be written"):
         write_report("<p>", str(tmp_path / "nowhere" / "report.html"))

@@ -16,7 +16,7 @@ import zstandard
 from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from transduce.app.errors import InputError
+from transduce.app.errors import InputError, OutputError
 from transduce.app.tables import Table, labels_of, read_table, texts_of, write_table
 from transduce.app.tables import parquet as parquet_module
 from transduce.app.tables import writing as writing_module
@@ -710,7 +710,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, f
         monkeypatch.setattr(
             writing_module, "_slices", lambda frame: (fail() if part is None else part for part in (frame, None))
         )
-    with pytest.raises(failure if isinstance(failure, type) else OSError):
+    with pytest.raises(failure if isinstance(failure, type) else OutputError):
         write_table(FRAME, str(target))
     assert os.listdir(tmp_path) == [target.name]
     assert target.read_bytes() == b"precious"

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
-from transduce.app import words
 from transduce.app.errors import InputError
-from transduce.app.text import Features, Vectorizer, fit_vectorizer, read_vectors
-from transduce.app.words import count_words, words_of
+from transduce.app.text import Features, Vectorizer, fit_vectorizer, read_vectors, words
+from transduce.app.text.words import count_words, words_of
 from transduce.corpora import load_clinc150
 
 CORPUS = [str(text) for text in load_clinc150().texts[::9]]
@@ -124,7 +123,9 @@ def test_hashing_weighs_columns_by_documents_and_keeps_no_words():
 
 
 def test_hashing_is_the_same_in_another_process():
-    program = "from transduce.app.words import hash_words; print(hash_words(['tea grün 茶'], 1, 20).indices.tolist())"
+    program = (
+        "from transduce.app.text.words import hash_words; print(hash_words(['tea grün 茶'], 1, 20).indices.tolist())"
+    )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == str(words.hash_words(["tea grün 茶"], 1, 20).indices.tolist())
 
@@ -233,7 +234,7 @@ def test_blocks_of_vectors_change_nothing(tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", V)
     many = table(text=["a"] * 50)
     X = read_vectors(str(tmp_path / "v.npy"), many)
-    monkeypatch.setattr("transduce.app.vectors.BLOCK_NUMBERS", 21)
+    monkeypatch.setattr("transduce.app.text.vectors.BLOCK_NUMBERS", 21)
     assert same(read_vectors(str(tmp_path / "v.npy"), many), X)
     assert np.allclose(X.toarray(), V / np.linalg.norm(V, axis=1, keepdims=True), atol=1e-6)
 

@@ -6,23 +6,20 @@ file named by -o; all else that is said goes to standard error.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import transduce
 from transduce.app.errors import InputError, OutputError
+from transduce.app.options import COLUMNS, FIT, OUTPUT, SPOKEN
 
 if TYPE_CHECKING:
     from transduce.app.labelling import LabelSettings
     from transduce.app.tables import Table
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-READ_FORMATS = ("csv", "tsv", "jsonl", "parquet", "svmlight", "folder", "label-studio")
 N_WAYS = 4
 """Ways that soft annealing tries."""
 
@@ -58,78 +55,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _fail(sentence: str, code: int) -> int:
     print(f"transduce: {' '.join(sentence.split())}", file=sys.stderr)
     return code
-
-
-def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order they are named."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Options from a TOML file become the defaults of this command."""
-    if value is not None:
-        from transduce.app.config import read_config
-
-        own, known = _options([context.command]), _options(cli.commands.values())
-        context.default_map = read_config(value, str(context.info_name), own, known)
-    return value
-
-
-def _options(commands: Iterable[click.Command]) -> dict[str, click.Option]:
-    """Options by name; arguments are none, nor is the file that would name itself."""
-    found = [one for command in commands for one in command.params if isinstance(one, click.Option)]
-    return {one.name: one for one in found if one.name and one.name != "config"}
-
-
-class _FiniteRange(click.FloatRange):
-    """A range that NaN is not in."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or a complaint."""
-        number = super().convert(value, param, ctx)
-        return number if number == number else self.fail(f"{number} is not in the range.", param, ctx)
-
-
-CONFIG = click.option(
-    "--config", metavar="FILE.toml", is_eager=True, callback=_config, help="Options from a file; [label] and so on."
-)
-COLUMNS = _with(
-    click.option("--text", multiple=True, metavar="COL", help="Column of the text; several are joined."),
-    click.option("--vectors", metavar="FILE|COL", help="Vectors instead of text: .npy, .npz or a list column."),
-    click.option(
-        "--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE, if its name does not say."
-    ),
-    click.option("--jobs", type=click.IntRange(min=1), help="Cores to use; all by default."),
-)
-SPOKEN = _with(
-    click.option("--quiet", is_flag=True, help="Say nothing but errors."),
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    CONFIG,
-)
-FIT = _with(
-    click.option("--label", metavar="COL", help="Column of the labels; empty cells are to be labelled."),
-    click.option(
-        "--prior", multiple=True, metavar="NAME=SHARE|FILE", help="Class sizes: sport=0.2, rec=0.1:0.3, a file."
-    ),
-    click.option("--flat", is_flag=True, help="Read 'a/b' labels as plain names, not as paths in a tree."),
-    click.option("--features", type=click.Choice(("tfidf", "hashing")), default="tfidf", show_default=True),
-    click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
-    click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
-    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; a good value by default."),
-    click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True),
-    click.option("--answers", metavar="FILE", help="Labels that a person gave to rows of `transduce queue`."),
-)
-OUTPUT = _with(
-    click.option("-o", "--out", required=True, metavar="OUT", help="File to write: csv, tsv, jsonl or parquet."),
-    click.option("--keep-formulas", is_flag=True, help="Leave CSV cells that begin with = + - @ as they are."),
-)
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -175,8 +100,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         truth = _truth(table, options["truth"])
         done = label_table(table, settings, progress)
         progress.close()
-        with _writing(out):
-            write_table(done.frame, out, keep_formulas=options["keep_formulas"])
+        write_table(done.frame, out, keep_formulas=options["keep_formulas"])
         if model is not None:
             save_model(done.model, model)
         if report is not None:
@@ -211,8 +135,7 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
         frame, names, said = predict_table(loaded, table, options["text"], options["vectors"], options["jobs"])
         for sentence in said:
             progress.say(f"Took it that {sentence}.")
-        with _writing(out):
-            write_table(frame, out, keep_formulas=options["keep_formulas"])
+        write_table(frame, out, keep_formulas=options["keep_formulas"])
         progress.say(f"Labelled {frame.height} rows. Wrote {out}.")
     if options["as_json"]:
         counts = frame[names.label].value_counts(sort=True).rows()
@@ -312,8 +235,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     Fill in their `label` and read them back by `transduce label FILE --answers OUT`.
     """
     from transduce.app import targets
-    from transduce.app.asking import queue_table
-    from transduce.app.queueing import write_queue
+    from transduce.app.queueing import queue_table, write_queue
 
     targets.check([out], (*targets.TABLES, ".json"), model, *_sources(file, options))
     targets.check_standard_output(out, options["as_json"])
@@ -322,8 +244,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
         table = _read(file, options)
         chosen = queue_table(table, settings, model, number, progress)
         progress.close()
-        with _writing(out):
-            write_queue(chosen.frame, out, chosen.classes, chosen.text)
+        write_queue(chosen.frame, out, chosen.classes, chosen.text)
         progress.say(f"Chose {chosen.frame.height} rows. Fill in their label in {out}, then: transduce label {file} "
                      f"--answers {out} -o OUT")  # fmt: skip
     if options["as_json"]:
@@ -401,7 +322,7 @@ def _read(file: str, options: dict[str, Any]) -> "Table":
 
     table = read_table(file, options["format_"])
     if options.get("answers"):
-        from transduce.app.asking import answered
+        from transduce.app.queueing.asking import answered
 
         table = answered(table, options["text"], options["label"], read_table(options["answers"]))
     return table
@@ -410,17 +331,6 @@ def _read(file: str, options: dict[str, Any]) -> "Table":
 def _sources(file: str, options: dict[str, Any]) -> list[str | None]:
     """All that is read besides a model, or may be: options can name columns and class sizes where they name files."""
     return [file, *options.get("prior", ()), *(options.get(name) for name in ("answers", "vectors", "config"))]
-
-
-@contextmanager
-def _writing(out: str) -> Iterator[None]:
-    """A disk that is full, or the like, is told with the name that the user gave."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written: {error.strerror or error}. Name another file.") from error
 
 
 def _truth(table: "Table", column: str | None) -> list[str | None] | None:

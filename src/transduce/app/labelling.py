@@ -6,8 +6,7 @@ Given labels come back unchanged; the others meet the class sizes that were aske
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,21 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-import transduce
 from transduce.app.columns import Columns, choose_columns
 from transduce.app.errors import InputError
 from transduce.app.model_file import Model
 from transduce.app.prior import Prior, Share, complete_prior
 from transduce.app.progress import Listener
+from transduce.app.provenance import sizes_of, told_by
 from transduce.app.results import ResultNames, Verdict, add_results, judge
 from transduce.app.tables import Table, labels_of, texts_of
-from transduce.app.text import Features, Vectorizer, fit_vectorizer, read_vectors
+from transduce.app.text import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
 from transduce.counts import Bounds, prior_bounds
 from transduce.estimators import TransductiveClassifier
-from transduce.history import Ending, HistoryRow
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
 
-MOST_HISTORY_ROWS = 1000
 ALPHAS = {"hinge": 1e-3, "squared_hinge": 1e-3, "maxent": 1e-4}
 
 
@@ -91,11 +88,12 @@ def label_table(table: Table, settings: LabelSettings, listener: Listener) -> La
     )
     clf = _fit(task, X, settings, listener)
     model = _model(clf, task, vectorizer, settings)
-    scores = model.scores(X)
-    own = (scores - model.shift).argmax(axis=1)
-    verdict = judge(np.asarray(clf.transduction_), clf.label_distributions_, own)
-    suggested = _suggested(model.probabilities((scores - model.shift)[task.codes < 0]), own[task.codes < 0])
-    model.about.update(_about(clf, task, settings, verdict, suggested, time.perf_counter() - begin))  # type: ignore[attr-defined]
+    own_scores = model.scores(X) - model.shift
+    verdict = judge(np.asarray(clf.transduction_), clf.label_distributions_, own_scores.argmax(axis=1))
+    own = model.probabilities(own_scores[task.codes < 0])
+    sizes = sizes_of(task.classes, task.codes, task.bounds, verdict, own, clf.prices_)
+    about = {**told_by(clf), **_asked(task, settings, float(clf.alpha)), "sizes": sizes}
+    model = replace(model, about={**about, "seconds": round(time.perf_counter() - begin, 3)})
     in_place = task.columns.label if task.columns.label == "label" else None
     frame, names = add_results(table.frame, task.columns.text, task.classes, verdict, task.labels, in_place)
     return Labelled(model, frame, names, verdict, bool(model.about["interrupted"]))
@@ -159,7 +157,7 @@ def features_of(table: Table, columns: Columns, settings: LabelSettings, listene
         except InputError as error:
             names = ", ".join(map(repr, columns.text))
             raise InputError(f"column {names} of {table.name} cannot be used as text: {error}") from None
-    X: Any = table.vectors if settings.vectors is None else read_vectors(settings.vectors, table)
+    X: Any = unit_rows(table.vectors, table.name) if settings.vectors is None else read_vectors(settings.vectors, table)
     features = Features(kind="vectors", n_features=X.shape[1])
     return Vectorizer(features, (), np.zeros(0, np.float32)), X
 
@@ -218,79 +216,21 @@ def _model(clf: TransductiveClassifier, task: Task, vectorizer: Vectorizer, sett
     return Model(task.classes, coef, intercept, shift, vectorizer, task.tree, settings.loss, {})
 
 
-def _suggested(probabilities: Array, own: Array) -> Array:
-    """Shares (2, K), low and high, that the texts suggest: of rows the classifier chose, and of its probabilities."""
-    if not own.size:
-        return np.zeros((2, probabilities.shape[1]))
-    chosen = np.bincount(own, minlength=probabilities.shape[1]) / own.size
-    return np.sort(np.stack((chosen, probabilities.mean(axis=0))), axis=0)
-
-
-def _about(
-    clf: TransductiveClassifier, task: Task, settings: LabelSettings, verdict: Verdict, suggested: Array, seconds: float
-) -> dict[str, Any]:
-    """What the model file, `inspect` and the report tell of the fit."""
-    n_classes, unlabelled = len(task.classes), task.codes < 0
-    labelled = np.bincount(task.codes[~unlabelled], minlength=n_classes)
-    assigned = np.bincount(verdict.label[unlabelled], minlength=n_classes)
-    own = np.bincount(verdict.own[unlabelled], minlength=n_classes)
-    sizes = [
-        {
-            "class": name,
-            "labelled": int(labelled[k]),
-            "asked_low": int(task.bounds.low[k]),
-            "asked_high": int(task.bounds.high[k]),
-            "assigned": int(assigned[k]),
-            "own": int(own[k]),
-            "texts_low": float(suggested[0, k]),
-            "texts_high": float(suggested[1, k]),
-            "price": float(clf.prices_[k]),
-        }
-        for k, name in enumerate(task.classes)
-    ]
+def _asked(task: Task, settings: LabelSettings, alpha: float) -> dict[str, Any]:
+    """What the fit was asked for."""
+    n_labelled = int((task.codes >= 0).sum())
     return {
-        "transduce": transduce.__version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": Path(task.table.name).name,
         "seed": settings.seed,
-        "settings": _settings(settings, task.columns, float(clf.alpha)),
-        "n_labelled": int((~unlabelled).sum()),
-        "n_unlabelled": int(unlabelled.sum()),
+        "n_labelled": n_labelled,
+        "n_unlabelled": task.codes.size - n_labelled,
         "prior": task.prior_sentence,
-        "ending": clf.termination_condition_,
-        "seconds": round(seconds, 3),
-        "interrupted": clf.termination_condition_ == Ending.INTERRUPTED.value,
-        "sizes": sizes,
-        "history": [_history_row(row) for row in _thinned(clf.history_)],
+        "settings": {
+            "loss": settings.loss,
+            "alpha": alpha,
+            "annealing": settings.annealing,
+            "flat": settings.flat,
+            "text": list(task.columns.text),
+            "label": task.columns.label,
+        },
     }
-
-
-def _settings(settings: LabelSettings, columns: Columns, alpha: float) -> dict[str, Any]:
-    return {
-        "loss": settings.loss,
-        "alpha": alpha,
-        "annealing": settings.annealing,
-        "flat": settings.flat,
-        "text": list(columns.text),
-        "label": columns.label,
-    }
-
-
-def _history_row(row: HistoryRow) -> dict[str, Any]:
-    return {
-        "way": row.way,
-        "stage": row.stage,
-        "objective": float(row.objective),
-        "moved": int(row.n_moved),
-        "seconds": round(row.seconds, 3),
-        "temperature": float(row.temperature),
-        "weight": float(row.unlabeled_weight),
-    }
-
-
-def _thinned(history: Sequence[HistoryRow]) -> list[HistoryRow]:
-    """At most so many rows as a model file holds, evenly spread, the last one kept."""
-    if len(history) <= MOST_HISTORY_ROWS:
-        return list(history)
-    places = np.linspace(0, len(history) - 1, MOST_HISTORY_ROWS).round().astype(int)
-    return [history[place] for place in places]

@@ -10,7 +10,7 @@ from transduce.app.errors import InputError
 from transduce.app.model_file import Model
 from transduce.app.results import ResultNames, Verdict, add_results, model_verdict
 from transduce.app.tables import Table, texts_of
-from transduce.app.text import read_vectors
+from transduce.app.text import read_vectors, unit_rows
 
 
 def predict_table(
@@ -52,9 +52,8 @@ def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
     d = model.vectorizer.features.n_features
     if vectors is None and table.vectors is None:
         raise InputError(f"the model reads vectors of {d} numbers, but {table.name} has none; name them by --vectors.")
-    X: Any = table.vectors if vectors is None else read_vectors(vectors, table)
+    X: Any = unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table)
     if vectors is None and X.shape[1] < d:
-        X = X.copy()
         X.resize(X.shape[0], d)
     if X.shape[1] != d:
         raise InputError(

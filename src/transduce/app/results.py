@@ -62,7 +62,7 @@ def add_results(
 ) -> tuple[pl.DataFrame, ResultNames]:
     """The frame with its results, and what their columns are called.
 
-    `in_place` names a column of the frame that the labels are to stand in; it must hold labels and nothing else.
+    `in_place` names a column of the frame that the labels are to stand in; what it holds already stays as it is.
     """
     taken = set(frame.columns)
     label = in_place if in_place is not None else free_name("label", taken)
@@ -72,7 +72,7 @@ def add_results(
     chosen = [classes[k] for k in verdict.label]
     second = ["" if g else classes[k] for g, k in zip(is_given, verdict.runner_up, strict=True)]
     columns = [
-        pl.Series(label, chosen, dtype=pl.String),
+        pl.Series(label, chosen, dtype=pl.String) if in_place is None else _filled(frame[in_place], chosen, is_given),
         pl.Series(confidence, np.where(is_given, 1.0, np.round(verdict.confidence, 4))),
         pl.Series(runner_up, second, dtype=pl.String),
         pl.Series(overruled, (verdict.own != verdict.label) & ~is_given),
@@ -81,6 +81,12 @@ def add_results(
         names = replace(names, given=free_name("given", taken))
         columns.append(pl.Series(names.given, is_given))
     return frame.with_columns(columns), names
+
+
+def _filled(column: pl.Series, chosen: Sequence[str], is_given: NDArray[np.bool_]) -> pl.Series:
+    """The column with labels where it had none; text that was there stays to the letter, other kinds become text."""
+    labels = pl.Series(column.name, chosen, dtype=pl.String)
+    return column.zip_with(pl.Series(is_given), labels) if column.dtype == pl.String else labels
 
 
 def free_name(name: str, taken: set[str]) -> str:
@@ -111,7 +117,7 @@ def read_results(
     if any(name not in frame.columns for name in (*wanted, *text)):
         return None
     frame = frame.with_columns(
-        pl.col("label").cast(pl.String),
+        pl.col("label").cast(pl.String).str.strip_chars(),
         pl.col("confidence").cast(pl.Float64, strict=False),
         pl.col("runner_up").cast(pl.String).fill_null(""),
         *(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["true", "1"]) for name in ("overruled", "given")),

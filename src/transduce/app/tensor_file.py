@@ -12,14 +12,14 @@ import math
 import os
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save as serialize
 
-from transduce.app.errors import InputError, OutputError
+from transduce.app.errors import InputError
+from transduce.app.replacing import replacing
 
 MOST_HEADER_BYTES = 1 << 25
 MOST_DEPTH = 20
@@ -46,19 +46,8 @@ def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Ma
     content = serialize({name: np.ascontiguousarray(array) for name, array in tensors.items()}, dict(metadata))
     if int.from_bytes(content[:8], "little") > MOST_HEADER_BYTES:
         raise ValueError(f"the description of a model must fit into {MOST_HEADER_BYTES} bytes; shorten it.")
-    final = os.path.realpath(target)
-    beside = f"{final}.{os.getpid()}.part"
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-        os.replace(beside, final)
-    except OSError as error:
-        raise OutputError(
-            f"{target} cannot be written: {error.strerror or error}. Name a file in a folder that you can write to."
-        ) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(beside)
+    with replacing(target) as file:
+        file.write(content)
 
 
 def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:

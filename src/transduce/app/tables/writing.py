@@ -1,15 +1,10 @@
-"""Writing a table: the file is whole or it is not there, and what stood there before stays until it is whole.
-
-Everything is written to a temporary file beside the target, which then takes the target's name.
-"""
+"""Writing a table: the format is what the name says, and the file is whole or it is not there (see `replacing`)."""
 
 import gzip
 import os
-import secrets
-import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +12,7 @@ from typing import IO, Any
 import polars as pl
 import zstandard
 
+from transduce.app.replacing import replacing
 from transduce.app.tables.cells import plain_values
 from transduce.app.tables.faults import fault
 from transduce.app.tables.json_values import dumps
@@ -52,7 +48,8 @@ def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    with _replacing(_checked(target)) as file, _compressing(file, compression) as body:
+    _check(target)
+    with replacing(target) as file, _compressing(file, compression) as body:
         write(body)
 
 
@@ -84,8 +81,8 @@ def _json_lines(frame: pl.DataFrame, *, is_first: bool) -> Iterator[str]:
         yield dumps(dict(zip(frame.columns, cells, strict=True)))
 
 
-def _checked(target: str) -> Path:
-    """Follow links, so that the file they point to is replaced and not the link."""
+def _check(target: str) -> None:
+    """See that there is a place to write to, and that it is no other kind of thing."""
     path = Path(os.path.realpath(target))
     if path.is_dir():
         raise fault(target, "expected the name of a file, but it is a folder. Name a file in it.")
@@ -93,22 +90,6 @@ def _checked(target: str) -> Path:
         raise fault(target, "the folder to write to does not exist. Make it first, or name another.")
     if path.exists() and not path.is_file():
         raise fault(target, "expected the name of a plain file, but it is a device or a pipe. Name another.")
-    return path
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that takes the place of `path` if all goes well, and is gone otherwise."""
-    temporary = path.with_name(f".transduce-{secrets.token_hex(6)}.part")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-        if path.exists():
-            shutil.copymode(path, temporary)
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _compressing(file: IO[bytes], compression: str | None) -> AbstractContextManager[Any]:

@@ -6,10 +6,8 @@ attribute, charts take them in as text, and the page's policy allows no script a
 
 import base64
 import hashlib
-import os
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jinja2
@@ -17,10 +15,10 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from transduce.app import report_sections as sections
-from transduce.app.errors import OutputError
-from transduce.app.plots import MOST_BARS, MOST_CELLS, NARROW, WIDE, thousands
-from transduce.app.prices import price_sentence, share_text
+from transduce.app.replacing import replacing
+from transduce.app.report import sections
+from transduce.app.report.plots import MOST_BARS, MOST_CELLS, NARROW, WIDE, thousands
+from transduce.app.report.prices import price_sentence, share_text
 
 if TYPE_CHECKING:
     from transduce.app.model_file import Model
@@ -76,17 +74,8 @@ def build_report(
 
 def write_report(html: str, target: str) -> None:
     """Write the page beside its place, then put it there at once, so that no half of it is ever seen."""
-    path = Path(target)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(html, encoding="utf-8", newline="\n")
-        os.replace(beside, path)
-    except OSError as error:
-        raise OutputError(
-            f"{target}: the report cannot be written here ({error.strerror}). Name another file."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(target) as file:
+        file.write(html.encode())
 
 
 def strongest_words(model: "Model", n: int = 12) -> list[list[tuple[str, float]]]:
@@ -116,7 +105,7 @@ def _strongest(weights: Any, vocabulary: Sequence[str], n: int) -> list[tuple[st
 
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("transduce.app", "templates"),
+        loader=jinja2.PackageLoader("transduce.app.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,

@@ -32,7 +32,7 @@ def read_vectors(source: str, table: "Table") -> csr_matrix:
     [[0.6, 0.8], [0.0, 0.0]]
     """
     if source in table.frame.columns:
-        return _unit_rows(_from_column(table.frame[source], f"Column {source!r} of {table.name}"), source)
+        return unit_rows(_from_column(table.frame[source], f"Column {source!r} of {table.name}"), source)
     if Path(source).suffix.lower() not in (".npy", ".npz"):
         raise InputError(
             f"Vectors must be a .npy or .npz file or a column of {table.name}, but {source!r} is neither. "
@@ -48,7 +48,7 @@ def read_vectors(source: str, table: "Table") -> csr_matrix:
         )
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"{source} must hold numbers, but holds {matrix.dtype}. Save it as float32.")
-    return _unit_rows(matrix, source)
+    return unit_rows(matrix, source)
 
 
 def _from_file(source: str) -> Any:
@@ -107,7 +107,7 @@ def _from_column(column: pl.Series, name: str) -> NDArray[Any]:
     return lists.explode().to_numpy().reshape(-1, width)  # a missing number has become NaN, which is refused by row
 
 
-def _unit_rows(matrix: Any, source: str) -> csr_matrix:
+def unit_rows(matrix: Any, source: str) -> csr_matrix:
     """Rows of length 1 in float32, scaled in float64 so that no finite number overflows on the way."""
     if sparse.issparse(matrix):
         matrix = matrix.tocsr()

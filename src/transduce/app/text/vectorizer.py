@@ -18,10 +18,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.app.errors import InputError
-from transduce.app.vectors import read_vectors
-from transduce.app.words import count_words, hash_words, in_chunks, is_large, look_up_words, moved
-
-__all__ = ["Features", "Vectorizer", "fit_vectorizer", "read_vectors"]
+from transduce.app.text.words import count_words, hash_words, in_chunks, is_large, look_up_words, moved
 
 KINDS = ("tfidf", "hashing", "vectors")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}

@@ -7,9 +7,7 @@ nothing like it is in the queue yet (novelty); no text is asked for twice:
 """
 
 import json
-import os
 import re
-import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,18 +18,10 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, diags
 
-from transduce.app.answers import CONFIDENCE, LABEL, ROW, SUGGESTED, merge_answers
-from transduce.app.errors import InputError, OutputError
+from transduce.app.errors import InputError
+from transduce.app.queueing.answers import CONFIDENCE, LABEL, ROW, SUGGESTED
+from transduce.app.replacing import replacing
 from transduce.app.tables import Table, texts_of, write_table
-
-__all__ = [
-    "choose_rows",
-    "label_studio_config",
-    "label_studio_tasks",
-    "merge_answers",
-    "queue_frame",
-    "write_queue",
-]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -215,20 +205,6 @@ def write_queue(frame: pl.DataFrame, target: str, classes: Sequence[str], text_c
         return
     config = label_studio_config(classes, text_columns)
     tasks = json.dumps(label_studio_tasks(frame, text_columns, classes), ensure_ascii=False, indent=1, allow_nan=False)
-    _replace(path.with_suffix(".xml"), config + "\n")
-    _replace(path, tasks + "\n")
-
-
-def _replace(path: Path, content: str) -> None:
-    """Write beside, then put in place, so that a reader never sees half a file."""
-    beside = path.with_name(f".{path.name}-{secrets.token_hex(6)}.part")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-        os.replace(beside, path)
-    except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror}); name a file in a folder that can be."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    for name, content in ((path.with_suffix(".xml"), config), (path, tasks)):
+        with replacing(name) as file:
+            file.write(f"{content}\n".encode())

@@ -5,7 +5,7 @@ import statistics
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from transduce.app.findings import NOTE, PROBLEM, WARNING, Documents, Finding, finding, number_of, row_list
+from transduce.app.checkup.findings import NOTE, PROBLEM, WARNING, Documents, Finding, finding, number_of, row_list
 
 OUTLYING = 20
 """Texts so many times longer or shorter than the median are outliers."""

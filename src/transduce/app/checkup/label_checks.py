@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 
-from transduce.app.findings import (
+from transduce.app.checkup.findings import (
     NOTE,
     PROBLEM,
     WARNING,

@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from transduce.app.findings import NOTE, PROBLEM, WARNING, Documents, Finding
-from transduce.app.label_checks import LABEL_CHECKS
-from transduce.app.prior_checks import PRIOR_CHECKS
-from transduce.app.text_checks import TEXT_CHECKS
-
-__all__ = ["Finding", "as_json", "check_documents", "render_findings"]
+from transduce.app.checkup.findings import NOTE, PROBLEM, WARNING, Documents, Finding
+from transduce.app.checkup.label_checks import LABEL_CHECKS
+from transduce.app.checkup.prior_checks import PRIOR_CHECKS
+from transduce.app.checkup.text_checks import TEXT_CHECKS
 
 _WIDTH, _INDENT = 100, 9
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from transduce.app import plots
-from transduce.app.prices import Share, judge, price_sentence
-from transduce.app.svg import cut
+from transduce.app.report import plots
+from transduce.app.report.prices import Share, judge, price_sentence
+from transduce.app.report.svg import cut
 
 if TYPE_CHECKING:
     from transduce.app.model_file import Model

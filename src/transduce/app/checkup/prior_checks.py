@@ -8,8 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from transduce.app.findings import NOTE, PROBLEM, WARNING, Documents, Finding, finding, first_of, name_list, number_of
-from transduce.app.label_checks import plain_name
+from transduce.app.checkup.findings import (
+    NOTE,
+    PROBLEM,
+    WARNING,
+    Documents,
+    Finding,
+    finding,
+    first_of,
+    name_list,
+    number_of,
+)
+from transduce.app.checkup.label_checks import plain_name
 from transduce.app.prior import ROUNDING
 
 FloatArray = NDArray[np.float64]

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from transduce.app.svg import ACCENT, INK, LINE, MUTED, PAPER, Draw, Words, inline_svg
+from transduce.app.report.svg import ACCENT, INK, LINE, MUTED, PAPER, Draw, Words, inline_svg
 
 WIDE, NARROW = 720, 328
 MOST_BARS = 25

@@ -1,4 +1,4 @@
-"""Which rows to ask a person about, and the answers read back: between a table and the choice of rows in `queueing`."""
+"""Which rows to ask a person about, and the answers read back: between a table and the choice of rows in `choosing`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,8 @@ from transduce.app.labelling import LabelSettings, label_table, read_task
 from transduce.app.model_file import load_model
 from transduce.app.predicting import rows_of
 from transduce.app.progress import Listener
-from transduce.app.queueing import choose_rows, merge_answers, queue_frame
+from transduce.app.queueing.answers import merge_answers
+from transduce.app.queueing.choosing import choose_rows, queue_frame
 from transduce.app.results import model_verdict
 from transduce.app.tables import Table, labels_of
 

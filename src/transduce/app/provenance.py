@@ -1,0 +1,81 @@
+"""What a model file tells of the fit that made it: sizes asked for and assigned, settings, history, where and when."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import transduce
+from transduce.app.results import Verdict
+from transduce.counts import Bounds
+from transduce.estimators import TransductiveClassifier
+from transduce.history import Ending, HistoryRow
+
+Array = NDArray[Any]
+
+MOST_HISTORY_ROWS = 1000
+
+
+def told_by(clf: TransductiveClassifier) -> dict[str, Any]:
+    """When, by what version, how it ended, and its rounds."""
+    return {
+        "transduce": transduce.__version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "ending": clf.termination_condition_,
+        "interrupted": clf.termination_condition_ == Ending.INTERRUPTED.value,
+        "history": [_history_row(row) for row in _thinned(clf.history_)],
+    }
+
+
+def sizes_of(
+    classes: Sequence[str], codes: Array, bounds: Bounds, verdict: Verdict, own_probabilities: Array, prices: Array
+) -> list[dict[str, Any]]:
+    """For every class: rows labelled, asked for, assigned, and what the texts alone would give it.
+
+    codes (n,) are given labels, -1 where there is none; own_probabilities (u, K) those of the classifier without the
+    prices, for the unlabelled rows. The share that the texts suggest lies between the share of rows that the classifier
+    chose and the mean of its probabilities.
+    """
+    n_classes, unlabelled = len(classes), codes < 0
+    labelled = np.bincount(codes[~unlabelled], minlength=n_classes)
+    assigned = np.bincount(verdict.label[unlabelled], minlength=n_classes)
+    own = np.bincount(verdict.own[unlabelled], minlength=n_classes)
+    n_rows = max(1, int(unlabelled.sum()))
+    mean = own_probabilities.mean(axis=0) if len(own_probabilities) else np.zeros(n_classes)
+    low, high = np.minimum(own / n_rows, mean), np.maximum(own / n_rows, mean)
+    return [
+        {
+            "class": name,
+            "labelled": int(labelled[k]),
+            "asked_low": int(bounds.low[k]),
+            "asked_high": int(bounds.high[k]),
+            "assigned": int(assigned[k]),
+            "own": int(own[k]),
+            "texts_low": float(low[k]),
+            "texts_high": float(high[k]),
+            "price": float(prices[k]),
+        }
+        for k, name in enumerate(classes)
+    ]
+
+
+def _history_row(row: HistoryRow) -> dict[str, Any]:
+    return {
+        "way": row.way,
+        "stage": row.stage,
+        "objective": float(row.objective),
+        "moved": int(row.n_moved),
+        "seconds": round(row.seconds, 3),
+        "temperature": float(row.temperature),
+        "weight": float(row.unlabeled_weight),
+    }
+
+
+def _thinned(history: Sequence[HistoryRow]) -> list[HistoryRow]:
+    """At most so many rows as a model file holds, evenly spread, the last one kept."""
+    if len(history) <= MOST_HISTORY_ROWS:
+        return list(history)
+    places = np.linspace(0, len(history) - 1, MOST_HISTORY_ROWS).round().astype(int)
+    return [history[place] for place in places]
