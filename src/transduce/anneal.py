@@ -5,7 +5,8 @@
 
 Many such cheap rounds find better labels than a few accurate ones. What they end in depends on how they cool, and none
 of the schedules is best everywhere. So each of them is run, and the paper's own too; the labels of each are taken to a
-minimum of J by Algorithm 1 at the final weight, and the lowest J wins. J needs no labels but the given ones to compare.
+minimum of J by Algorithm 1 at the final weight, and the lowest J wins; the paper's, if it is nearly as low. J needs no
+labels but the given ones to compare.
 """
 
 import threading
@@ -34,6 +35,8 @@ SWEEPS, ITERATIONS = 1, 10
 """Work of one weight step while labels are soft: sweeps of a dual one, or iterations of L-BFGS."""
 PARALLEL_CELLS = 10_000_000
 """Rows times classes up to which ways run side by side; beyond, memory is dearer than time."""
+MEANS_NOTHING = 5e-3
+"""Share of J by which another way must be lower than the paper's: closer ones differ in J; their labels are as right."""
 ARRIVAL_TOL = 3e-2
 """Relative accuracy of weight steps when cooled labels arrive at Algorithm 1: too loose would lose what they know."""
 
@@ -127,20 +130,28 @@ def _in_threads(go: Callable[[int], None], n_tasks: int, n_threads: int, clock: 
 
 def _drop_weights_of_all_but_the_best(outcomes: list[Outcome | None]) -> None:
     """Let go of what is not needed any more: weights are large."""
-    best = min((o.objective for o in outcomes if o is not None and o.ending is not Ending.INTERRUPTED), default=np.inf)
-    for outcome in outcomes:
-        if outcome is not None and outcome.objective > best:
+    best = _best_way(outcomes)
+    for way, outcome in enumerate(outcomes):
+        if outcome is not None and way != best and outcome.ending is not Ending.INTERRUPTED:
             outcome.W = np.zeros((0, 0))
+
+
+def _best_way(outcomes: list[Outcome | None]) -> int | None:
+    """The complete way of least J; the paper's, unless another is lower by more than differences that mean nothing."""
+    found = {
+        way: outcome.objective * (1.0 - MEANS_NOTHING if way == 0 else 1.0)
+        for way, outcome in enumerate(outcomes)
+        if outcome is not None and outcome.ending is not Ending.INTERRUPTED
+    }
+    return min(found, key=lambda way: found[way]) if found else None
 
 
 def _best(outcomes: list[Outcome | None], clock: _Clock, interrupted: bool) -> Outcome:
     """The outcome of least J, of those that are complete if any is; with the rounds of all ways."""
     interrupted |= any(outcome is not None and outcome.ending is Ending.INTERRUPTED for outcome in outcomes)
-    complete = [o for o in outcomes if o is not None and o.ending is not Ending.INTERRUPTED]
-    if not complete and outcomes[0] is None:
+    best = outcomes[_best_way(outcomes) or 0]
+    if best is None:
         raise KeyboardInterrupt
-    best = min(complete, key=lambda outcome: outcome.objective) if complete else outcomes[0]
-    assert best is not None
     best.history = [row for way in sorted(clock.rows) for row in clock.rows[way]]
     if interrupted:
         best.ending = Ending.INTERRUPTED
