@@ -8,6 +8,7 @@ import ctypes
 import multiprocessing
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from benchmarks.instances import Instance, corpus, synthetic
 from benchmarks.peers import PEERS
 from transduce import solve_labels
+from transduce.counts import Groups
 from transduce.label_step import METHODS, Assignment
 
 PAPER_METHODS = ("exact", "switching", "simplex")
@@ -158,6 +160,31 @@ def perturbed(instance: Instance) -> Instance:
     return Instance(instance.costs * noise, instance.counts)
 
 
+def ranges_and_groups(instance: Instance) -> None:
+    """Ranges a tenth around the counts; and groups of five classes at their exact sizes, half the classes unbounded."""
+    n, n_classes = instance.costs.shape
+    low, high = np.floor(0.9 * instance.counts).astype(int), np.ceil(1.1 * instance.counts).astype(int)
+    group = np.arange(n_classes) // 5
+    sizes = np.bincount(group, weights=instance.counts).astype(int)
+    groups = Groups(np.append(n_classes + group, np.full(sizes.size, n_classes + sizes.size)), sizes, sizes)
+    unknown = np.arange(n_classes) % 2 == 0
+    some = (np.where(unknown, 0, low), np.where(unknown, n, high))
+    kinds: dict[str, tuple] = {"exact counts": (instance.counts, None), "ranges": ((low, high), None)}
+    kinds |= {"groups": (some, groups), "ranges, groups": ((low, high), groups)}
+    print(f"\nRanges and groups at {instance.shape.strip()}: seconds, and how many times as long as exact counts.")
+    print(f"{'counts':<22}{'exact':>10}{'ratio':>8}{'moves':>8}{'rounds':>8}{'warm':>10}{'ratio':>8}")
+    first, later = None, perturbed(instance)
+    for name, (counts, of) in kinds.items():
+        cold, answer = timed(partial(solve_labels, instance.costs, counts, groups=of), 10)
+        warm, _ = timed(partial(solve_labels, later.costs, counts, prices=answer.prices, groups=of), 10)
+        first = first or (cold, warm)
+        print(
+            f"{name:<22}{cold:>10.4f}{cold / first[0]:>8.2f}{answer.n_moves:>8}{answer.n_rounds:>8}"
+            f"{warm:>10.4f}{warm / first[1]:>8.2f}",
+            flush=True,
+        )
+
+
 def warm_start(instance: Instance) -> None:
     prices = solve_labels(instance.costs, instance.counts).prices
     later = perturbed(instance)
@@ -197,6 +224,7 @@ def main() -> None:
             "corpus, intents": intents,
         }
     )
+    ranges_and_groups(large)
     warm_start(large)
     growth("classes", [made(20_000, k) for k in (2, 5, 10, 20, 50, 100, 200, 500, 1000)], lambda i: i.costs.shape[1])
     rows = [made(n, 20) for n in (10_000, 100_000, 1_000_000)]

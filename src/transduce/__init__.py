@@ -5,6 +5,8 @@ The public names, all of them:
     TransductiveClassifier             a scikit-learn classifier from labelled and unlabelled rows together
     Taxonomy                           classes in a tree
     solve_labels                       the cheapest labels for given class sizes, optimal, with a certificate
+    RuledOut                           an entry of y: labels that a row does not have
+    PriorWarning                       class sizes and labels disagree
 
     EntropyRegularizedClassifier       the methods that the paper compares itself with, for any number of classes
     ExpectationConstrainedClassifier
@@ -12,19 +14,22 @@ The public names, all of them:
     PosteriorRegularizedClassifier
 
 and, one module down, `transduce.label_step` (the label steps as objects), `transduce.losses`, `transduce.counts`,
-`transduce.corpora` (the built-in corpus) and `transduce.checks` (what any semi-supervised classifier should do).
+`transduce.corpora` (the built-in corpus), `transduce.model_selection` (choosing alpha without being fooled),
+`transduce.plots`, and `transduce.checks` (what any semi-supervised classifier should do).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from transduce.candidates import RuledOut
     from transduce.comparisons import (
         EntropyRegularizedClassifier,
         ExpectationConstrainedClassifier,
         ExpectationRegularizedClassifier,
         PosteriorRegularizedClassifier,
     )
+    from transduce.doubts import PriorWarning
     from transduce.estimators import TransductiveClassifier
     from transduce.label_step import solve_labels
     from transduce.taxonomy import Taxonomy
@@ -34,14 +39,22 @@ __all__ = [
     "ExpectationConstrainedClassifier",
     "ExpectationRegularizedClassifier",
     "PosteriorRegularizedClassifier",
+    "PriorWarning",
+    "RuledOut",
     "Taxonomy",
     "TransductiveClassifier",
     "solve_labels",
 ]
 __version__ = "0.1.0"
 
-_ROOMS = {"Taxonomy": "taxonomy", "TransductiveClassifier": "estimators", "solve_labels": "label_step"}
-_MODULES = ("checks", "corpora", "counts", "label_step", "losses")
+_ROOMS = {
+    "PriorWarning": "doubts",
+    "RuledOut": "candidates",
+    "Taxonomy": "taxonomy",
+    "TransductiveClassifier": "estimators",
+    "solve_labels": "label_step",
+}
+_MODULES = ("checks", "corpora", "counts", "label_step", "losses", "model_selection", "plots")
 
 
 def __getattr__(name: str) -> object:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.counts import Groups
 from transduce.history import Ending, HistoryRow, Outcome
-from transduce.label_step import LabelProblem, LabelStep
+from transduce.label_step import Exact, LabelProblem, LabelStep
 from transduce.label_step.greedy import greedy_labels
 from transduce.problem import TrainingProblem
 from transduce.weight_step import WeightReport, WeightState, WeightStep
@@ -54,6 +55,7 @@ class Alternation:
     settings: Settings
     rng: np.random.Generator
     on_round: Callable[[HistoryRow], None] = lambda row: None
+    groups: Groups | None = None
 
     def run(self, labels: Array, start: Array | None = None) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored.
@@ -81,7 +83,8 @@ class Alternation:
         supervised = not self.settings.weights or problem.n_rows == problem.n_labeled
         report = self._weights(state, labels, 0.0, self.settings.tol if supervised else self.settings.early_tol)
         if not supervised:
-            labels[unlabeled] = greedy_labels(LabelProblem(-report.scores[unlabeled], self.low, self.high))
+            costs = allowed_costs(problem, -report.scores[unlabeled])
+            labels[unlabeled] = _first_labels(self._label_problem(costs))
         outcome.W[...] = state.W
         self._record(outcome, HistoryRow(0, 0.0, report.objective, 0, report.gap, time.perf_counter() - begin))
         if supervised:
@@ -115,7 +118,7 @@ class Alternation:
                 return True
             scores, objective, share = self._descend(outcome, scores, objective, state, report, kappa)
             costs = self.problem.loss.label_costs(scores[unlabeled])
-            labels, prices = self._labels(costs, outcome)
+            labels, prices = self._labels(costs, kappa, outcome)
             moved = np.flatnonzero(labels != outcome.labels[unlabeled])
             old = np.take_along_axis(costs, outcome.labels[unlabeled][:, None], axis=1)[:, 0]
             change = float(np.dot(kappa[unlabeled][moved], costs[moved, labels[moved]] - old[moved]))
@@ -159,16 +162,19 @@ class Alternation:
                 best, best_scores, best_share = value, between, share
         return best_scores, best, best_share
 
-    def _labels(self, costs: Array, outcome: Outcome) -> tuple[Array, Array]:
+    def _labels(self, costs: Array, kappa: Array, outcome: Outcome) -> tuple[Array, Array]:
         """Step 13: labels for these weights, and their prices."""
         start = outcome.labels[self.problem.n_labeled :]
         if not np.isfinite(costs.sum()):
             raise ValueError(
                 "the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it."
             )
-        problem = LabelProblem(weighted_costs(self.problem, costs), self.low, self.high)
+        problem = self._label_problem(weighted_costs(self.problem, costs, kappa))
         answer = self.label_step.solve(problem, outcome.prices, start)
         return answer.labels, answer.prices
+
+    def _label_problem(self, costs: Array) -> LabelProblem:
+        return LabelProblem(costs, self.low, self.high, self.groups)
 
     def _weights(self, state: WeightState, labels: Array, weight: float, tol: float) -> WeightReport:
         """Steps 1 and 12: weights for these labels."""
@@ -181,12 +187,22 @@ class Alternation:
         self.on_round(row)
 
 
-def weighted_costs(problem: TrainingProblem, costs: Array) -> Array:
-    """Costs of the unlabelled rows in proportion to their weights."""
-    shares = problem.shares[problem.n_labeled :]
-    if np.all(shares == shares[0]):
-        return costs
-    return np.asarray(costs * (shares / shares.mean())[:, None])
+def _first_labels(problem: LabelProblem) -> Array:
+    """Steps 3 to 9: greedy labels; the best ones under bounds on groups, which no greedy choice can be sure to meet."""
+    return greedy_labels(problem) if problem.groups is None else Exact().solve(problem).labels
+
+
+def weighted_costs(problem: TrainingProblem, costs: Array, kappa: Array) -> Array:
+    """Costs of the rows without a full label in proportion to their weights, infinite where a label is forbidden."""
+    weights = kappa[problem.n_labeled :]
+    if not np.all(weights == weights[0]):
+        costs = costs * (weights / weights.mean())[:, None]
+    return allowed_costs(problem, costs)
+
+
+def allowed_costs(problem: TrainingProblem, costs: Array) -> Array:
+    """The same costs, infinite where a label is forbidden."""
+    return costs if problem.forbidden is None else np.where(problem.forbidden, np.inf, costs)
 
 
 def _blend(here: Array, there: Array, share: float) -> None:

@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.alternate import Alternation, weighted_costs
+from transduce.counts import Bounds
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem
 from transduce.label_step.entropic import solve_at_entropy
 from transduce.losses import softened
+from transduce.problem import TrainingProblem
 from transduce.schedule import ROUNDS, SoftStage
 from transduce.weight_step import Smooth, weight_step_for
 
@@ -36,7 +38,7 @@ SWEEPS, ITERATIONS = 1, 10
 PARALLEL_CELLS = 10_000_000
 """Rows times classes up to which ways run side by side; beyond, memory is dearer than time."""
 MEANS_NOTHING = 5e-3
-"""Share of J by which another way must be lower than the paper's: closer ones differ in J; their labels are as right."""
+"""Share of J by which another way must be lower than the paper's: closer ones are as right."""
 ARRIVAL_TOL = 3e-2
 """Relative accuracy of weight steps when cooled labels arrive at Algorithm 1: too loose would lose what they know."""
 
@@ -175,12 +177,13 @@ def _one_way(alternation: Alternation, stages: tuple[SoftStage, ...] | None, lab
 
 def _cool(alternation: Alternation, labels: Array, stages: tuple[SoftStage, ...]) -> Array:
     """Hard labels of the unlabelled rows after all stages."""
-    hard, low, high, rng = alternation.problem, alternation.low, alternation.high, alternation.rng
+    hard, rng = alternation.problem, alternation.rng
+    bounds = Bounds(alternation.low, alternation.high, alternation.groups)
     problem = replace(hard, loss=softened(hard.loss))
     unlabeled = slice(hard.n_labeled, None)
     targets = np.zeros((hard.n_rows, hard.n_classes), hard.design.dtype)
     targets[np.arange(hard.n_labeled), labels[: hard.n_labeled]] = 1.0
-    targets[unlabeled] = (low + high) / (low + high).sum()
+    targets[unlabeled] = _at_first(hard, _first_shares(bounds, hard.n_rows - hard.n_labeled))
     step = weight_step_for(problem.loss, SWEEPS)
     if isinstance(step, Smooth):
         step = replace(step, max_iter=ITERATIONS)
@@ -189,17 +192,32 @@ def _cool(alternation: Alternation, labels: Array, stages: tuple[SoftStage, ...]
     first.retarget(problem, state, targets, problem.kappa(0.0))
     report = first.solve(problem, state, FIRST_TOL, rng)
     T, prices = None, np.zeros(hard.n_classes)
+    evenly = np.ones(hard.n_rows) if hard.n_partial else hard.shares  # a temperature is for rows of one kind
     chosen = np.full(hard.n_rows - hard.n_labeled, -1)
     for number, stage in enumerate(stages, start=1):
         kappa = problem.kappa(stage.weight)
         for _ in range(ROUNDS):
-            costs = weighted_costs(problem, problem.loss.label_costs(report.scores[unlabeled]))
-            soft, T = solve_at_entropy(LabelProblem(costs, low, high), stage.entropy, T, prices)
+            costs = weighted_costs(problem, problem.loss.label_costs(report.scores[unlabeled]), evenly)
+            soft, T = solve_at_entropy(LabelProblem(costs, *bounds), stage.entropy, T, prices)
             prices, targets[unlabeled] = soft.prices, soft.posterior
             step.retarget(problem, state, targets, kappa)
             report = step.solve(problem, state, 0.0, rng)
             now = soft.posterior.argmax(axis=1)
             moved, chosen = int((now != chosen).sum()), now
             alternation.on_round(HistoryRow(number, stage.weight, report.objective, moved, report.gap, 0.0, T))
-    costs = weighted_costs(hard, hard.loss.label_costs(report.scores[unlabeled]))
-    return np.asarray(alternation.label_step.solve(LabelProblem(costs, low, high)).labels)
+    costs = weighted_costs(hard, hard.loss.label_costs(report.scores[unlabeled]), hard.kappa(stages[-1].weight))
+    return np.asarray(alternation.label_step.solve(LabelProblem(costs, *bounds)).labels)
+
+
+def _at_first(problem: TrainingProblem, shares: Array) -> Array:
+    """Distributions (n, K) of rows about which nothing is known but the class shares and what is forbidden."""
+    if problem.forbidden is None:
+        return shares
+    allowed = np.where(problem.forbidden, 0.0, np.maximum(shares, np.finfo(np.float64).tiny))
+    return np.asarray(allowed / allowed.sum(axis=1, keepdims=True))
+
+
+def _first_shares(bounds: Bounds, n_rows: int) -> Array:
+    """Shares of the classes in the middle of their bounds."""
+    low, high, groups = bounds
+    return np.asarray((low + high) / (low + high).sum() if groups is None else groups.shares(low, high, n_rows))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from transduce.candidates import Coded
 from transduce.constrained import Direct, DirectSettings, PosteriorRegularization
 from transduce.estimators import CountedClassifier
 from transduce.history import Outcome
@@ -45,10 +46,17 @@ class _MaxEntClassifier(CountedClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _check_labels(self, read: Coded) -> None:
+        super()._check_labels(read)
+        if read.allowed is not None:
+            raise ValueError("partial labels are for TransductiveClassifier; drop them, or label those rows in full.")
+
     def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> Outcome:
         problem, codes, bounds, rng, on_round = rest
         settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
-        return Direct(problem, bounds.low, bounds.high, METHODS["exact"], settings, rng, on_round).run(codes)
+        return Direct(problem, bounds.low, bounds.high, METHODS["exact"], settings, rng, on_round, bounds.groups).run(
+            codes
+        )
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
@@ -163,5 +171,5 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
         problem, codes, bounds, rng, on_round = rest
         return PosteriorRegularization(
             problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
-            int(self.max_iter), rng, on_round,
+            int(self.max_iter), rng, on_round, bounds.groups,
         ).run(codes)  # fmt: skip

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.alternate import weighted_costs
+from transduce.counts import Bounds, Groups
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem, LabelStep
 from transduce.label_step.entropic import Entropic
@@ -67,16 +68,18 @@ class Direct:
     settings: DirectSettings
     rng: np.random.Generator
     on_round: Callable[[HistoryRow], None] = lambda row: None
+    groups: Groups | None = None
 
     def run(self, labels: Array) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
         return _run(self, self.settings.tol, labels)
 
     def _play(self, outcome: Outcome, tell: Callable[[HistoryRow], None]) -> None:
-        settings, n_classes = self.settings, len(self.low)
+        settings = self.settings
         n_unlabeled = self.problem.n_rows - self.problem.n_labeled
-        high = np.where(self.high == 0, 0.5 * RESIDUAL * n_unlabeled, self.high)  # no posterior is quite 0
-        constraint = CountConstraint(self.low, high, np.zeros(n_classes), FIRST_RHO)
+        low, high, members = _bounds(self.low, self.high, self.groups)
+        high = np.where(high == 0, 0.5 * RESIDUAL * n_unlabeled, high)  # no posterior is quite 0
+        constraint = CountConstraint(low, high, np.zeros(low.size), FIRST_RHO, members)
         weights = [settings.entropy * share for share in ENTROPY_STAGES] if settings.entropy else [0.0]
         for stage, weight in enumerate(weights, start=1):
             constraint = self._stage(outcome, stage, weight, constraint, tell)
@@ -94,7 +97,7 @@ class Direct:
         shares = problem.shares[problem.n_labeled :]
         terms: list[Penalty] = [Entropy(weight, shares)] if weight else []
         if settings.mismatch:
-            terms.append(Mismatch(settings.mismatch, self.low, self.high))
+            terms.append(Mismatch(settings.mismatch, *_bounds(self.low, self.high, self.groups)))
         last, before = np.inf, np.inf
         steep = steepness(problem, _objective(problem, outcome.labels, []))
         for _ in range(settings.max_rounds):
@@ -135,6 +138,7 @@ class PosteriorRegularization:
     max_rounds: int
     rng: np.random.Generator
     on_round: Callable[[HistoryRow], None] = lambda row: None
+    groups: Groups | None = None
 
     def run(self, labels: Array) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
@@ -148,19 +152,20 @@ class PosteriorRegularization:
                 "distributions weigh them equally. Leave it out for them."
             )
         kappa = problem.kappa(self.weight)
+        low, high, members = _bounds(self.low, self.high, self.groups)
         targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
         targets[np.arange(problem.n_labeled), outcome.labels[: problem.n_labeled]] = 1.0
         step = weight_step_for(problem.loss, SUPERVISED_SWEEPS)
         state, scores, before = step.start(problem, targets), problem.design.scores(outcome.W), np.inf
         for number in range(1, self.max_rounds + 1):
             costs = problem.loss.label_costs(scores[unlabeled])
-            soft = Entropic(1.0).solve(LabelProblem(costs, self.low, self.high), outcome.prices)
+            soft = Entropic(1.0).solve(LabelProblem(costs, self.low, self.high, self.groups), outcome.prices)
             targets[unlabeled] = soft.posterior
             step.retarget(problem, state, targets, kappa)
             report = step.solve(problem, state, self.tol, self.rng)
             scores, outcome.prices, outcome.W[...] = report.scores, soft.prices, state.W
             value = report.objective - self.weight * soft.entropy
-            residual = CountConstraint(self.low, self.high, outcome.prices, 1.0).residual(soft.posterior)
+            residual = CountConstraint(low, high, np.zeros(low.size), 1.0, members).residual(soft.posterior)
             tell(HistoryRow(number, self.weight, value, 0, report.gap, 0.0, 1.0, residual=residual))
             if before - value <= STEADY * abs(value):
                 outcome.ending = Ending.NEARBY if residual <= RESIDUAL else Ending.UNMET
@@ -182,7 +187,14 @@ def _run(method: Direct | PosteriorRegularization, tol: float, labels: Array) ->
         outcome.ending = Ending.INTERRUPTED
         if not outcome.history:
             raise
-    return _labelled(problem, method.low, method.high, method.label_step, outcome)
+    return _labelled(problem, Bounds(method.low, method.high, method.groups), method.label_step, outcome)
+
+
+def _bounds(low: Array, high: Array, groups: Groups | None) -> tuple[Array, Array, Array | None]:
+    """Bounds of classes, then of groups; and the classes of the groups."""
+    if groups is None:
+        return low, high, None
+    return np.concatenate((low, groups.low)), np.concatenate((high, groups.high)), groups.members(len(low))
 
 
 def _supervised(
@@ -219,13 +231,13 @@ def _objective(problem: TrainingProblem, labels: Array, terms: list[Penalty]) ->
     return value_and_slope
 
 
-def _labelled(problem: TrainingProblem, low: Array, high: Array, label_step: LabelStep, outcome: Outcome) -> Outcome:
+def _labelled(problem: TrainingProblem, bounds: Bounds, label_step: LabelStep, outcome: Outcome) -> Outcome:
     """Add labels for the unlabelled rows that meet the counts, best for the final weights."""
     unlabeled = slice(problem.n_labeled, None)
     costs = problem.loss.label_costs(problem.design.scores(outcome.W)[unlabeled])
     if len(costs):
-        costs = weighted_costs(problem, costs)
-        answer = label_step.solve(LabelProblem(costs, low, high))
+        costs = weighted_costs(problem, costs, problem.shares)
+        answer = label_step.solve(LabelProblem(costs, *bounds))
         outcome.labels[unlabeled], outcome.prices = answer.labels, answer.prices
     return outcome
 

@@ -5,8 +5,10 @@ until the counts sum to n. Equal remainders go to the class named first, so the 
 counts.
 """
 
-from collections.abc import Mapping
-from numbers import Integral, Real
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,11 +20,146 @@ _SUM_TOLERANCE = 1e-6
 _TIE_DECIMALS = 9
 
 
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Nested groups of classes, and how many rows each group gets at least and at most.
+
+    Nodes are numbered: 0 to K−1 the classes, K to K+G−1 the groups, K+G all rows.
+
+    above      (K+G,) the node that a class or group is part of, always a larger number
+    low, high  (G,) rows of each group
+
+    >>> sport = Groups(above=[4, 3, 3, 4], low=[2], high=[5])  # classes 1 and 2 are sport: two to five rows of both
+    >>> sport.members(3)
+    array([[False,  True,  True]])
+    """
+
+    above: IntArray
+    low: IntArray
+    high: IntArray
+
+    def __post_init__(self) -> None:
+        n_groups = np.size(self.low)
+        low = _whole_numbers(np.atleast_1d(self.low), "low counts of groups", n_groups, each="group")
+        high = _whole_numbers(np.atleast_1d(self.high), "high counts of groups", n_groups, at_most=2**53, each="group")
+        if np.any(low > high):
+            g = int(np.argmax(low > high))
+            raise ValueError(
+                f"each low count must be at most its high count, but group {g} has low {low[g]} and high {high[g]}. "
+                "Exchange or widen them."
+            )
+        for name, value in (("above", _nodes_above(self.above, n_groups)), ("low", low), ("high", high)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes, in groups or not."""
+        return int(self.above.size - self.low.size)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups."""
+        return int(self.low.size)
+
+    @cached_property
+    def _members(self) -> NDArray[np.bool_]:
+        members = np.zeros((self.above.size + 1, self.n_classes), bool)
+        members[: self.n_classes] = np.eye(self.n_classes, dtype=bool)
+        for node, above in enumerate(self.above.tolist()):
+            members[above] |= members[node]
+        return members[self.n_classes : -1]
+
+    def members(self, n_classes: int) -> NDArray[np.bool_]:
+        """Which of the classes are in each group, (G, K)."""
+        if n_classes != self.n_classes:
+            raise ValueError(
+                f"groups must be those of the {n_classes} classes there are, but are of {self.n_classes}. "
+                "Give each class the node that it is part of."
+            )
+        return self._members
+
+    def check(self, low: IntArray, high: IntArray, n_rows: int, names: Sequence[str] | None = None) -> None:
+        """See that whole numbers of rows can meet the bounds (K,) of the classes and those of the groups.
+
+        From the classes upwards, a group needs what its parts need at least, and has no room but theirs. `names` are
+        those of the groups.
+        """
+        members = self.members(low.size)
+        needed = np.concatenate((low, np.zeros(self.n_groups + 1, np.int64)))
+        room = np.concatenate((np.minimum(high, n_rows), np.zeros(self.n_groups + 1, np.int64)))
+        for j, above in enumerate(self.above.tolist()):
+            g = j - low.size
+            if g >= 0:
+                asked = (int(self.low[g]), int(self.high[g]))
+                if needed[j] > asked[1] or room[j] < asked[0]:
+                    raise ValueError(_group_complaint(g, members[g], names, asked, int(needed[j]), int(room[j])))
+                needed[j], room[j] = max(needed[j], asked[0]), min(room[j], asked[1])
+            needed[above] += needed[j]
+            room[above] += room[j]
+        if not needed[-1] <= n_rows <= room[-1]:
+            many = needed[-1] > n_rows
+            raise ValueError(
+                f"the counts of classes and groups must leave room for the {n_rows} rows there are, but ask for "
+                f"{f'at least {needed[-1]}' if many else f'at most {room[-1]}'} in all. "
+                f"{'Lower some low' if many else 'Raise some high'} counts."
+            )
+
+    def shares(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
+        """Shares of the classes (K,) within all bounds: the parts of a group are equally far between theirs."""
+        least = np.concatenate((low, self.low, [0])).astype(np.float64)
+        most = np.minimum(np.concatenate((high, self.high, [n_rows])).astype(np.float64), n_rows)
+        below = np.zeros((2, least.size))
+        for j, above in enumerate(self.above.tolist()):
+            if j >= low.size:
+                least[j], most[j] = max(least[j], below[0, j]), min(most[j], below[1, j])
+            below[:, above] += least[j], most[j]
+        sizes = np.full(least.size, float(n_rows))
+        for j in range(self.above.size - 1, -1, -1):
+            needed, room = below[:, self.above[j]]
+            far = (sizes[self.above[j]] - needed) / (room - needed) if room > needed else 0.0
+            sizes[j] = least[j] + far * (most[j] - least[j])
+        return np.asarray(sizes[: low.size] / max(sizes[: low.size].sum(), 1.0))
+
+
+def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
+    """Check that groups come after their parts, and all rows last."""
+    nodes = np.array(above)
+    if nodes.ndim != 1 or nodes.size <= n_groups or not np.issubdtype(nodes.dtype, np.integer):
+        raise ValueError(
+            f"above must be whole numbers, one for each class and then one for each of the {n_groups} groups, but has "
+            f"shape {nodes.shape} and dtype {nodes.dtype}."
+        )
+    wrong = (nodes <= np.arange(nodes.size)) | (nodes > nodes.size) | (nodes < nodes.size - n_groups)
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        raise ValueError(
+            f"above must name a group that comes after its parts, or {nodes.size} for all rows, but node {j} is part "
+            f"of {nodes[j]}. Number the groups from the innermost outwards."
+        )
+    return nodes.astype(np.int64)
+
+
+def _group_complaint(
+    g: int, members: NDArray[np.bool_], names: Sequence[str] | None, asked: tuple[int, int], needed: int, room: int
+) -> str:
+    name = f"group {g} (classes {_list(np.flatnonzero(members).tolist())})" if names is None else repr(names[g])
+    if needed > asked[1]:
+        return (
+            f"{name} may get at most {asked[1]} rows, but its parts must get at least {needed}. "
+            "Raise its high count, or lower the low counts of its parts."
+        )
+    return (
+        f"{name} must get at least {asked[0]} rows, but its parts may get at most {room}. "
+        "Lower its low count, or raise the high counts of its parts."
+    )
+
+
 class Bounds(NamedTuple):
     """Whole numbers of rows (K,) that each class gets at least and at most; equal where the size is exact."""
 
     low: IntArray
     high: IntArray
+    groups: Groups | None = None
 
 
 def counts_from_fractions(fractions: ArrayLike, n_rows: int) -> IntArray:
@@ -119,15 +256,18 @@ def _is_pair_of_arrays(counts: object) -> bool:
     return isinstance(counts, tuple) and len(counts) == 2 and all(np.ndim(member) == 1 for member in counts)
 
 
-def _whole_numbers(values: object, what: str, n_classes: int, at_most: int | None = None) -> IntArray:
+def _whole_numbers(
+    values: object, what: str, n_classes: int, at_most: int | None = None, each: str = "class"
+) -> IntArray:
     """Check and convert; a high count above `at_most`, infinity too, says no more than that itself."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{what} must be whole numbers, one a class, but came as {values!r}.") from error
+        raise TypeError(f"{what} must be whole numbers, one a {each}, but came as {values!r}.") from error
     if array.shape != (n_classes,):
+        of = f"{n_classes} columns of costs" if each == "class" else f"{n_classes} groups"
         raise ValueError(
-            f"{what} must have one number for each of the {n_classes} columns of costs, but have shape {array.shape}. "
+            f"{what} must have one number for each of the {of}, but have shape {array.shape}. "
             "Pass a list of counts, or a tuple of two lists for (low, high)."
         )
     if at_most is not None:
@@ -136,164 +276,17 @@ def _whole_numbers(values: object, what: str, n_classes: int, at_most: int | Non
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"{what} must be whole numbers, but class {k} has {array[k]}. Pass fractions through counts_from_fractions."
+            f"{what} must be whole numbers, but {each} {k} has {array[k]}. "
+            "Pass fractions through counts_from_fractions."
         )
     if np.any(array < 0):
         k = int(np.argmax(array < 0))
         raise ValueError(
-            f"{what} must be 0 or more, but class {k} has {int(array[k])}. Use 0 for a class without rows."
+            f"{what} must be 0 or more, but {each} {k} has {int(array[k])}. Use 0 for a {each} without rows."
         )
     if array.max(initial=0.0) > 2**53:
         raise ValueError(f"{what} must be at most 2**53, but reach {array.max():.3g}. Correct them.")
     return array.astype(np.int64)
-
-
-def prior_counts(
-    class_prior: object,
-    classes: NDArray[Any],
-    labels: IntArray,
-    n_rows: int,
-    weights: NDArray[np.float64] | None = None,
-) -> IntArray:
-    """Read a class prior, "labeled", fractions, counts or a mapping to either, as the counts of the unlabelled rows.
-
-    classes (K,) are the names of the classes, labels (l,) the class index of each labelled row, weights (l,) what it
-    weighs.
-
-    >>> names = np.array(["tea", "coffee"])
-    >>> prior_counts("labeled", names, np.array([0, 0, 0, 1]), 8)
-    array([6, 2])
-    >>> prior_counts({"coffee": 0.75, "tea": 0.25}, names, np.array([0, 1]), 8)
-    array([2, 6])
-    """
-    if isinstance(class_prior, str):
-        if class_prior != "labeled":
-            raise ValueError(
-                f"class_prior must be 'labeled', fractions, counts or a mapping to either, but is {class_prior!r}."
-            )
-        return apportion(np.bincount(labels, weights=weights, minlength=classes.size), n_rows)
-    values = _prior_array(class_prior, classes, labels)
-    if n_rows == 0:
-        return np.zeros(classes.size, np.int64)
-    total = values.sum()
-    if n_rows and total == n_rows and np.all(values == np.floor(values)):
-        return values.astype(np.int64)
-    if abs(total - 1.0) > _SUM_TOLERANCE:
-        raise ValueError(
-            f"class_prior must sum to 1, or as counts to the {n_rows} unlabelled rows, but sums to {total:.6g}. "
-            "Divide it by its sum, or count the unlabelled rows only."
-        )
-    return apportion(values, n_rows)
-
-
-def prior_bounds(
-    class_prior: object,
-    classes: NDArray[Any],
-    labels: IntArray,
-    n_rows: int,
-    weights: NDArray[np.float64] | None = None,
-) -> Bounds:
-    """Read a class prior, whose mapping may also hold (low, high) or None for "not known", as bounds of the counts.
-
-    A number beside a range means the whole numbers on both sides of it, so that rounding never makes it infeasible.
-
-    >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
-    >>> prior_bounds({"tea": 0.25, "coffee": (0.3, 0.5), "cocoa": None}, names, labels, 10)
-    Bounds(low=array([0, 3, 2]), high=array([10,  5,  3]))
-    """
-    if not isinstance(class_prior, Mapping) or not any(_is_range(value) for value in class_prior.values()):
-        counts = prior_counts(class_prior, classes, labels, n_rows, weights)
-        return Bounds(counts, counts)
-    _check_names(class_prior, classes, labels)
-    pairs = np.array([_pair(name, class_prior[name]) for name in classes.tolist()])
-    if n_rows == 0:
-        return Bounds(np.zeros(classes.size, np.int64), np.zeros(classes.size, np.int64))
-    if np.all(pairs[np.isfinite(pairs)] <= 1.0):
-        pairs = pairs * n_rows
-    noise = 8 * np.finfo(np.float64).eps * np.maximum(np.where(np.isfinite(pairs), pairs, 1.0), 1.0)
-    exact = pairs[:, 0] == pairs[:, 1]
-    low = np.where(exact, np.floor(pairs[:, 0] + noise[:, 0]), np.ceil(pairs[:, 0] - noise[:, 0]))
-    high = np.where(exact, np.ceil(pairs[:, 1] - noise[:, 1]), np.floor(pairs[:, 1] + noise[:, 1]))
-    high = np.minimum(high, n_rows)
-    _check_feasible(low, high, pairs, classes, n_rows)
-    return Bounds(low.astype(np.int64), high.astype(np.int64))
-
-
-def _is_range(value: object) -> bool:
-    return value is None or (isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2)
-
-
-def _pair(name: object, value: object) -> tuple[float, float]:
-    """Low and high as numbers; high may be infinite."""
-    if value is None:
-        return 0.0, np.inf
-    ends: tuple[Any, Any] = value if _is_range(value) else (value, value)  # type: ignore[assignment]
-    if not all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in ends):
-        raise TypeError(f"class_prior must give {name!r} a number, (low, high) or None, but has {value!r}.")
-    low, high = float(ends[0]), float(ends[1])
-    if not (0 <= low <= high and low < np.inf):
-        raise ValueError(
-            f"class_prior must give {name!r} a low bound of 0 or more and a high one not below it, but has {value!r}."
-        )
-    return low, high
-
-
-def _check_feasible(
-    low: NDArray[np.float64], high: NDArray[np.float64], pairs: NDArray[np.float64], classes: NDArray[Any], n_rows: int
-) -> None:
-    if np.any(low > high):
-        k = int(np.argmax(low > high))
-        raise ValueError(
-            f"class_prior must leave room for a whole number of rows, but {classes.tolist()[k]!r} is to have between "
-            f"{pairs[k, 0]:.6g} and {pairs[k, 1]:.6g} of {n_rows} rows. Widen it."
-        )
-    for bounds, side, wrong, way in (
-        (low, "low", low.sum() > n_rows, "Lower"),
-        (high, "high", high.sum() < n_rows, "Raise"),
-    ):
-        if wrong:
-            raise ValueError(
-                f"class_prior's {side} bounds sum to {bounds.sum():.0f} of the {n_rows} unlabelled rows "
-                f"({bounds.sum() / n_rows:.1%}). {way} some of them."
-            )
-
-
-def _check_names(class_prior: Mapping[Any, Any], classes: NDArray[Any], labels: IntArray) -> None:
-    """Every class has an entry, and every entry a class."""
-    names = classes.tolist()
-    unknown = [name for name in class_prior if name not in names]
-    if unknown:
-        raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
-    missing = [name for name in names if name not in class_prior]
-    if missing:
-        strange = [name for k, name in enumerate(names) if k not in labels and name in class_prior]
-        hint = f", and names {strange[0]!r}, which no row is labelled with" if strange else ""
-        raise ValueError(
-            f"class_prior must give every class a share, but has none for {missing[0]!r}{hint}. Add it, or 0."
-        )
-
-
-def _prior_array(class_prior: object, classes: NDArray[Any], labels: IntArray) -> NDArray[np.float64]:
-    if isinstance(class_prior, Mapping):
-        _check_names(class_prior, classes, labels)
-        try:
-            values = np.array([class_prior[name] for name in classes.tolist()], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"class_prior must map classes to numbers, but came as {dict(class_prior)!r}.") from error
-    else:
-        try:
-            values = np.asarray(class_prior, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"class_prior must be numbers, one a class, but came as {class_prior!r}.") from error
-    if values.shape != (classes.size,):
-        raise ValueError(
-            f"class_prior must have one number for each of the {classes.size} classes, but has shape {values.shape}. "
-            f"The classes are {_list(classes.tolist())}."
-        )
-    if not np.all(values >= 0) or not np.all(np.isfinite(values)):
-        k = int(np.argmin(np.isfinite(values) & (values >= 0)))
-        raise ValueError(f"class_prior must be 0 or more, but class {classes[k]!r} has {values[k]}. Correct it.")
-    return values
 
 
 def _list(names: list[Any]) -> str:

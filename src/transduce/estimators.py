@@ -18,10 +18,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transduce.alternate import Alternation, Settings
+from transduce.alternate import Alternation, Settings, allowed_costs
 from transduce.anneal import SoftAnnealing
-from transduce.counts import Bounds, prior_bounds
+from transduce.candidates import Coded, code, from_matrix
+from transduce.counts import Bounds, apportion
 from transduce.design import Design
+from transduce.doubts import doubts_of, warn_of_harm
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.inputs import (
     can,
@@ -29,7 +31,6 @@ from transduce.inputs import (
     check_rows,
     check_whole,
     classes_and_tree,
-    codes_of,
     plain,
     read_prior,
     row_weights,
@@ -38,8 +39,10 @@ from transduce.label_step import METHODS, LabelProblem, LabelStep
 from transduce.label_step.entropic import Entropic
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.markers import AUTO, find_labeled
+from transduce.priors import labeled_counts, prior_bounds
 from transduce.problem import TrainingProblem
 from transduce.schedule import coolings, stages
+from transduce.shares import labeled_shares
 from transduce.threads import one_blas_thread
 from transduce.weight_step import weight_step_for
 
@@ -65,24 +68,54 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
-        values, labeled = find_labeled(y, self.unlabeled)
+        values, labeled = find_labeled(from_matrix(y), self.unlabeled)
         check_rows(X, values, labeled)
-        sample_weight = row_weights(sample_weight, X, labeled)
         prior = read_prior(self.class_prior)
         self.classes_, self.taxonomy_ = classes_and_tree(values, labeled, prior, self.taxonomy)
-        order = np.concatenate((np.flatnonzero(labeled), np.flatnonzero(~labeled)))
-        codes, n_labeled = np.zeros(values.size, np.int64), int(labeled.sum())
-        codes[:n_labeled] = codes_of(values[labeled], self.classes_)
+        read = code(plain(values), labeled, self.classes_.tolist(), self.taxonomy_, self.taxonomy is not None)
+        self._check_labels(read)
+        sample_weight = row_weights(sample_weight, X, read.codes >= 0)
+        order = np.lexsort((read.codes < 0, ~read.partial & (read.codes < 0)))
+        codes, n_labeled = np.maximum(read.codes[order], 0), int((read.codes >= 0).sum())
         weights = None if sample_weight is None else sample_weight[order]
         of_labels = None if weights is None else weights[:n_labeled]
-        bounds = prior_bounds(prior, self.classes_, codes[:n_labeled], codes.size - n_labeled, of_labels)
-        problem = self._problem(X[order], n_labeled, weights)
+        estimated = isinstance(prior, str) and prior == "estimate"
+        tree = None if self.taxonomy is None else self.taxonomy_
+        known = ("labeled" if estimated else prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
+        bounds = prior_bounds(*known, of_labels, tree)
+        forbidden = None if read.allowed is None else ~read.allowed[order[n_labeled:]]
+        problem = self._problem(X[order], n_labeled, weights, self._n_heavy(read), forbidden)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         on_round = _listener(self.verbose)
         with one_blas_thread():
+            if estimated and codes.size > n_labeled:
+                bounds = self._estimate(
+                    problem, codes, labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
+                )
             outcome = self._solve(problem, codes, bounds, rng, on_round)
             self._keep(problem, outcome, bounds, order, X.shape[1])
+        self._doubt(problem, codes[:n_labeled], bounds, warn=not isinstance(prior, str))
         return self
+
+    def _estimate(self, problem: TrainingProblem, codes: Array, labeled: Array) -> Bounds:
+        """Class sizes by the unlabelled rows themselves: the mean of the posterior of a fit with those of the labels."""
+        n_rows = problem.n_rows - problem.n_labeled
+        counts = apportion(labeled_shares(labeled).mean, n_rows)
+        settings = Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
+        step = weight_step_for(problem.loss, 100 * int(self.max_iter))
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        outcome = Alternation(problem, counts, counts, step, METHODS["exact"], settings, rng).run(codes)
+        shares = _own_shares(problem, outcome.W)
+        counts = apportion(shares, n_rows)
+        return Bounds(counts, counts)
+
+    def _doubt(self, problem: TrainingProblem, labels: Array, bounds: Bounds, warn: bool) -> None:
+        """Compare class sizes with labels and with what the classifier alone would give."""
+        counts = np.bincount(labels, minlength=len(self.classes_))
+        self.doubts_ = doubts_of(bounds, counts, self._own_counts, self.prices_)
+        del self._own_counts
+        if warn:
+            warn_of_harm(self.doubts_, self.classes_, labels.size, stacklevel=3)
 
     @abstractmethod
     def _solve(
@@ -142,12 +175,25 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _problem(self, X: Any, n_labeled: int, sample_weight: Array | None) -> TrainingProblem:
+    def _n_heavy(self, read: Coded) -> int:
+        """Rows with a partial label that weigh as labelled ones."""
+        return 0
+
+    def _check_labels(self, read: Coded) -> None:
+        """See that some row has one label, and that no others come but those that the method takes."""
+        if not np.any(read.codes >= 0):
+            raise ValueError("y must give at least one row a single label, but all are open. Label a few rows in full.")
+
+    def _problem(
+        self, X: Any, n_labeled: int, sample_weight: Array | None, n_partial: int, forbidden: Array | None
+    ) -> TrainingProblem:
         if self.fit_intercept:
             constant = np.ones((X.shape[0], 1), X.dtype)
             X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
         design = Design.create(X, self.taxonomy_, self.n_jobs)
-        return TrainingProblem.create(design, self._loss(), float(self.alpha), n_labeled, sample_weight)
+        return TrainingProblem.create(
+            design, self._loss(), float(self.alpha), n_labeled, sample_weight, n_partial, forbidden
+        )
 
     def _keep(self, problem: TrainingProblem, outcome: Outcome, bounds: Bounds, order: Array, n_features: int) -> None:
         """Fitted attributes from the outcome."""
@@ -169,16 +215,22 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = outcome.history
         self.n_iter_ = len(outcome.history)
         self.termination_condition_ = outcome.ending.value
+        self.bounds_ = bounds
         self.loss_ = problem.loss
+        scores = problem.design.scores(outcome.W)[problem.n_labeled :]
+        self._own_counts = np.bincount(scores.argmax(axis=1), minlength=len(self.classes_))
         self.__dict__.pop("label_distributions_", None)
         if hasattr(problem.loss, "posterior"):
             distributions = np.empty((order.size, len(self.classes_)))
-            distributions[order] = _distributions(problem, outcome, bounds)
+            distributions[order] = _distributions(problem, outcome, bounds, scores)
             self.label_distributions_ = distributions
 
 
 class TransductiveClassifier(CountedClassifier):
     """A linear classifier from a few labels, many unlabelled rows and the class sizes.
+
+    y may hold, beside labels and markers of unlabelled rows, sets of candidate labels, inner nodes of the taxonomy, and
+    `RuledOut` labels; or it is a boolean matrix (n, K) of the classes that each row may have.
 
     Parameters
     ----------
@@ -188,8 +240,9 @@ class TransductiveClassifier(CountedClassifier):
 
     unlabeled_weight : weight of all unlabelled rows together, where the labelled ones weigh 1
 
-    class_prior : shares of the unlabelled rows: fractions or counts in the order of `classes_`, or a mapping by name
-        to a number, to (low, high), or to None for "not known"; "labeled" for the shares of the labelled rows
+    class_prior : shares of the rows without a full label: fractions or counts in the order of `classes_`, or a mapping
+        by name (of a class, or of an inner node of the taxonomy) to a number, to (low, high), or to None for "not
+        known"; "labeled" for ranges that the labelled rows suggest; "estimate" for sizes from all rows
 
     taxonomy : the tree of classes, or anything that Taxonomy.create takes; None for flat classes
 
@@ -198,6 +251,9 @@ class TransductiveClassifier(CountedClassifier):
     annealing : "soft" lets labels cool from distributions to hard ones, in several ways, and keeps the best; "paper"
         lets the unlabelled rows gain weight in nine stages, ten times as fast; None, or growing weights of your own,
         which then stand in the place of unlabeled_weight
+
+    partial_weight : whether a row that y leaves several classes open for (by a set of them, or an inner node of the
+        taxonomy) weighs as an unlabelled row or as a labelled one; the first has been better
 
     price_shift : whether new rows are labelled as the label step would label them, with the prices of the class sizes
         in `intercept_`; False goes by the scores alone, as the paper does
@@ -222,7 +278,7 @@ class TransductiveClassifier(CountedClassifier):
     classes_ : names of the classes, sorted; coef_, intercept_ : weights; transduction_ : labels of all training rows
 
     class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull; price_shift_ :
-        the part of them in `intercept_`
+        the part of them in `intercept_`; bounds_ : class sizes as they were read; doubts_ : where they disagree with data
 
     label_distributions_ : probabilities (n, K) of the training rows, which meet the counts and the given labels
 
@@ -247,6 +303,7 @@ class TransductiveClassifier(CountedClassifier):
         taxonomy: object = None,
         label_step: str | LabelStep = "exact",
         annealing: object = "soft",
+        partial_weight: str = "unlabeled",
         price_shift: bool = True,
         fit_intercept: bool = False,
         tol: float = 1e-3,
@@ -263,6 +320,7 @@ class TransductiveClassifier(CountedClassifier):
         self.taxonomy = taxonomy
         self.label_step = label_step
         self.annealing = annealing
+        self.partial_weight = partial_weight
         self.price_shift = price_shift
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -271,6 +329,9 @@ class TransductiveClassifier(CountedClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _n_heavy(self, read: Coded) -> int:
+        return int(read.partial.sum()) if self.partial_weight == "labeled" else 0
 
     def _shift(self, loss: Loss, prices: Array) -> Array:
         share = getattr(loss, "price_share", 0.0) if self.price_shift else 0.0
@@ -282,6 +343,8 @@ class TransductiveClassifier(CountedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_above_zero(self, "unlabeled_weight")
+        if self.partial_weight not in ("unlabeled", "labeled"):
+            raise ValueError(f"partial_weight must be 'unlabeled' or 'labeled', but is {self.partial_weight!r}.")
         named = isinstance(self.loss, str) and self.loss in LOSSES
         if not named and not can(self.loss, "label_costs", "value", "gradient"):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, or a loss of your own, but is {self.loss!r}.")
@@ -314,21 +377,21 @@ class TransductiveClassifier(CountedClassifier):
             ),
             rng,
             on_round,
+            bounds.groups,
         )
         if isinstance(self.annealing, str) and self.annealing == "soft":
             return SoftAnnealing(alternation, coolings(float(self.unlabeled_weight))).run(codes)
         return alternation.run(codes)
 
 
-def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds) -> Array:
+def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds, scores: Array) -> Array:
     """Distributions over labels for all rows: the given ones, and the posterior corrected for the class sizes."""
     n_labeled, n_classes = problem.n_labeled, problem.n_classes
     distributions = np.zeros((problem.n_rows, n_classes))
     distributions[np.arange(n_labeled), outcome.labels[:n_labeled]] = 1.0
-    scores = problem.design.scores(outcome.W)[n_labeled:]
     if len(scores):
         posterior = problem.loss.posterior(scores)  # type: ignore[attr-defined]
-        costs = -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny))
+        costs = allowed_costs(problem, -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny)))
         distributions[n_labeled:] = Entropic(1.0, tol=1e-3).solve(LabelProblem(costs, *bounds)).posterior
     return distributions
 
@@ -338,6 +401,19 @@ def _listener(verbose: object) -> Callable[[HistoryRow], None]:
     if callable(verbose):
         return verbose
     return _print_round if verbose else _say_nothing
+
+
+def _own_shares(problem: TrainingProblem, W: Array) -> Array:
+    """Class shares (K,) of the unlabelled rows by the posterior alone; by the best scores, where there is none."""
+    scores = problem.design.scores(W)[problem.n_labeled :]
+    if hasattr(problem.loss, "posterior"):
+        posterior = np.asarray(problem.loss.posterior(scores))
+    else:
+        posterior = np.eye(problem.n_classes)[scores.argmax(axis=1)]
+    if problem.forbidden is not None:
+        posterior = np.where(problem.forbidden, 0.0, np.maximum(posterior, np.finfo(np.float64).tiny))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+    return np.asarray(posterior.mean(axis=0))
 
 
 def _say_nothing(row: HistoryRow) -> None:

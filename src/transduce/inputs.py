@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.candidates import named_in
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -49,22 +50,16 @@ def check_rows(X: Any, values: Array, labeled: Array) -> None:
 
 def classes_and_tree(values: Array, labeled: Array, prior: object, taxonomy: object) -> tuple[Array, Taxonomy]:
     """Classes from the labels and the names of the prior, sorted, and the tree they are leaves of."""
-    names = list(dict.fromkeys(plain(values[labeled])))
+    tree = None if taxonomy is None else Taxonomy.create(taxonomy)
+    names = named_in(plain(values[labeled]), tree)
     if isinstance(prior, Mapping):
-        names += [name for name in prior if name not in names]
-    if taxonomy is None:
+        names += [name for name in prior if name not in names and (tree is None or not tree.is_inner(name))]
+    if tree is None:
         classes = class_array(sorted_names(names), values)
         return classes, Taxonomy.flat(classes.tolist())
-    tree = Taxonomy.create(taxonomy)
     leaves = [tree.leaf_of(name) for name in names]
     classes = class_array(sorted_names(names), values)
     return classes, tree.reorder([tree.labels[leaves[names.index(name)]] for name in classes.tolist()])
-
-
-def codes_of(values: Array, classes: Array) -> Array:
-    """Labels as indices of classes."""
-    index = {name: k for k, name in enumerate(classes.tolist())}
-    return np.array([index[name] for name in plain(values)], dtype=np.int64)
 
 
 def can(thing: object, *verbs: str) -> bool:

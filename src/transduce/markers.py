@@ -32,7 +32,8 @@ def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
     labeled = ~_missing(values)
     if not isinstance(unlabeled, str) or unlabeled != AUTO:
         if unlabeled is not None:
-            labeled &= np.array([bool(value != unlabeled) for value in values.tolist()], dtype=bool)
+            known = zip(values.tolist(), labeled.tolist(), strict=True)
+            labeled &= np.array([is_there and bool(value != unlabeled) for value, is_there in known], dtype=bool)
         return values, labeled
     if values.dtype.kind in "iufb":
         minus = values == -1

@@ -3,7 +3,8 @@
     J(W, y) = λ/2 ‖W‖² + Σ_i κ_i ξ(S_i, y_i),     S = (X W) Pᵀ
 
 Rows come labelled ones first. Their weights κ are 1/l for labelled and C/n for unlabelled rows, or in proportion to
-sample weights that sum to 1 and to C.
+sample weights that sum to 1 and to C. A partial label leaves several classes open: such a row takes part in the label step,
+with the others forbidden, and weighs as an unlabelled one; or, if asked, C times as much as a labelled one.
 """
 
 from dataclasses import dataclass
@@ -20,25 +21,40 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class TrainingProblem:
-    """Rows, loss and λ; `shares` (n,) are row weights that sum to 1 over labelled and over unlabelled rows."""
+    """Rows, loss and λ.
+
+    shares     (n,) row weights that sum to 1 over the labelled rows (and these), and over all others
+    n_partial  rows after the labelled ones that are to weigh as those do
+    forbidden  (n − n_labeled, K) labels that a row may not get, or None where all may
+    """
 
     design: Design
     loss: Loss
     alpha: float
     n_labeled: int
     shares: Array
+    n_partial: int = 0
+    forbidden: Array | None = None
 
     @classmethod
     def create(
-        cls, design: Design, loss: Loss, alpha: float, n_labeled: int, sample_weight: Array | None = None
+        cls,
+        design: Design,
+        loss: Loss,
+        alpha: float,
+        n_labeled: int,
+        sample_weight: Array | None = None,
+        n_partial: int = 0,
+        forbidden: Array | None = None,
     ) -> "TrainingProblem":
         """Turn sample weights, all 1 without them, into shares."""
         shares = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-        for part in (slice(None, n_labeled), slice(n_labeled, None)):
+        n_known = n_labeled + n_partial
+        for part in (slice(None, n_known), slice(n_known, None)):
             total = shares[part].sum()
             if total > 0:
                 shares[part] /= total
-        return cls(design, loss, alpha, n_labeled, shares)
+        return cls(design, loss, alpha, n_labeled, shares, n_partial, forbidden)
 
     @property
     def n_rows(self) -> int:
@@ -51,7 +67,7 @@ class TrainingProblem:
         return self.design.taxonomy.n_classes
 
     def kappa(self, unlabeled_weight: float) -> Array:
-        """Row weights κ (n,) when the unlabelled rows weigh C in all."""
+        """Row weights κ (n,) when the unlabelled rows weigh C in all, and those with a partial label C each of a label."""
         kappa = self.shares.copy()
         kappa[self.n_labeled :] *= unlabeled_weight
         return kappa

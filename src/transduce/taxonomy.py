@@ -217,6 +217,28 @@ class Taxonomy:
             raise ValueError(f"label {label!r} {self._complaint(key, leaves)}.")
         return leaves[0]
 
+    def is_inner(self, name: object) -> bool:
+        """Whether a name, a path or a joined path is that of an inner node, and of no leaf.
+
+        >>> tree = Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"])
+        >>> tree.is_inner("rec"), tree.is_inner("hockey"), tree.is_inner("art")
+        (True, False, False)
+        """
+        key = tuple(name) if isinstance(name, list) else name
+        return key not in self._meanings and key in self._inner
+
+    def below(self, name: object) -> NDArray[np.bool_]:
+        """Which leaves (K,) stand under an inner node.
+
+        >>> Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"]).below("rec")
+        array([ True,  True, False])
+        """
+        key = tuple(name) if isinstance(name, list) else name
+        nodes = self._inner.get(key, []) if isinstance(key, (str, tuple)) else []
+        if len(nodes) != 1:
+            raise ValueError(f"label {name!r} {self._complaint(key, [])}.")
+        return np.asarray(self.paths[:, nodes[0]])
+
     def reorder(self, labels: Iterable[object]) -> "Taxonomy":
         """Keep the leaves named, in the order named, and the nodes above them.
 
@@ -248,6 +270,18 @@ class Taxonomy:
         names = _positions(path[-1] for path in self.leaf_paths)
         joined = _positions(map(self.separator.join, self.leaf_paths))
         return {**names, **joined, **_positions(self.leaf_paths), **_positions(self.labels)}
+
+    @cached_property
+    def _inner(self) -> dict[object, list[int]]:
+        """Inner nodes by own name, joined path and path; where two of these say different things the later holds."""
+        inner = sorted(set(range(self.n_nodes)) - set(self.leaf_nodes.tolist()))
+        found: dict[object, list[int]] = {}
+        for meaning in (lambda path: path[-1], self.separator.join, lambda path: path):
+            said: dict[object, list[int]] = {}
+            for node in inner:
+                said.setdefault(meaning(self.nodes[node]), []).append(node)
+            found.update(said)
+        return found
 
     def _complaint(self, key: object, leaves: list[int]) -> str:
         if leaves:

@@ -32,7 +32,10 @@ GOOD = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\nanother 
 FULL = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\n"
 TREE = GOOD.replace(",tea", ",hot/tea").replace(",coffee", ",hot/coffee")
 LABEL, PREDICT = "label pile.csv -o out.csv ", "predict m.safetensors pile.csv -o out.csv "
-ASSUMED = re.compile(r"Took it that |Note: |Reading words of |\d+ labelled rows, |\S+ does not hold the results ")
+ASSUMED = re.compile(
+    r"Took it that |Note: |Class sizes: |\d+ answers? w|Reading words of |\d+ labelled rows, |"
+    r"\S+ does not hold the results "
+)
 """What may be said before the sentence."""
 
 
@@ -131,16 +134,23 @@ LONG = "a text that is long enough to be one"
 FILES = {
     "missing": case("label missing.csv -o out.csv", r"missing\.csv.*no such file.*Check"),
     "missing folder": case("label there/is/none.jsonl -o out.csv", r"there/is/none\.jsonl.*no such file.*Check"),
-    "unknown suffix": on_file("notes.txt", GOOD, r".*does not tell the format.*Say which"),
-    "no suffix": on_file("notes", GOOD, r".*does not tell the format.*Say which"),
-    "unknown suffix within gz": on_file("notes.doc.gz", gzip.compress(GOOD.encode()), r".*does not tell.*Say which"),
+    "Excel": on_file("a.xlsx", zipped("xl/workbook.xml"), r".*Excel files are not read.*CSV UTF-8"),
+    "unknown suffix": on_file("notes.txt", GOOD, r".*does not tell the format.*Say which it is by --format"),
+    "no suffix": on_file("notes", GOOD, r".*does not tell the format.*Say which it is by --format"),
+    "unknown suffix within gz": on_file(
+        "notes.doc.gz", gzip.compress(GOOD.encode()), r".*does not tell.*Say which it is by --format"
+    ),
+    "output in the folder": case(
+        "label place -o place/out.csv", r"place/out\.csv lies in a folder.*name", place=folder
+    ),
     "folder as csv": case(
         "label place -o out.csv --format csv", r"place.*expected a csv file.*Name a file", place=folder
     ),
-    "csv as folder": case(LABEL + "--format folder", r"pile\.csv.*expected a folder"),
-    "csv as svmlight": case(LABEL + "--format svmlight", r"pile\.csv, line 1.*target.*Keep one label"),
+    "csv as folder": case(LABEL + "--format folder", r"pile\.csv.*expected a folder.*it is a file.*Leave out --format"),
+    "missing as folder": case("label no -o out.csv --format folder", r"no: expected a folder.*none.*Check"),
+    "csv as svmlight": case(LABEL + "--format svmlight", r"pile\.csv, line 1.*target.*mend --format"),
     "csv as parquet": case(LABEL + "--format parquet", r"pile\.csv.*Parquet.*again"),
-    "csv as jsonl": case(LABEL + "--format jsonl", r"pile\.csv, line 1.*JSON"),
+    "csv as jsonl": case(LABEL + "--format jsonl", r"pile\.csv, line 1.*JSON.*--format"),
     "plain list as Label Studio": on_file(
         "p.json", '[{"text": "a"}]', r", row 1.*data.*Export", "--format label-studio"
     ),
@@ -178,7 +188,7 @@ CSV = {
 
 JSON = {
     "empty": on_file("a.jsonl", b"", r".*no object.*Give"),
-    "broken": on_file("a.jsonl", '{"text": "a"}\n{"text": \n', r", line 2.*broken"),
+    "broken": on_file("a.jsonl", '{"text": "a"}\n{"text": \n', r", line 2.*broken.*Mend"),
     "a list a line": on_file("a.jsonl", '{"text": "a"}\n["text"]\n', r", line 2.*a list.*Write \{"),
     "NaN": on_file("a.jsonl", '{"text": NaN}\n', r", line 1.*NaN.*Write null"),
     "key twice": on_file("a.jsonl", '{"text": "a", "text": "b"}\n', r', line 1.*"text" stands twice.*Keep'),
@@ -188,8 +198,9 @@ JSON = {
     "objects without keys": on_file("a.jsonl", "{}\n{}\n", r".*row 1.*Give each document its text"),
     "number past float64": on_file("a.jsonl", '{"text": 1e999}\n', r", line 1.*1e999 is too large.*Write"),
     "number of many digits": on_file("a.jsonl", '{"text": ' + "9" * 9999 + "}\n", r", line 1.*too many digits.*Write"),
-    "open list": on_file("a.json", '[{"text": "a"}', r', line 1, row 1.*expected "," or "\]"'),
-    "a number": on_file("a.json", "17", r", line 1.*expected a JSON list"),
+    "open list": on_file("a.json", '[{"text": "a"}', r', line 1, row 1.*expected "," or "\]".*Fetch it whole'),
+    "no comma": on_file("a.json", '[{"text": "a"}\n{"text": "b"}]', r", line 2, row 1.*Put commas"),
+    "a number": on_file("a.json", "17", r", line 1.*expected a JSON list.*Write \["),
     "more after the list": on_file("a.json", '[{"text": "a"}]\n]', r", line 2.*end of the file.*Keep one list"),
     "number in the list": on_file("a.json", '[{"text": "a"},\n 3]', r", line 2, row 2.*a number.*Write"),
     "empty list": on_file("a.json", "[]", r".*no object.*Give"),
@@ -315,6 +326,11 @@ PRIORS = {
     "no name": case(stated("=0.2"), r"--prior must be NAME=SHARE.*'=0\.2'"),
     "nothing": case(stated(""), r"--prior must be NAME=SHARE.*''"),
     "a word": case(stated("travel=much"), r"--prior travel=much.*'much'"),
+    "half a row": case(
+        stated("travel=1.5"), r"--prior travel=1\.5.*1\.5 is neither a share nor a whole number of rows"
+    ),
+    "twice": case(stated("travel=0.2", "travel=0.3"), r"'travel' twice; keep one"),
+    "several in one": case(stated("travel=0.4,banking=0.1"), r"one --prior for each class"),
     "three numbers": case(stated("travel=1:2:3"), r"--prior travel=1:2:3.*low:high"),
     "negative": case(stated("travel=-0.1"), r"--prior travel=-0\.1"),
     "infinite": case(stated("travel=inf"), r"--prior travel=inf"),
@@ -379,12 +395,12 @@ VECTORS = {
     "another suffix": case(LABEL + "--vectors v.txt", r"'v\.txt' is neither.*columns are id, text", v__txt="1 2 3"),
     "text column": case(LABEL + "--vectors text", r"'text' of pile\.csv must hold lists.*Name"),
     "too few": with_vectors(numpy_file(np.ones((7, 3))), r"v\.npy has 7 rows, but pile\.csv has 120.*Give"),
-    "one-dimensional": with_vectors(numpy_file(np.ones(120)), r"v\.npy must hold a matrix"),
-    "three-dimensional": with_vectors(numpy_file(np.ones((120, 2, 2))), r"v\.npy must hold a matrix"),
-    "no columns": with_vectors(numpy_file(np.ones((120, 0))), r"v\.npy must hold a matrix"),
-    "NaN": with_vectors(numpy_file(np.where(np.eye(120) > 0, np.nan, 1)), r"row 1 of 'v\.npy' has nan"),
+    "one-dimensional": with_vectors(numpy_file(np.ones(120)), r"v\.npy must hold a matrix.*Save"),
+    "three-dimensional": with_vectors(numpy_file(np.ones((120, 2, 2))), r"v\.npy must hold a matrix.*Save"),
+    "no columns": with_vectors(numpy_file(np.ones((120, 0))), r"v\.npy must hold a matrix.*Save"),
+    "NaN": with_vectors(numpy_file(np.where(np.eye(120) > 0, np.nan, 1)), r"row 1 of 'v\.npy' has nan.*again"),
     "infinity": with_vectors(
-        numpy_file(np.where(np.arange(240).reshape(120, 2) == 9, np.inf, 1)), r"row 5 of 'v\.npy' has inf"
+        numpy_file(np.where(np.arange(240).reshape(120, 2) == 9, np.inf, 1)), r"row 5 of 'v\.npy' has inf.*again"
     ),
     "pickled objects": with_vectors(
         numpy_file(np.array([{"a": 1}] * 120, dtype=object)), r"v\.npy cannot be read.*Save"
@@ -393,11 +409,11 @@ VECTORS = {
     "texts": with_vectors(numpy_file(np.full((120, 2), "a")), r"v\.npy must hold numbers.*Save"),
     "cut": with_vectors(numpy_file(np.ones((120, 2)))[:200], r"v\.npy cannot be read.*Save"),
     "two arrays": with_vectors(numpy_archive(a=np.ones((120, 2)), b=np.ones(3)), r"v\.npz.*2 arrays.*Save", "v.npz"),
-    "another archive": with_vectors(zipped("x"), r"v\.npz must hold a matrix", "v.npz"),
+    "another archive": with_vectors(zipped("x"), r"v\.npz cannot be read.*'x' is no array.*Save", "v.npz"),
     "sparse with too few rows": with_vectors(saved_sparse(9), r"v\.npz has 9 rows.*Give", "v.npz"),
     "lists of two lengths": Case(
         "label a.jsonl -o out.csv --vectors v",
-        r"'v' of a\.jsonl.*row 2 has 1, not 2",
+        r"'v' of a\.jsonl.*row 2 has 1, not 2.*Complete",
         {
             "a.jsonl": "".join(
                 f'{{"text": "{LONG}", "label": "{c}", "v": {v}}}\n'
@@ -432,6 +448,7 @@ MODELS = {
     ),
     "archive": case("evaluate m.zip pile.csv", r"m\.zip.*zip archive.*again", m__zip=zipped("x")),
     "CSV": case("report pile.csv pile.csv -o r.html", r"pile\.csv is not a model.*again"),
+    "exchanged with the file": case("predict pile.csv m.safetensors -o out.csv", r"the order is MODEL FILE"),
     "another's": case(
         "inspect o.safetensors", r"o\.safetensors.*not of transduce.*again", o__safetensors=save({"a": np.ones(3)})
     ),
@@ -483,7 +500,7 @@ MODELS = {
         w__npy=numpy_file(np.ones((120, 9))),
     ),
     "of shorter svmlight": case(
-        "predict v.safetensors a.svm -o out.csv", r"vectors of 8 numbers.*a\.svm have 9; give", a__svm="1 9:1\n"
+        "predict v.safetensors a.svm -o out.csv", r"vectors of 8 numbers.*a\.svm have 9; give", a__svm="1 8:1\n"
     ),
     "of vectors for queue": case(
         "queue pile.csv -o q.csv --model v.safetensors", r"vectors of 8 numbers.*pile\.csv.*--vectors"

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from transduce.app import demo, progress
 from transduce.app.cli import cli, run
 from transduce.app.model_file import load_model
 from transduce.app.tables import read_table, write_table
+from transduce.priors import prior_bounds
 
 EXACT = {"auto_and_commute": 30, "banking": 40, "travel": 26}
 N_OPEN = N_ROWS - N_LABELLED
@@ -157,10 +159,11 @@ def test_stated_sizes_are_met(place, good, tmp_path, prior, bounds):
 
 def test_without_sizes_the_labelled_shares_are_used_and_that_is_said(place, good, tmp_path):
     told = good("label", place.pile, "-o", tmp_path / "out.csv", *QUICK)
-    labelled = place.frame["label"].drop_nulls().value_counts().rows()
+    codes = np.array([DOMAINS.index(name) for name in place.frame["label"].drop_nulls()])
+    bounds = prior_bounds("labeled", np.array(DOMAINS), codes, N_OPEN)
     sizes = sizes_of(read(tmp_path / "out.csv"))
-    for name, count in labelled:
-        assert abs(sizes[name] - count * N_OPEN / N_LABELLED) < 1
+    for name, low, high in zip(DOMAINS, bounds.low, bounds.high, strict=True):
+        assert low <= sizes[name] <= high
     assert "Note: no class sizes were stated" in told.err
     assert "Took it that texts are in column 'text'." in told.err
     assert "Took it that labels are in column 'label'." in told.err
@@ -545,6 +548,52 @@ def test_a_report_of_the_output_is_that_of_the_fit(place, good, tmp_path):
     assert (tmp_path / "r.html").read_text() == place.page.read_text()
 
 
+def test_a_report_shows_texts_of_any_kind(place, good, tmp_path):
+    frame = place.frame.with_columns(pl.col("text").str.split(" "))
+    frame.write_parquet(tmp_path / "lists.parquet")
+    named = ("--text", "text", "--report", tmp_path / "r.html")
+    good("label", tmp_path / "lists.parquet", "-o", tmp_path / "a.csv", *named, *QUICK)
+    assert "&#34;" in (tmp_path / "r.html").read_text()  # a list is shown as JSON
+
+
+def test_truth_without_a_report_is_told(place, good, tmp_path):
+    told = good("label", place.pile, "-o", tmp_path / "a.csv", "--truth", "truth", *QUICK)
+    assert "--truth is for the report alone" in told.err
+
+
+def test_labels_that_are_no_classes_are_told(place, good, tmp_path):
+    write_table(place.frame.with_columns(truth=pl.lit("else")), str(tmp_path / "other.csv"))
+    told = good("evaluate", place.model, tmp_path / "other.csv", "--label", "truth")
+    assert "none of the true labels is a class of the model ('else', for one)" in told.err
+
+
+def test_what_a_queue_cannot_hold_is_refused_before_the_fit(place, tell, tmp_path, monkeypatch):
+    monkeypatch.setattr("transduce.app.queueing.asking.label_table", lambda *_: pytest.fail("fitted"))
+    write_table(place.frame.rename({"text": "row"}), str(tmp_path / "row.csv"))
+    assert "'row'" in tell("queue", tmp_path / "row.csv", "--text", "row", "-o", tmp_path / "q.csv").err
+    odd = place.frame.with_columns(pl.col("label").str.replace("banking", "\x01"))
+    odd.write_parquet(tmp_path / "odd.parquet")
+    assert "XML" in tell("queue", tmp_path / "odd.parquet", "-o", tmp_path / "q.json").err
+
+
+def test_no_escape_sequence_reaches_the_terminal(good, tmp_path):
+    frame = pile().with_columns(pl.col("label").str.replace("banking", "\x1b[31mred"))
+    frame.write_parquet(tmp_path / "pile.parquet")
+    model = tmp_path / "m.safetensors"
+    good("label", tmp_path / "pile.parquet", "-o", tmp_path / "a.csv", "--model", model, *QUICK)
+    for told in (good("inspect", model), good("evaluate", model, tmp_path / "pile.parquet", "--label", "label")):
+        assert "\x1b" not in told.out
+        assert r"\x1b[31mred" in told.out
+
+
+def test_check_reads_trees_and_sizes_as_label_does(good, tell, tmp_path):
+    frame = pile().with_columns(pl.col("label").str.replace("banking", "n/a/"))
+    write_table(frame, str(tmp_path / "pile.csv"))
+    assert "empty part" not in good("check", tmp_path / "pile.csv").out
+    mixed = tell("check", tmp_path / "pile.csv", "--prior", "travel=0.2", "--prior", "n/a/=50")
+    assert (mixed.code, "give shares for both" in mixed.err) == (2, True)
+
+
 def test_a_report_of_a_fresh_file_is_predicted_first(place, good, tmp_path):
     write_table(pile(n_rows=50, n_labelled=0, seed=3), str(tmp_path / "fresh.csv"))
     told = good("report", place.model, tmp_path / "fresh.csv", "-o", tmp_path / "r.html")
@@ -742,6 +791,7 @@ def test_ctrl_c_during_the_fit_of_a_queue(place, tell, tmp_path, interrupted_fit
     told = tell("queue", place.pile, "-o", tmp_path / "q.csv", "-n", 4, "--annealing", interrupted_fit, "--quiet")
     assert told.code == 1
     assert told.err.startswith("transduce: interrupted;")
+    assert told.err.endswith("q.csv holds what there was.\n")
     assert read(tmp_path / "q.csv").height == 4
 
 
@@ -844,8 +894,19 @@ def test_the_demo_leaves_table_model_and_report(good, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "demo_frame", lambda seed: pile(n_rows=200, n_labelled=40, seed=seed).drop("id"))
     told = good("demo", "-o", tmp_path / "new" / "demo", "--seed", 1)
     names = {path.name for path in (tmp_path / "new" / "demo").iterdir()}
-    assert names == {"requests.csv", "labelled.csv", "model.safetensors", "report.html"}
+    assert names == {"requests.csv", "labelled.csv", "model.safetensors", "report.html", "new.csv"}
     assert re.search(r"Macro F on the 160 requests without a label: supervised 0\.\d+, transduce 0\.\d+", told.out)
     done = read(tmp_path / "new" / "demo" / "labelled.csv").filter(pl.col("given") == "false")
     assert sorted(done["label"].value_counts().rows()) == sorted(done["truth"].value_counts().rows())
     assert good("demo", "-o", tmp_path / "again", "--quiet")[1:] == ("", "")
+
+
+def test_the_command_that_the_demo_suggests_can_be_typed(good, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "demo_frame", lambda seed: pile(n_rows=200, n_labelled=40, seed=seed).drop("id"))
+    monkeypatch.setattr(sys, "argv", [".venv/bin/transduce", "demo"])
+    suggested = shlex.split(good("demo", "-o", tmp_path / "my demo").out.splitlines()[-1])
+    assert suggested[:2] == [".venv/bin/transduce", "predict"]
+    good(*suggested[1:])
+    done = read(suggested[-1])
+    assert done.columns == ["text", "label", "confidence", "runner_up", "overruled"]
+    assert done.height == len(demo.NEW_REQUESTS)

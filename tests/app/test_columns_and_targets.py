@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from transduce.app import targets
+from transduce.app.classes import classes_of
 from transduce.app.columns import choose_columns
 from transduce.app.errors import InputError
-from transduce.app.labelling import classes_of
 from transduce.app.tables import Table
 
 LONG = "a text that is long enough to be one"

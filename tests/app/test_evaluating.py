@@ -25,6 +25,20 @@ def test_figures_are_those_of_scikit_learn(seed):
     assert "macro F" in str(found)
 
 
+def test_true_labels_that_the_model_cannot_give_are_told():
+    found = evaluate(["a", "b", "x"], ["a", "b", "a"], "here")
+    assert found.strangers(["a", "b", "x"]) == []
+    assert "1 of 3 true labels are not a class of the model ('x', for one)" in found.strangers(["a", "b"])[0]
+    assert found.strangers(["c"])[0].startswith("none of the true labels is")
+
+
+def test_confusions_have_a_heading_only_where_there_are_any():
+    assert "most frequent confusions (truth -> model):\n       1  a -> b" in str(
+        evaluate(["a", "b"], ["b", "b"], "here")
+    )
+    assert "confusions" not in str(evaluate(["a", "b"], ["a", "b"], "here"))
+
+
 def test_nothing_to_compare_with():
     with pytest.raises(InputError, match="no label to compare with"):
         evaluate([None], ["a"], "here")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from transduce.app.errors import InputError
-from transduce.app.prior import as_ranges, complete_prior, parse_share, read_prior
+from transduce.app.prior import as_ranges, complete_prior, parse_share, read_prior, understood
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,39 @@ def test_bad_shares_name_the_place(written):
         parse_share(written, "here")
 
 
-def test_a_later_option_replaces_an_earlier_one_and_names_may_hold_equals_signs():
-    assert read_prior(["a=0.1", "b=c=0.5", "a=0.2"]) == {"a": 0.2, "b=c": 0.5}
+def test_an_option_goes_before_a_file_and_names_may_hold_equals_signs(tmp_path):
+    (tmp_path / "sizes.csv").write_text("a,0.1\nd,0.3\n")
+    assert read_prior(["a=0.2", "b=c=0.5", str(tmp_path / "sizes.csv")]) == {"a": 0.2, "b=c": 0.5, "d": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["a=0.1", "a=0.2"], "size of 'a' twice"),
+        (["billing=0.4,outage=0.1"], "one --prior for each class"),
+        (["billing=40%; outage=10%"], "one --prior for each class"),
+        (["a=1.5"], "1.5 is neither a share nor a whole number of rows"),
+        (["a=12.5"], "12.5 is neither a share"),
+        (["a=2:3.5"], "3.5 is neither a share"),
+        (["a=150%"], "150% is neither a share"),
+        (["a=200%"], "200% is neither a share"),
+    ],
+)
+def test_sizes_that_can_be_read_two_ways_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        read_prior(options)
+
+
+def test_up_to_one_is_a_share():
+    assert read_prior(["a=1", "b=100%", "c=2"]) == {"a": 1.0, "b": 1.0, "c": 2.0}
+
+
+def test_what_was_understood_is_told_in_one_line():
+    names = [f"c{k}" for k in range(20)]
+    sizes = dict.fromkeys(names, 3)
+    told = understood(dict.fromkeys(names, 0.01), sizes, sizes | {"c1": 5}, 300)
+    assert told.startswith("Class sizes: c0: 3 rows (1 %); c1: 3 to 5 rows (1 to 1.67 %); c2")
+    assert told.endswith("; and 8 more.")
 
 
 @pytest.mark.parametrize("option", ["", "sport", "=0.2", "prior.txt", " =1"])
@@ -46,6 +77,8 @@ FILES = {
     "table.toml": '[prior]\ntea = "30%"\ncoffee = "0.2:0.5"\ncocoa = "?"\n',
     "plain.json": json.dumps({"tea": 0.3, "coffee": [0.2, 0.5], "cocoa": "?"}),
     "header.csv": "class,share\ntea,0.3\ncoffee,20%:50%\ncocoa,?\n",
+    "european.csv": "Klasse;Anteil\ntea;0,3\ncoffee;20%:50%\ncocoa;?\n",
+    "european-ranges.csv": "\ufefftea;0,3;0,3\r\ncoffee;0,2;0,5\r\ncocoa;0;1\r\n",
     "three.csv": "tea,0.3,0.3\n\ncoffee,0.2,0.5\ncocoa,0,1\n",
 }
 

@@ -178,6 +178,36 @@ def test_the_way_that_ends_lowest_is_kept(plain):
     assert [row[3] for row in rows[1:]] == ["3", "3"]
 
 
+def test_the_way_that_ends_where_the_fit_did_is_kept_though_another_is_lower(quick):
+    html, page = report(objective=1.0 / 3 + 1)
+    assert [row[0] for row in cells(html, "progress")[1:]] == ["1", "2 (kept)"]
+    assert "way 2 was kept: another ended lower, but by too little to count" in page.text["progress"]
+
+
+def test_an_objective_that_no_way_ends_at_is_not_gone_by(plain, quick):
+    html, page = report(objective=0.77)
+    assert [row[0] for row in cells(html, "progress")[1:]] == ["1 (kept)", "2"]
+    assert "the way that ended lowest was kept" in page.text["progress"]
+
+
+def test_a_class_that_may_have_any_size_has_no_mark_for_it(quick):
+    sizes = example_model(CLASSES).about["sizes"]
+    sizes[1] |= {"asked_low": 0, "asked_high": 33}
+    html, page = report(sizes=sizes)
+    assert ["tea", "2", "any", "11", "10"] in cells(html, "sizes")
+    assert "you stated no size; the texts suggest 1 to 2\u00a0%" in page.text["prices"]
+
+
+def test_the_sections_of_another_file_count_its_rows(quick):
+    model = example_model(("a/x", "a/y", "b"), tree=True)
+    frame = example_results(("a/x", "a/y", "b"), TEXTS).drop("given")
+    page = Page(html := build_report(model, frame, example_names(given=None), file="other.csv"))
+    assert [row[:2] for row in cells(html, "sizes")[1:]] == [["a/x", "14"], ["a/y", "13"], ["b", "13"]]
+    assert "a 27 x 14 y 13 b 13" in " ".join(page.text["tree"].split())
+    assert "other.csv" in page.text["summary"]
+    assert "pile.csv" in page.text["progress"]
+
+
 def test_a_way_that_was_cut_short_is_not_the_one_kept(quick):
     history = example_model(CLASSES).about["history"]
     cut_short = [row | {"weight": 0.01} if row["way"] == 0 else row for row in history]

@@ -125,7 +125,7 @@ def open_page(browser: Any, path: Path, width: int = 1200, scheme: str = "light"
 
 def assert_nothing_ran(browser: Any) -> None:
     assert browser.execute_script("return window.__pwned") is None
-    assert browser.title == "Report of transduce"
+    assert browser.title.endswith(": report of transduce")
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     forbidden = "script, iframe, object, embed, img, image, link, form, base, input, video, audio, [style]"
     assert browser.execute_script("return document.querySelectorAll(arguments[0]).length", forbidden) == 0
@@ -183,6 +183,18 @@ def test_policy_stops_a_script_that_got_in_all_the_same(browser: Any, hostile: P
     open_page(browser, tmp_path / "closed.html")
     assert browser.execute_script("return window.__pwned") is None
     assert "Content Security Policy" in browser.get_log("browser")[0]["message"]
+
+
+@pytest.mark.parametrize("width", [420, 500, 600])
+def test_charts_fill_the_width_between_phone_and_desk(browser: Any, hostile: Path, width: int) -> None:
+    open_page(browser, hostile, width)
+    script = (
+        "return [...document.querySelectorAll('figure')].map(f => [f.clientWidth, "
+        "Math.max(...[...f.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width))])"
+    )
+    found = browser.execute_script(script)
+    assert found
+    assert all(wide >= 0.99 * room > 0 for room, wide in found)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

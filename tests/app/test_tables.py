@@ -228,11 +228,16 @@ def test_svmlight_agrees_with_scikit_learn(tmp_path, zero_based):
     path = tmp_path / "a.svm"
     dump_svmlight_file(X, y, str(path), zero_based=zero_based, comment="héllo", query_id=np.arange(200))
     table = read_table(str(path))
-    expected, targets = load_svmlight_file(str(path))
+    expected, targets = load_svmlight_file(str(path), zero_based=True)
     assert table.vectors.shape == expected.shape
     np.testing.assert_array_equal(table.vectors.toarray(), expected.toarray())
     assert labels_of(table, "label").to_list() == [None if t == 0 else str(int(t)) for t in targets]
     assert table.frame["row"].to_list() == list(range(1, 201))
+
+
+def test_svmlight_columns_do_not_depend_on_the_smallest_index(tmp_path):
+    both = [read(tmp_path, name, text) for name, text in (("a.svm", "1 0:1 2:3\n"), ("b.svm", "1 2:3\n"))]
+    assert [table.vectors.toarray()[0, 2] for table in both] == [3, 3]
 
 
 def test_svmlight_targets_and_rows_without_features(tmp_path):
@@ -240,7 +245,7 @@ def test_svmlight_targets_and_rows_without_features(tmp_path):
         tmp_path, "a.libsvm", "# head\r\n+1 1:1e-3\r\n-1\r\n\r\n3.0 2:.5 #c\r\n0.5 3:5.\r\n-0 1:0\r\n1e300 qid:4 1:1"
     )
     assert table.frame["label"].to_list() == ["1", "-1", "3", "0.5", None, "1e+300"]
-    np.testing.assert_array_equal(table.vectors.toarray()[:4], [[1e-3, 0, 0], [0, 0, 0], [0, 0.5, 0], [0, 0, 5]])
+    np.testing.assert_array_equal(table.vectors.toarray()[:4], [[0, 1e-3, 0, 0], [0] * 4, [0, 0, 0.5, 0], [0, 0, 0, 5]])
 
 
 def test_svmlight_is_read_fast_enough(tmp_path):
@@ -725,3 +730,13 @@ def test_links_and_permissions_of_the_target_are_kept(tmp_path):
     assert (tmp_path / "link.csv").is_symlink()
     assert real.read_text() == "a\nx\n"
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_disk_that_is_full_for_parquet_is_told(tmp_path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise pl.exceptions.ComputeError("no space left")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
+    with pytest.raises(OutputError, match=r"out\.parquet cannot be written \(no space left\); make room"):
+        write_table(pl.DataFrame({"a": [1]}), str(tmp_path / "out.parquet"))
+    assert not list(tmp_path.iterdir())

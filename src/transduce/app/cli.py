@@ -18,10 +18,9 @@ from transduce.app.options import COLUMNS, FIT, OUTPUT, SPOKEN
 
 if TYPE_CHECKING:
     from transduce.app.labelling import LabelSettings
+    from transduce.app.model_file import Model
+    from transduce.app.progress import Listener
     from transduce.app.tables import Table
-
-N_WAYS = 4
-"""Ways that soft annealing tries."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,9 +82,10 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     FILE is CSV, TSV, JSONL or Parquet (plain, .gz or .zst), svmlight, a folder with a folder a class, a Label Studio
     export, or - for standard input.
     """
-    from transduce.app import targets
+    from transduce.app import targets, telling
     from transduce.app.labelling import label_table
     from transduce.app.model_file import save_model
+    from transduce.app.report import build_report, write_report
     from transduce.app.tables import write_table
 
     sources = _sources(file, options)
@@ -96,19 +96,21 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     targets.check_standard_output(out, options["as_json"])
     settings = _settings(options)
     with _progress(options) as progress:
-        table = _read(file, options)
+        table = _read(file, options, progress)
         truth = _truth(table, options["truth"])
+        if truth is not None and report is None:
+            progress.say("Note: --truth is for the report alone, and there is none; ask for one by --report.")
         done = label_table(table, settings, progress)
         progress.close()
-        write_table(done.frame, out, keep_formulas=options["keep_formulas"])
+        page = "" if report is None else build_report(done.model, done.frame, done.names, truth=truth)
+        write_table(done.frame, out, keep_formulas=options["keep_formulas"], dialect=table.dialect)
         if model is not None:
             save_model(done.model, model)
         if report is not None:
-            from transduce.app.report import build_report, write_report
-
-            write_report(build_report(done.model, done.frame, done.names, truth=truth), report)
+            write_report(page, report)
         written = [name for name in (out, model, report) if name is not None]
-        progress.say(_told(done, written))
+        progress.say(telling.of_labels(done, written))
+        progress.say(telling.of_sizes(done.model.about["sizes"]))
     if options["as_json"]:
         _print_json({**done.model.about, "written": written}, less=("history",))
     return _ended(done.interrupted, written)
@@ -123,20 +125,20 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
 def predict(model: str, file: str, out: str, **options: Any) -> None:
     """Label the rows of FILE with a saved MODEL, and write them to OUT."""
     from transduce.app import targets
-    from transduce.app.model_file import load_model
     from transduce.app.predicting import predict_table
     from transduce.app.tables import write_table
+    from transduce.app.telling import named
 
     targets.check([out], targets.TABLES, model, *_sources(file, options))
     targets.check_standard_output(out, options["as_json"])
     with _progress(options) as progress:
-        loaded = load_model(model)
+        loaded = _load(model, file)
         table = _read(file, options)
         frame, names, said = predict_table(loaded, table, options["text"], options["vectors"], options["jobs"])
         for sentence in said:
             progress.say(f"Took it that {sentence}.")
-        write_table(frame, out, keep_formulas=options["keep_formulas"])
-        progress.say(f"Labelled {frame.height} rows. Wrote {out}.")
+        write_table(frame, out, keep_formulas=options["keep_formulas"], dialect=table.dialect)
+        progress.say(f"Labelled {frame.height} rows. Wrote {named([out])}.")
     if options["as_json"]:
         counts = frame[names.label].value_counts(sort=True).rows()
         _print_json({"rows": frame.height, "labels": dict(counts), "written": [out]})
@@ -150,34 +152,24 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
 @SPOKEN
 def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     """Compare what MODEL says with the labels in FILE: F of all and of each class, confusions, levels of a tree."""
-    from transduce.app.columns import choose_columns
-    from transduce.app.evaluating import evaluate as compare
-    from transduce.app.model_file import load_model
-    from transduce.app.predicting import rows_of, verdict_of
-    from transduce.app.tables import labels_of
+    from transduce.app.comparing import compare
 
     with _progress(options) as progress:
-        loaded = load_model(model)
+        loaded = _load(model, file)
         table = _read(file, options)
-        X, text, said = rows_of(loaded, table, options["text"], options["vectors"], options["jobs"])
-        columns = choose_columns(table, text, label, texts=False)
-        for sentence in (*said, *columns.said):
-            progress.say(f"Took it that {sentence}.")
-        assert columns.label is not None
-        truth = labels_of(table, columns.label).to_list()
-        guesses = [loaded.classes[k] for k in verdict_of(loaded, X).label]
-        found = compare(truth, guesses, f"column {columns.label!r} of {table.name}", tree=loaded.tree)
+        found = compare(loaded, table, options["text"], label, options["vectors"], options["jobs"], progress)
     if options["as_json"]:
         _print_json(found.as_json())
     else:
-        click.echo(str(found))
+        _print_text(str(found))
 
 
 @cli.command()
 @click.argument("model")
 @click.option("--words", type=click.IntRange(0, 1000), default=10, show_default=True, help="Words to show a class.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def inspect(model: str, words: int, as_json: bool) -> None:
+@click.option("--quiet", is_flag=True, help="Say nothing but errors: shows only whether MODEL can be read.")
+def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
     """Show the classes, counts, strongest words, settings and provenance of MODEL."""
     from transduce.app.inspecting import as_text, inspection
     from transduce.app.model_file import load_model
@@ -185,8 +177,8 @@ def inspect(model: str, words: int, as_json: bool) -> None:
     found = inspection(load_model(model), words)
     if as_json:
         _print_json(found)
-    else:
-        click.echo(as_text(found))
+    elif not quiet:
+        _print_text(as_text(found))
 
 
 @cli.command()
@@ -194,31 +186,34 @@ def inspect(model: str, words: int, as_json: bool) -> None:
 @click.option("--label", metavar="COL", help="Column of the labels.")
 @click.option("--prior", multiple=True, metavar="NAME=SHARE|FILE", help="Class sizes to compare with.")
 @click.option("--flat", is_flag=True, help="Read 'a/b' labels as plain names.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there is a problem or a warning.")
 @COLUMNS
 @SPOKEN
-def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, **options: Any) -> None:
+def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, strict: bool, **options: Any) -> int | None:
     """Say what a careful colleague would notice first in FILE."""
-    from transduce.app.checkup import as_json, check_documents, render_findings
+    from transduce.app.checkup import as_json, check_documents, is_odd, render_findings
+    from transduce.app.classes import are_paths
     from transduce.app.columns import choose_columns
     from transduce.app.prior import as_ranges, read_prior
     from transduce.app.tables import labels_of, texts_of
 
     with _progress(options) as progress:
         stated = read_prior(prior)
-        table = _read(file, options)
+        table = _read(file, {**options, "label": label}, progress, notes=False)
         columns = choose_columns(table, options["text"], label, texts=options["vectors"] is None)
         for sentence in columns.said:
             progress.say(f"Took it that {sentence}.")
         assert columns.label is not None
         labels = labels_of(table, columns.label).to_list()
         texts = texts_of(table, columns.text).to_list() if columns.text else [f"row {i}" for i in range(len(labels))]
-        tree = not flat and any("/" in name for name in labels if name is not None)
+        tree = not flat and are_paths(name for name in labels if name is not None)
         ranges = as_ranges(stated, sum(name is None for name in labels)) if stated else None
         findings = check_documents(texts, labels, ranges, tree=tree)
     if options["as_json"]:
         _print_json({"file": file, "findings": as_json(findings)})
     else:
-        click.echo(render_findings(findings))
+        _print_text(render_findings(findings))
+    return 1 if strict and is_odd(findings) else None
 
 
 @cli.command()
@@ -234,22 +229,25 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
     Fill in their `label` and read them back by `transduce label FILE --answers OUT`.
     """
-    from transduce.app import targets
-    from transduce.app.queueing import queue_table, write_queue
+    from transduce.app import targets, telling
+    from transduce.app.invocation import command
+    from transduce.app.queueing import interface_of, queue_table, write_queue
 
-    targets.check([out], (*targets.TABLES, ".json"), model, *_sources(file, options))
+    sources = (model, *_sources(file, options))
+    targets.check([out], (*targets.TABLES, ".json"), *sources)
+    targets.check([interface_of(out)], (".xml",), *sources)
     targets.check_standard_output(out, options["as_json"])
     settings = _settings(options)
     with _progress(options) as progress:
-        table = _read(file, options)
-        chosen = queue_table(table, settings, model, number, progress)
+        table = _read(file, options, progress)
+        chosen = queue_table(table, settings, model, number, progress, out)
         progress.close()
-        write_queue(chosen.frame, out, chosen.classes, chosen.text)
-        progress.say(f"Chose {chosen.frame.height} rows. Fill in their label in {out}, then: transduce label {file} "
-                     f"--answers {out} -o OUT")  # fmt: skip
+        written = write_queue(chosen.frame, out, chosen.classes, chosen.text, table.dialect)
+        progress.say(f"{telling.of_queue(chosen, number)} Wrote {telling.named(written)}. Fill in their label, then: "
+                     f"{command('label', file, '--answers', out, '-o', 'OUT')}")  # fmt: skip
     if options["as_json"]:
-        _print_json({"rows": chosen.frame["row"].to_list(), "written": [out]})
-    return _ended(chosen.interrupted, [out])
+        _print_json({"rows": chosen.frame["row"].to_list(), "written": written})
+    return _ended(chosen.interrupted, written)
 
 
 @cli.command()
@@ -262,24 +260,25 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 def report(model: str, file: str, out: str, truth: str | None, **options: Any) -> None:
     """Make the page of a MODEL and a FILE: what `label` wrote, or any file, which is then predicted first."""
     from transduce.app import targets
-    from transduce.app.model_file import load_model
     from transduce.app.predicting import predict_table
     from transduce.app.report import build_report, write_report
     from transduce.app.results import read_results
 
     targets.check([out], (".html", ".htm"), model, *_sources(file, options))
     with _progress(options) as progress:
-        loaded = load_model(model)
+        loaded = _load(model, file)
         table = _read(file, options)
         known = _truth(table, truth)
         text = tuple(options["text"] or loaded.about["settings"].get("text", ()))
-        found = read_results(table.frame, text, loaded.classes)
+        in_place = loaded.about["settings"].get("label") == "label"
+        found = read_results(table.frame, text, loaded.classes, in_place=in_place)
         if found is None:
             progress.say(f"{file} does not hold the results of transduce label, so its rows are predicted.")
             frame, names, _ = predict_table(loaded, table, options["text"], options["vectors"], options["jobs"])
         else:
             frame, names = found
-        write_report(build_report(loaded, frame, names, truth=known), out)
+        other = None if found is not None else Path(table.name).name
+        write_report(build_report(loaded, frame, names, truth=known, file=other), out)
         progress.say(f"Wrote {out}.")
     if options["as_json"]:
         _print_json({"rows": table.frame.height, "written": [out]})
@@ -316,16 +315,32 @@ def _settings(options: dict[str, Any]) -> "LabelSettings":
     )
 
 
-def _read(file: str, options: dict[str, Any]) -> "Table":
-    """The table, with the answers of a person filled in if there are any."""
+def _read(file: str, options: dict[str, Any], listener: "Listener | None" = None, *, notes: bool = True) -> "Table":
+    """The table; for one who listens, with the labels that people gave and no others (see `preparing`)."""
     from transduce.app.tables import read_table
 
     table = read_table(file, options["format_"])
-    if options.get("answers"):
-        from transduce.app.queueing.asking import answered
+    if listener is None:
+        return table
+    from transduce.app.preparing import prepared
 
-        table = answered(table, options["text"], options["label"], read_table(options["answers"]))
-    return table
+    return prepared(table, options["text"], options["label"], options.get("answers"), listener, notes=notes)
+
+
+def _load(model: str, file: str) -> "Model":
+    """The model; arguments that were exchanged are seen by their contents."""
+    from transduce.app.model_file import load_model
+
+    try:
+        return load_model(model)
+    except InputError:
+        try:
+            load_model(file)
+        except InputError:
+            pass
+        else:
+            raise InputError(f"{file} is a model and {model} is none; the order is MODEL FILE.") from None
+        raise
 
 
 def _sources(file: str, options: dict[str, Any]) -> list[str | None]:
@@ -341,24 +356,24 @@ def _truth(table: "Table", column: str | None) -> list[str | None] | None:
 
 def _progress(options: dict[str, Any]) -> Any:
     from transduce.app.progress import Progress
+    from transduce.schedule import COOLINGS, N_STAGES
 
-    return Progress(quiet=options["quiet"], n_ways=N_WAYS if options.get("annealing") == "soft" else 1)
-
-
-def _told(done: Any, written: Sequence[str]) -> str:
-    about, overruled = done.model.about, int(done.frame[done.names.overruled].sum())
-    return (
-        f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; the class sizes overruled the classifier "
-        f"in {overruled}. {about['ending']} Wrote {', '.join(written)}."
-    )
+    n_ways = 1 + len(COOLINGS) if options.get("annealing") == "soft" else 1
+    return Progress(quiet=options["quiet"], n_ways=n_ways, n_stages=N_STAGES + 1)
 
 
 def _ended(interrupted: bool, written: Sequence[str]) -> int | None:
     """An interrupted fit has written what there was; its exit code says that it is not done."""
-    if not interrupted:
-        return None
-    print(f"transduce: interrupted; {', '.join(written)} hold what there was.", file=sys.stderr)
-    return 1
+    from transduce.app.telling import of_interruption
+
+    return _fail(of_interruption(written), 1) if interrupted else None
+
+
+def _print_text(text: str) -> None:
+    """Print lines; what a file put into them can move no cursor and colour nothing."""
+    from transduce.app.tables.faults import shown
+
+    click.echo("\n".join(map(shown, text.split("\n"))))
 
 
 def _print_json(found: dict[str, Any], less: Sequence[str] = ()) -> None:

@@ -12,12 +12,22 @@ import polars as pl
 
 from transduce.app.errors import InputError
 from transduce.app.evaluating import evaluate
+from transduce.app.invocation import command
 from transduce.app.tables import read_table, write_table
 from transduce.app.text import Features, fit_vectorizer
 from transduce.corpora import load_clinc150
 from transduce.estimators import TransductiveClassifier
 
 N_LABELED = 80
+NEW_REQUESTS = (
+    "my card was swallowed by the machine, what now",
+    "is there a direct train to the airport tomorrow morning",
+    "which herbs go well with roast lamb",
+    "wake me up at a quarter past six",
+    "how many vacation days do I still have this year",
+    "the engine light came on, when is the next service due",
+)
+"""Requests that the corpus does not have, for the model to label."""
 
 
 def run_demo(folder: Path, run: Callable[[list[str]], int], seed: int = 0, *, quiet: bool = False) -> int:
@@ -30,10 +40,11 @@ def run_demo(folder: Path, run: Callable[[list[str]], int], seed: int = 0, *, qu
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made ({error.strerror}); name another by -o.") from None
     frame = demo_frame(seed)
-    source, out, model, page = (
-        str(folder / name) for name in ("requests.csv", "labelled.csv", "model.safetensors", "report.html")
+    source, out, model, page, new = (
+        str(folder / name) for name in ("requests.csv", "labelled.csv", "model.safetensors", "report.html", "new.csv")
     )
     write_table(frame, source)
+    write_table(pl.DataFrame({"text": NEW_REQUESTS}), new)
     sizes = frame.filter(pl.col("label").is_null())["truth"].value_counts().sort("truth").rows()
     prior = [word for name, count in sizes for word in ("--prior", f"{name}={count}")]
     arguments = [
@@ -51,11 +62,12 @@ def run_demo(folder: Path, run: Callable[[list[str]], int], seed: int = 0, *, qu
         str(seed),
     ]
     if not quiet:
-        print(f"$ transduce label {source} -o {out} --model {model} --report {page} --truth truth --prior ...")
+        print(f"$ {command(*arguments)} --prior ...")
     status = run([*arguments, *prior, *(["--quiet"] if quiet else [])])
     if not status and not quiet:
         _print_gain(frame, out, seed)
-        print(f"\nOpen {page} in a browser. Next: transduce predict {model} {source} -o predicted.csv")
+        print(f"\nOpen {page} in a browser. Then label a file of new requests with the model:")
+        print(command("predict", model, new, "-o", str(folder / "new-labelled.csv")))
     return status
 
 

@@ -60,10 +60,22 @@ class Evaluation:
         lines += [
             f"{c.name:<{width}}  {c.precision:9.3f}  {c.recall:6.3f}  {c.f:5.3f}  {c.rows:6}" for c in self.classes
         ]
-        lines += ["\nmost frequent confusions (truth -> given):"] + [
-            f"  {count:6}  {truth} -> {guess}" for truth, guess, count in self.confusions()
-        ]
+        confusions = [f"  {count:6}  {truth} -> {guess}" for truth, guess, count in self.confusions()]
+        lines += ["\nmost frequent confusions (truth -> model):", *confusions] if confusions else []
         return "\n".join(lines)
+
+    def strangers(self, classes: Sequence[str]) -> list[str]:
+        """A sentence on true labels that the model cannot give, if there are any."""
+        known = set(classes)
+        strange = [each for each in self.classes if each.rows and each.name not in known]
+        if not strange:
+            return []
+        n_rows = sum(each.rows for each in strange)
+        which = "none of the true labels is" if n_rows == self.rows else f"{n_rows} of {self.rows} true labels are not"
+        return [
+            f"{which} a class of the model ({strange[0].name!r}, for one), and these count as wrong; if this is not "
+            "the column of the truth, name it by --label."
+        ]
 
     def confusions(self) -> list[tuple[str, str, int]]:
         """The most frequent wrong pairs (truth, given, rows)."""

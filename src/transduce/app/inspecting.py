@@ -5,6 +5,12 @@ from typing import Any
 from transduce.app.model_file import Model
 from transduce.app.report import strongest_words
 
+NO_WORDS = {
+    "hashing": "(no words: hashing keeps none)",
+    "vectors": "(no words: the rows came as vectors)",
+}
+"""Why a model of these features has no words to show."""
+
 
 def inspection(model: Model, n_words: int) -> dict[str, Any]:
     """Classes with their counts and words, settings and provenance."""
@@ -31,7 +37,7 @@ def as_text(found: dict[str, Any]) -> str:
         str(found.get("prior", "")),
         str(found.get("ending", "")),
         "",
-        f"{'class':<28}{'labelled':>9}{'assigned':>9}  strongest words",
+        f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(found['features']['kind'], 'strongest words')}",
     ]
     for each in found["classes"]:
         counts = f"{each.get('labelled', '?'):>9}{each.get('assigned', '?'):>9}"

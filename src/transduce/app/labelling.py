@@ -3,6 +3,7 @@
 Given labels come back unchanged; the others meet the class sizes that were asked for.
 """
 
+import re
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,19 +14,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
+from transduce.app.classes import classes_of
 from transduce.app.columns import Columns, choose_columns
 from transduce.app.errors import InputError
 from transduce.app.model_file import Model
-from transduce.app.prior import Prior, Share, complete_prior
+from transduce.app.prior import Prior, Share, complete_prior, understood
 from transduce.app.progress import Listener
 from transduce.app.provenance import sizes_of, told_by
 from transduce.app.results import ResultNames, Verdict, add_results, judge
 from transduce.app.tables import Table, labels_of, texts_of
+from transduce.app.tables.faults import shown
 from transduce.app.text import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
-from transduce.counts import Bounds, prior_bounds
+from transduce.counts import Bounds
+from transduce.doubts import PriorWarning, warn_of_harm
 from transduce.estimators import TransductiveClassifier
+from transduce.priors import prior_bounds
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -67,12 +71,13 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """What came: the model, the table with its results, their names, and the verdict on every row."""
+    """What came: the model, the table with its results, their names, the verdict on every row, and feature rows."""
 
     model: Model
     frame: pl.DataFrame
     names: ResultNames
     verdict: Verdict
+    X: Any
     interrupted: bool
 
 
@@ -91,12 +96,13 @@ def label_table(table: Table, settings: LabelSettings, listener: Listener) -> La
     own_scores = model.scores(X) - model.shift
     verdict = judge(np.asarray(clf.transduction_), clf.label_distributions_, own_scores.argmax(axis=1))
     own = model.probabilities(own_scores[task.codes < 0])
-    sizes = sizes_of(task.classes, task.codes, task.bounds, verdict, own, clf.prices_)
+    unstated = [name for name in task.classes if isinstance(task.prior, str) or task.prior[name] is None]
+    sizes = sizes_of(task.classes, task.codes, task.bounds, verdict, own, clf.prices_, unstated)
     about = {**told_by(clf), **_asked(task, settings, float(clf.alpha)), "sizes": sizes}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - begin, 3)})
     in_place = task.columns.label if task.columns.label == "label" else None
     frame, names = add_results(table.frame, task.columns.text, task.classes, verdict, task.labels, in_place)
-    return Labelled(model, frame, names, verdict, bool(model.about["interrupted"]))
+    return Labelled(model, frame, names, verdict, X, bool(model.about["interrupted"]))
 
 
 def read_task(table: Table, settings: LabelSettings, listener: Listener) -> Task:
@@ -113,38 +119,10 @@ def read_task(table: Table, settings: LabelSettings, listener: Listener) -> Task
     for assumption in said:
         listener.say(f"Note: {assumption}.")
     bounds = _bounds(prior, classes, codes)
+    if not isinstance(prior, str) and any(share is not None for share in prior.values()):
+        low, high = (dict(zip(classes, map(int, end), strict=True)) for end in (bounds.low, bounds.high))
+        listener.say(shown(understood(prior, low, high, int((codes < 0).sum()))))
     return Task(table, columns, labels, classes, tree, codes, prior, sentence, bounds)
-
-
-def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) -> tuple[tuple[str, ...], bool]:
-    """The classes, sorted, and whether their names are paths in a tree.
-
-    They are when some part before a "/" is common to two of them.
-
-    >>> classes_of(["rec/hockey", None, "rec/chess", "sci"], "here")
-    (('rec/chess', 'rec/hockey', 'sci'), True)
-    >>> classes_of(["yes", "n/a", None], "here")
-    (('n/a', 'yes'), False)
-    """
-    classes = tuple(sorted({label for label in labels if label is not None}))
-    if not classes:
-        raise InputError(f"{where} has no label at all; fill in a few, for every class at least one.")
-    if len(classes) == 1:
-        raise InputError(f"{where} has one class only, {classes[0]!r}; label rows of at least two.")
-    parents = [name.rpartition("/")[0] for name in classes if "/" in name]
-    inner = {parent[:end] for parent in parents for end in range(1, len(parent) + 1) if f"{parent}/"[end] == "/"}
-    shared = any(sum(name == node or name.startswith(f"{node}/") for name in classes) > 1 for node in inner)
-    if flat or not shared:
-        return classes, False
-    for name in classes:
-        if name in inner:
-            raise InputError(
-                f"{where} has {name!r} both as a class and as the beginning of others; give it a part of its own, such "
-                f"as {name + '/other'!r}, or read all labels as they are by --flat."
-            )
-        if "" in name.split("/"):
-            raise InputError(f"{where} has {name!r}, a path with an empty part; mend it, or pass --flat.")
-    return classes, True
 
 
 def features_of(table: Table, columns: Columns, settings: LabelSettings, listener: Listener) -> tuple[Vectorizer, Any]:
@@ -168,8 +146,8 @@ def _stated(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[Prior |
         full, said = complete_prior(prior, classes)
         return full, said, "Class sizes were stated." if None not in full.values() else "Some class sizes were stated."
     assumption = (
-        "no class sizes were stated, so the shares of the labelled rows are used, as if they had been drawn at random; "
-        "state what you know by --prior"
+        "no class sizes were stated, so about the shares of the labelled rows are used, as if they had been drawn at "
+        "random; state what you know by --prior"
     )
     return "labeled", [assumption], "Class sizes are those of the labelled rows, as if drawn at random."
 
@@ -199,11 +177,25 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
         verbose=listener.round,
     )
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("ignore")  # numpy's, which a user can do nothing about
+        warnings.simplefilter("always", UserWarning)
         clf.fit(X, task.codes)
     for warning in caught:
-        listener.say(f"Note: {warning.message}")
+        listener.say(f"Note: {_mendable(warning, clf, task)}")
     return clf
+
+
+def _mendable(warning: warnings.WarningMessage, clf: TransductiveClassifier, task: Task) -> str:
+    """A warning in the words of the command line: names of classes, and options instead of parameters."""
+    if not issubclass(warning.category, PriorWarning):
+        return str(warning.message).replace("raise max_iter, tol or alpha", "raise --alpha")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_harm(clf.doubts_, np.array(task.classes, dtype=object), int((task.codes >= 0).sum()), stacklevel=1)
+    said = str(caught[0].message if caught else warning.message)
+    said = re.sub(r"\(([\d.e-]+), ([\d.e-]+)\) would", r"\1:\2 would", said)
+    said = said.replace("class_prior='labeled' goes", "leaving --prior out goes").replace("class_prior", "--prior")
+    return shown(said)
 
 
 def _model(clf: TransductiveClassifier, task: Task, vectorizer: Vectorizer, settings: LabelSettings) -> Model:

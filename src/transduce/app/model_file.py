@@ -27,6 +27,8 @@ TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
 LARGEST_WEIGHT = 1e30
 """No training comes near; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
+LARGEST_COUNT = 2**53
+MOST_HISTORY_ROWS = 1000
 _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "hinge": LargeMargin().posterior,
     "squared_hinge": SquaredLargeMargin().posterior,
@@ -249,9 +251,13 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
     _known(about, _ABOUT, "about")
     if type(about.get("seed", "")) not in (int, type(None)):
         raise ValueError("about must have a whole number or null as its 'seed'")
+    if type(about.get("objective", 0.0)) not in (int, float):
+        raise ValueError("about must have a number as its 'objective', if it has one")
     columns = about["settings"].get("text", [])
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise ValueError("the settings must name their 'text' as a list of columns")
+    if len(about["history"]) > MOST_HISTORY_ROWS:
+        raise ValueError(f"about must have at most {MOST_HISTORY_ROWS} rows of history")
     for size in about["sizes"]:
         _known(size, _SIZE, "a row of sizes")
     for row in about["history"]:
@@ -261,13 +267,15 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
 
 
 def _known(values: Any, kinds: Mapping[str, type], what: str) -> Mapping[str, Any]:
-    """All keys are there with values of their kind; a whole number will do for a number, and none is below 0."""
+    """All keys are there with values of their kind; a whole number will do for a number; all are in bounds."""
     if not isinstance(values, dict):
         raise ValueError(f"{what} is not an object")
     for key, kind in kinds.items():
         accepted = (int, float) if kind is float else (kind,)
         if key not in values or type(values[key]) not in accepted:
             raise ValueError(f"{what} must have {key!r} of type {kind.__name__}")
-        if kind is int and values[key] < 0:
-            raise ValueError(f"{what} must have {key!r} of 0 or more, but has {values[key]}")
+        if kind is int and not 0 <= values[key] <= LARGEST_COUNT:
+            raise ValueError(f"{what} must have {key!r} from 0 to 2^53, but has {values[key]}")
+        if kind is float and abs(values[key]) > LARGEST_WEIGHT:
+            raise ValueError(f"{what} must have {key!r} of at most {LARGEST_WEIGHT:g}, but has {values[key]:g}")
     return values

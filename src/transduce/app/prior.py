@@ -2,14 +2,15 @@
 
     --prior sport=0.2  --prior rec=10%:30%  --prior other=?  --prior prior.toml
 
-Every value is a share (0.2, 20%), a number of rows (120), a range of either (low:high), or "?" for not known; classes
-that are not named are not known either. Shares that miss 1 by rounding are divided by their sum.
+Every value is a share (up to 1: 0.2, 20%), a number of rows (whole, above 1: 120), a range of either (low:high), or "?"
+for not known; classes that are not named are not known either. Shares that miss 1 by rounding are divided by their sum.
 """
 
 import csv
 import difflib
 import io
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,27 +24,36 @@ Prior: TypeAlias = dict[str, Share]
 ROUNDING = 0.021
 """By how much shares may miss 1 and still be taken as rounded ones."""
 MOST_BYTES = 10_000_000
+MOST_TOLD = 12
+"""So many sizes are told again; a line is no table."""
+_SEVERAL = re.compile(r"=\s*[0-9.?][^=]*[,;]")
+"""What the name of a class looks like when several were written into one option."""
 
 
 def read_prior(options: Iterable[str]) -> Prior:
-    """Options, each NAME=VALUE or a file, as one mapping; a later one replaces an earlier one.
+    """Options, each NAME=VALUE or a file, as one mapping; an option goes before a file, a later file before an earlier.
 
     >>> read_prior(["sport=0.2", "rec=10%:30%", "other=?"])
     {'sport': 0.2, 'rec': (0.1, 0.3), 'other': None}
     """
-    prior: Prior = {}
+    of_files: Prior = {}
+    stated: Prior = {}
     for option in options:
-        name, equals, value = option.rpartition("=")
+        name, equals, value = (part.strip() for part in option.rpartition("="))
         if Path(option).suffix.lower() in (".toml", ".json", ".csv") and not (equals and not Path(option).exists()):
-            prior.update(_read_file(option))
-        elif equals and name.strip():
-            prior[name.strip()] = parse_share(value, f"--prior {option}")
-        else:
+            of_files.update(_read_file(option))
+        elif not equals or not name:
             raise InputError(
                 f"--prior must be NAME=SHARE, such as sport=0.2 or sport=0.1:0.3, or a .toml, .json or .csv file, "
                 f"but is {option!r}."
             )
-    return prior
+        elif _SEVERAL.search(name):
+            raise InputError(f"--prior {option} names several classes; give one --prior for each class.")
+        elif name in stated:
+            raise InputError(f"--prior states the size of {name!r} twice; keep one of them.")
+        else:
+            stated[name] = parse_share(value, f"--prior {option}")
+    return of_files | stated
 
 
 def parse_share(value: object, where: str) -> Share:
@@ -70,7 +80,7 @@ def parse_share(value: object, where: str) -> Share:
 
 
 def _number(part: object, where: str) -> float:
-    scale = 1.0
+    written, scale = part, 1.0
     if isinstance(part, str) and part.strip().endswith("%"):
         part, scale = part.strip()[:-1], 0.01
     try:
@@ -82,8 +92,14 @@ def _number(part: object, where: str) -> float:
             f"{where} must be a share such as 0.2 or 20%, a number of rows, or ?, but is {part!r}."
         ) from None
     if not 0 <= number < 1e15:
-        raise InputError(f"{where} must be 0 or more and finite, but is {part!r}.")
-    return round(number, 12)
+        raise InputError(f"{where} must be 0 or more and finite, but is {written!r}.")
+    number = round(number, 12)
+    if number > 1 and (scale < 1 or not number.is_integer()):
+        raise InputError(
+            f"{where} cannot be used: {written} is neither a share nor a whole number of rows; up to 1 (100%) is a "
+            "share, above are rows."
+        )
+    return number
 
 
 def _read_file(name: str) -> Prior:
@@ -120,9 +136,12 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _from_csv(text: str, name: str) -> Prior:
-    """Rows of class, share; or of class, low, high; the first line may be a header."""
+    """Rows of class, share; or of class, low, high; the first line may be a header.
+
+    Where semicolons part the cells, as in much of Europe, commas are those of decimals.
+    """
     prior: Prior = {}
-    rows = [(n, row) for n, row in enumerate(csv.reader(io.StringIO(text)), 1) if any(cell.strip() for cell in row)]
+    rows = _rows_of_csv(text)
     for place, (line, row) in enumerate(rows):
         if len(row) not in (2, 3) or not row[0].strip():
             raise InputError(f"{name}, line {line} must be class, share or class, low, high, but is {','.join(row)!r}.")
@@ -141,11 +160,29 @@ def _from_csv(text: str, name: str) -> Prior:
     return prior
 
 
+def _rows_of_csv(text: str) -> list[tuple[int, list[str]]]:
+    """Rows that are not blank, with their lines.
+
+    >>> _rows_of_csv("sport;0,2")
+    [(1, ['sport', '0.2'])]
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    european = ";" in first and first.count(";") >= first.count(",")
+    reader = csv.reader(io.StringIO(text), delimiter=";" if european else ",")
+    rows = [(line, row) for line, row in enumerate(reader, 1) if any(cell.strip() for cell in row)]
+    if european:
+        rows = [(line, [*row[:1], *(cell.replace(",", ".") for cell in row[1:])]) for line, row in rows]
+    return rows
+
+
 def complete_prior(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[Prior, list[str]]:
     """A share for every class, and what had to be assumed, in sentences.
 
-    >>> complete_prior({"tea": 0.3}, ["coffee", "tea"])
-    ({'coffee': None, 'tea': 0.3}, ["classes without a stated size ('coffee') share what is left"])
+    >>> full, said = complete_prior({"tea": 0.3}, ["coffee", "tea"])
+    >>> full
+    {'coffee': None, 'tea': 0.3}
+    >>> said
+    ["classes without a stated size ('coffee') get what the texts suggest within what is left"]
     """
     said = []
     for name in prior:
@@ -155,7 +192,7 @@ def complete_prior(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[
     missing = [name for name in classes if name not in prior]
     full: Prior = {name: prior.get(name) for name in classes}
     if missing:
-        said.append(f"classes without a stated size ({_list(missing)}) share what is left")
+        said.append(f"classes without a stated size ({_list(missing)}) get what the texts suggest within what is left")
     numbers = [share for share in full.values() if isinstance(share, float)]
     total = sum(numbers)
     if len(numbers) == len(classes) and abs(total - 1) > 1e-9 and abs(total - 1) <= ROUNDING:
@@ -191,12 +228,31 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
+def understood(prior: Mapping[str, Share], low: Mapping[str, int], high: Mapping[str, int], n_rows: int) -> str:
+    """Stated sizes as rows and shares, in a sentence; low and high are the rows of each class.
+
+    >>> understood({"tea": 0.4, "coffee": None}, {"tea": 40}, {"tea": 40}, 100)
+    'Class sizes: tea: 40 rows (40 %).'
+    """
+    found = [f"{name}: {_rows(low[name], high[name], n_rows)}" for name, share in prior.items() if share is not None]
+    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    return f"Class sizes: {'; '.join(found[:MOST_TOLD])}{more}." if found else ""
+
+
+def _rows(low: int, high: int, n_rows: int) -> str:
+    shares = [f"{100 * end / max(n_rows, 1):.3g}" for end in (low, high)]
+    if low == high:
+        return f"{low} row{'' if low == 1 else 's'} ({shares[0]} %)"
+    return f"{low} to {high} rows ({shares[0]} to {shares[1]} %)"
+
+
 def as_ranges(prior: Mapping[str, Share], n_rows: int) -> dict[str, tuple[float, float]]:
     """Shares of the unlabelled rows, low and high, for every class that is named.
 
     >>> as_ranges({"tea": 30.0, "coffee": (50.0, 70.0), "cocoa": None}, 100)
     {'tea': (0.3, 0.3), 'coffee': (0.5, 0.7), 'cocoa': (0.0, 1.0)}
     """
+    _refuse_mixture(prior)
     pairs = {name: share if isinstance(share, tuple) else (share, share) for name, share in prior.items()}
     most = max((high for _, high in pairs.values() if high is not None), default=0.0)
     scale = max(n_rows, 1) if most > 1 else 1

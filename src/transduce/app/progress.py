@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 2.0
 """How often a plain line tells of the rounds."""
-STAGES = 10
-"""Stages that a way takes at most; the last is the settling of hard labels."""
+LEAST_DONE = 0.05
+"""Before so much is done, the time left is anybody's guess."""
 
 
 class Listener(Protocol):
@@ -27,9 +27,10 @@ class Listener(Protocol):
 class Progress:
     """A listener for a person; a context manager, so that a live line is always taken away again."""
 
-    def __init__(self, *, quiet: bool = False, n_ways: int = 1) -> None:
+    def __init__(self, *, quiet: bool = False, n_ways: int = 1, n_stages: int = 10) -> None:
         self.quiet = quiet
         self.n_ways = n_ways
+        self.n_stages = n_stages
         self.begin = time.perf_counter()
         self.told = self.begin
         self.stage_of_way: dict[int, int] = {}
@@ -73,7 +74,8 @@ class Progress:
 
     def share_done(self) -> float:
         """Share of all stages of all ways that are behind us."""
-        return sum(min(stage, STAGES) for stage in self.stage_of_way.values()) / (STAGES * self.n_ways)
+        behind = sum(min(stage, self.n_stages) for stage in self.stage_of_way.values())
+        return behind / (self.n_stages * self.n_ways)
 
     def _show(self, line: str) -> None:
         if self.live is None:
@@ -96,6 +98,6 @@ def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
     'stage 3, objective 0.4000, 1 200 labels moved, 2 s, about 6 s left'
     """
     way = f"way {row.way + 1}, " if row.way else ""
-    left = f", about {elapsed * (1 - done) / done:.0f} s left" if 0 < done < 1 else ""
+    left = f", about {elapsed * (1 - done) / done:.0f} s left" if LEAST_DONE <= done < 1 else ""
     moved = f"{row.n_moved:,}".replace(",", " ")
     return f"{way}stage {row.stage}, objective {row.objective:.4f}, {moved} labels moved, {elapsed:.0f} s{left}"

@@ -1,6 +1,6 @@
 """What a model file tells of the fit that made it: sizes asked for and assigned, settings, history, where and when."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import transduce
+from transduce.app.model_file import MOST_HISTORY_ROWS
 from transduce.app.results import Verdict
 from transduce.counts import Bounds
 from transduce.estimators import TransductiveClassifier
@@ -15,14 +16,13 @@ from transduce.history import Ending, HistoryRow
 
 Array = NDArray[Any]
 
-MOST_HISTORY_ROWS = 1000
-
 
 def told_by(clf: TransductiveClassifier) -> dict[str, Any]:
     """When, by what version, how it ended, and its rounds."""
     return {
         "transduce": transduce.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "objective": float(clf.objective_),
         "ending": clf.termination_condition_,
         "interrupted": clf.termination_condition_ == Ending.INTERRUPTED.value,
         "history": [_history_row(row) for row in _thinned(clf.history_)],
@@ -30,13 +30,19 @@ def told_by(clf: TransductiveClassifier) -> dict[str, Any]:
 
 
 def sizes_of(
-    classes: Sequence[str], codes: Array, bounds: Bounds, verdict: Verdict, own_probabilities: Array, prices: Array
+    classes: Sequence[str],
+    codes: Array,
+    bounds: Bounds,
+    verdict: Verdict,
+    own_probabilities: Array,
+    prices: Array,
+    unstated: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """For every class: rows labelled, asked for, assigned, and what the texts alone would give it.
 
     codes (n,) are given labels, -1 where there is none; own_probabilities (u, K) those of the classifier without the
     prices, for the unlabelled rows. The share that the texts suggest lies between the share of rows that the classifier
-    chose and the mean of its probabilities.
+    chose and the mean of its probabilities. `unstated` are the classes that nobody gave a size.
     """
     n_classes, unlabelled = len(classes), codes < 0
     labelled = np.bincount(codes[~unlabelled], minlength=n_classes)
@@ -49,6 +55,7 @@ def sizes_of(
         {
             "class": name,
             "labelled": int(labelled[k]),
+            "stated": name not in unstated,
             "asked_low": int(bounds.low[k]),
             "asked_high": int(bounds.high[k]),
             "assigned": int(assigned[k]),
@@ -74,8 +81,9 @@ def _history_row(row: HistoryRow) -> dict[str, Any]:
 
 
 def _thinned(history: Sequence[HistoryRow]) -> list[HistoryRow]:
-    """At most so many rows as a model file holds, evenly spread, the last one kept."""
+    """At most so many rows as a model file holds, evenly spread, the last one of each way kept."""
     if len(history) <= MOST_HISTORY_ROWS:
         return list(history)
-    places = np.linspace(0, len(history) - 1, MOST_HISTORY_ROWS).round().astype(int)
-    return [history[place] for place in places]
+    ends = {row.way: place for place, row in enumerate(history)}.values()
+    spread = np.linspace(0, len(history) - 1, MOST_HISTORY_ROWS - len(ends)).round().astype(int)
+    return [history[place] for place in sorted({*spread.tolist(), *ends})]

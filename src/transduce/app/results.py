@@ -3,6 +3,7 @@
 Other columns and the order of the rows stay as they are; a label that was given is never changed.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from transduce.app.model_file import Model
+from transduce.app.tables import free_name
+from transduce.app.tables.spreadsheet import FORMULA_BEGINNINGS
+
+RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
+"""What `label` adds, unless the file has a column of that name."""
 
 
 @dataclass(frozen=True)
@@ -89,40 +95,81 @@ def _filled(column: pl.Series, chosen: Sequence[str], is_given: NDArray[np.bool_
     return column.zip_with(pl.Series(is_given), labels) if column.dtype == pl.String else labels
 
 
-def free_name(name: str, taken: set[str]) -> str:
-    """The name, or with the first number that makes it a new one.
-
-    >>> free_name("label", {"label", "label_2"})
-    'label_3'
-    """
-    number, candidate = 2, name
-    while candidate in taken:
-        candidate, number = f"{name}_{number}", number + 1
-    return candidate
-
-
 def model_verdict(model: Model, scores: NDArray[np.float64]) -> Verdict:
     """What a model says of rows with these scores."""
     return judge(scores.argmax(axis=1), model.probabilities(scores), (scores - model.shift).argmax(axis=1))
 
 
 def read_results(
-    frame: pl.DataFrame, text: tuple[str, ...], classes: Sequence[str]
+    frame: pl.DataFrame, text: tuple[str, ...], classes: Sequence[str], *, in_place: bool = False
 ) -> tuple[pl.DataFrame, ResultNames] | None:
     """A frame that `label` wrote, with numbers and truth values as such again; None if it is another.
 
-    CSV keeps all cells as text, so confidence and the two truth values are read from text too.
+    CSV keeps all cells as text, so confidence and the two truth values are read from text too, and labels without the
+    mark of a formula. Of a file that was labelled twice the last results are taken; `in_place` says that `label` filled
+    in the column "label" itself.
     """
-    wanted = ("label", "confidence", "runner_up", "overruled", "given")
-    if any(name not in frame.columns for name in (*wanted, *text)):
+    label, *others = (_last_name(name, frame.columns) for name in RESULTS)
+    label = RESULTS[0] if in_place else label
+    confidence, runner_up, overruled, given = others
+    if any(name not in frame.columns for name in (label, *others, *text)):
         return None
     frame = frame.with_columns(
-        pl.col("label").cast(pl.String).str.strip_chars(),
-        pl.col("confidence").cast(pl.Float64, strict=False),
-        pl.col("runner_up").cast(pl.String).fill_null(""),
-        *(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["true", "1"]) for name in ("overruled", "given")),
+        without_mark(pl.col(label)).str.strip_chars(),
+        pl.col(confidence).cast(pl.Float64, strict=False),
+        without_mark(pl.col(runner_up)).fill_null(""),
+        *(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["true", "1"]) for name in (overruled, given)),
     )
-    known = frame["label"].is_in(list(classes)).all() and frame["confidence"].is_between(0.0, 1.0).all()
-    if not known or frame["confidence"].null_count() or frame["label"].null_count():
+    known = frame[label].is_in(list(classes)).all() and frame[confidence].is_between(0.0, 1.0).all()
+    if not known or frame[confidence].null_count() or frame[label].null_count():
         return None
-    return frame, ResultNames(text, *wanted)
+    return frame, ResultNames(text, label, confidence, runner_up, overruled, given)
+
+
+def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
+    """Whether the label of each row was given, if `label` filled in the column; None for any other column.
+
+    >>> cells = {"label": ["tea", "tea"], "confidence": ["1.0", "0.7"], "runner_up": ["", "coffee"]}
+    >>> frame = pl.DataFrame({**cells, "overruled": ["false", "false"], "given": ["true", "false"]})
+    >>> given_rows(frame, "label").to_list(), given_rows(frame, "runner_up")
+    ([True, False], None)
+    """
+    names = result_columns(frame)
+    if names is None:
+        return None
+    before = frame.columns[frame.columns.index(names[0]) - 1]
+    added = re.fullmatch(r"label_\d+", before) is not None
+    filled = before if added else "label"
+    return _truth_values(frame[names[-1]]) if column == filled else None
+
+
+def result_columns(frame: pl.DataFrame) -> tuple[str, str, str, str] | None:
+    """Names of confidence, runner-up, overruled and given, the last ones, if `label` wrote the file; else None."""
+    confidence, runner_up, overruled, given = (_last_name(name, frame.columns) for name in RESULTS[1:])
+    names = (confidence, runner_up, overruled, given)
+    if any(name not in frame.columns for name in names):
+        return None
+    between = frame[confidence].cast(pl.Float64, strict=False).is_between(0.0, 1.0)
+    words = pl.concat([frame[name].cast(pl.String, strict=False).str.to_lowercase() for name in (overruled, given)])
+    return names if between.fill_null(False).all() and words.is_in(["true", "false"]).fill_null(False).all() else None
+
+
+def _truth_values(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String).str.to_lowercase() == "true"
+
+
+def _last_name(name: str, columns: Sequence[str]) -> str:
+    """The name with the highest number that `free_name` gave it.
+
+    >>> _last_name("given", ["given", "given_2", "given_3"]), _last_name("given", [])
+    ('given_3', 'given')
+    """
+    last, number = name, 2
+    while f"{name}_{number}" in columns:
+        last, number = f"{name}_{number}", number + 1
+    return last
+
+
+def without_mark(column: pl.Expr) -> pl.Expr:
+    """Text without the apostrophe that keeps a spreadsheet from running it as a formula."""
+    return column.cast(pl.String).str.replace(f"^'([{FORMULA_BEGINNINGS}])", "$1")

@@ -36,11 +36,19 @@ def check(names: Iterable[str | None], suffixes: Sequence[str], *sources: str | 
             raise InputError(f"the output {name} cannot be written: you may not write to {path.parent}; name another.")
         if any(_is_same(path, source) for source in sources):
             raise InputError(f"the output {name} is a file that is read; name another, so that nothing is lost.")
+        if any(_is_inside(path, source) for source in sources):
+            raise InputError(
+                f"the output {name} lies in a folder that is read, and would be a document there; name another place."
+            )
 
 
 def _is_same(path: Path, source: str | None) -> bool:
     """Whether both are one file that exists; a source may be anything that a user typed."""
     return source is not None and path.exists() and os.path.exists(source) and path.samefile(source)
+
+
+def _is_inside(path: Path, source: str | None) -> bool:
+    return source is not None and os.path.isdir(source) and path.resolve().is_relative_to(Path(source).resolve())
 
 
 def check_different(*names: str | None) -> None:

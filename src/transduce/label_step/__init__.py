@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from transduce.counts import Groups
 from transduce.label_step.assignment import Assignment, Status, TracePoint
 from transduce.label_step.exact import Exact
 from transduce.label_step.greedy import Greedy
@@ -62,6 +63,7 @@ def solve_labels(
     method: str | LabelStep = "exact",
     prices: ArrayLike | None = None,
     start: ArrayLike | None = None,
+    groups: Groups | None = None,
 ) -> Assignment:
     """Find labels of least total cost that give each class its number of rows.
 
@@ -71,9 +73,11 @@ def solve_labels(
             "single_switch" (its best switch only), "simplex" (optimal and slow), "greedy", or a LabelStep of your own
     prices  (K,) prices of an earlier answer: a warm start for "exact"
     start   (n,) labels that meet the counts, to begin from; "exact" keeps them if they are optimal, "greedy" ignores
-    them
+            them
+    groups  nested groups of classes with bounds on the rows of each, for "exact"; counts may then be wide ranges
 
-    The answer holds labels, prices, cost, dual_value, gap, n_moves, n_rounds and status; the inputs stay as they are.
+    The answer holds labels, prices, cost, dual_value, gap, n_moves, n_rounds, status and group_prices; the inputs stay
+    as they are.
 
     >>> import numpy as np
     >>> costs = np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 3.0], [0.0, 3.0, 1.0], [0.0, 4.0, 4.0]])
@@ -84,8 +88,15 @@ def solve_labels(
     (2.0, 0.0)
     >>> solve_labels(costs, counts=([1, 0, 0], [3, 2, 1])).labels
     array([0, 1, 0, 0])
+
+    Two or three rows for classes 1 and 2 together, whichever way they split: group 3, part of all rows, node 4.
+
+    >>> from transduce.counts import Groups
+    >>> answer = solve_labels(costs, ([0, 0, 0], [4, 4, 4]), groups=Groups(above=[4, 3, 3, 4], low=[2], high=[3]))
+    >>> answer.labels, answer.group_prices
+    (array([0, 1, 2, 0]), array([1.]))
     """
-    problem = LabelProblem.create(costs, counts)
+    problem = LabelProblem.create(costs, counts, groups)
     return _step(method).solve(problem, prices=_checked_prices(problem, prices), start=_checked_start(problem, start))
 
 

@@ -2,10 +2,11 @@
 
     dual(v) = Σ_k (low_k v_k if v_k > 0 else high_k v_k) + Σ_i min_k (costs[i, k] − v_k)  ≤  optimum  ≤  cost
 
-The gap, cost − dual, is summed from terms that are each 0 at the optimum.
+With groups of classes the first sum goes over classes and groups, each with its own multiplier u_j instead of v_k, and
+v_k is their sum on the way up (see `nodes`). The gap, cost − dual, is summed from terms that are each 0 at the optimum.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -42,15 +43,17 @@ class TracePoint:
 class Assignment:
     """Labels that meet the counts, and what is known about them.
 
-    labels      (n,) class of each row
-    prices      (K,) dual variables of the counts: what a class pays its rows to come, negative where it keeps them away
-    cost        Σ costs[i, labels[i]]
-    dual_value  a lower bound on the cost of any labels that meet the counts
-    gap         cost − dual_value, never negative
-    n_moves     moves of a row from one class to another that the search made
-    n_rounds    searches made (exact), rounds that switched rows (switching), or pivots (simplex)
-    status      how it ended
-    trace       cost against time, where a solver keeps it
+    labels        (n,) class of each row
+    prices        (K,) what a class pays its rows to come, negative where it keeps them away: the dual variables of the
+                  counts, those of groups that the class is in included
+    cost          Σ costs[i, labels[i]]
+    dual_value    a lower bound on the cost of any labels that meet the counts
+    gap           cost − dual_value, never negative
+    n_moves       moves of a row from one class to another that the search made
+    n_rounds      searches made (exact), rounds that switched rows (switching), or pivots (simplex)
+    status        how it ended
+    trace         cost against time, where a solver keeps it
+    group_prices  (G,) the part of the prices that is due to each group's own bounds; empty without groups
     """
 
     labels: IntArray
@@ -62,12 +65,14 @@ class Assignment:
     n_rounds: int
     status: Status
     trace: tuple[TracePoint, ...] = ()
+    group_prices: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 def certify(
     problem: LabelProblem,
     labels: IntArray,
     prices: FloatArray,
+    group_prices: FloatArray | None = None,
     *,
     n_moves: int,
     n_rounds: int,
@@ -76,8 +81,9 @@ def certify(
 ) -> Assignment:
     """Put the answer together with its certificate; `otherwise` is the status when the gap is more than rounding."""
     prices = normalise(problem, prices)
+    group_prices = np.zeros(problem.n_groups) if group_prices is None or problem.exact_counts else group_prices
     cost, scale = 0.0, 0.0
-    gap = count_slack(problem, labels, prices)
+    gap = count_slack(problem, labels, problem.nodes.multipliers(prices, group_prices))
     for part, block in problem.blocks():
         value, magnitude, distance = label_value(block, prices, labels[part])
         cost += value
@@ -87,16 +93,17 @@ def certify(
         raise ValueError(
             "costs must be small enough to be added up, but their sum overflows. Divide them by a constant."
         )
-    optimal = gap <= ROUNDING * (scale + problem.n_rows * float(np.ptp(prices)))
+    span = max(float(np.ptp(prices)), float(np.abs(group_prices).max(initial=0.0)))
+    optimal = gap <= ROUNDING * (scale + problem.n_rows * span)
     status = Status.OPTIMAL if optimal else otherwise
-    return Assignment(labels, prices, cost, cost - gap, gap, n_moves, n_rounds, status, trace)
+    return Assignment(labels, prices, cost, cost - gap, gap, n_moves, n_rounds, status, trace, group_prices)
 
 
-def count_slack(problem: LabelProblem, labels: IntArray, prices: FloatArray) -> float:
-    """Sum what the counts lose against the bound that their price points to: 0 when each price is earned."""
-    tally = problem.tally(labels)
-    bound = np.where(prices > 0, problem.low, problem.high)
-    return float(np.dot(tally - bound, prices))
+def count_slack(problem: LabelProblem, labels: IntArray, multipliers: FloatArray) -> float:
+    """Sum what the counts lose against the bound that their multiplier points to: 0 when each is earned."""
+    nodes = problem.nodes
+    bound = np.where(multipliers > 0, nodes.low, nodes.high)
+    return float(np.dot(nodes.sums(problem.tally(labels)) - bound, multipliers))
 
 
 def normalise(problem: LabelProblem, prices: FloatArray) -> FloatArray:

@@ -7,17 +7,22 @@ maximise a smooth concave function (with a corner at v_k = 0 where a count has r
 would not raise it gives way to a scaling step, which always does. Where that leads nowhere, prices come down from
 higher temperatures. As T falls, q goes to the labels of the exact step, and takes them where T is too small for floats
 to tell.
+
+With bounds on groups of classes, v_k is the sum of multipliers u_j of the class and its groups (see `nodes`), each with
+a corner at 0 of its own. Many u give the same v; the search takes those at which the bounds are worth most.
 Reference: Cuturi (2013) for entropic transport; the scaling step is Sinkhorn's.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transduce.label_step.assignment import normalise
 from transduce.label_step.exact import Exact
-from transduce.label_step.problem import FloatArray, LabelProblem
+from transduce.label_step.nodes import Nodes
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
 COOLING = 0.25
 """Each temperature on the way down from far-off prices, as a share of the one before."""
@@ -51,14 +56,15 @@ class SoftStatus(Enum):
 class SoftAssignment:
     """Distributions over labels that meet the counts, and what is known about them.
 
-    posterior   (n, K) a distribution for each row
-    prices      (K,) of the counts, in the units of the costs
-    value       Σ q costs + T Σ q log q
-    gap         value less its lower bound at the prices: what the residual counts are worth, never negative
-    entropy     mean of −Σ_k q_k log q_k over the rows
-    residual    largest violation of a count, in rows
-    n_steps     passes over the costs
-    status      how it ended
+    posterior     (n, K) a distribution for each row
+    prices        (K,) of the classes, in the units of the costs
+    value         Σ q costs + T Σ q log q
+    gap           value less its lower bound at the prices: what the residual counts are worth, never negative
+    entropy       mean of −Σ_k q_k log q_k over the rows
+    residual      largest violation of a count of a class or group, in rows
+    n_steps       passes over the costs
+    status        how it ended
+    group_prices  (G,) the part of the prices that is due to each group's own bounds; empty without groups
     """
 
     posterior: FloatArray
@@ -69,6 +75,7 @@ class SoftAssignment:
     residual: float
     n_steps: int
     status: SoftStatus
+    group_prices: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -116,9 +123,8 @@ class Entropic:
         if search.largest > BEYOND_FLOATS * search.T:
             posterior = np.zeros((problem.n_rows, problem.n_classes))
             posterior[np.arange(problem.n_rows), exact.labels] = 1.0
-            return SoftAssignment(
-                posterior, exact.prices, exact.cost, exact.gap, 0.0, 0.0, n_steps, SoftStatus.AS_EXACT
-            )
+            ends = (0.0, 0.0, n_steps, SoftStatus.AS_EXACT)
+            return SoftAssignment(posterior, exact.prices, exact.cost, exact.gap, *ends, exact.group_prices)
         return search.answer(point, n_steps, SoftStatus.STALLED)
 
     def _cooled(self, search: "_Search") -> tuple["_Point", int, bool]:
@@ -126,7 +132,7 @@ class Entropic:
         v, n_steps, T = np.zeros(search.problem.n_classes), 0, search.spread
         while T > search.T:
             point, steps, _ = replace(search, T=T).climb(v / T, LOOSE, self.max_steps)
-            v, n_steps, T = T * point.u, n_steps + steps, T * COOLING
+            v, n_steps, T = T * search.problem.nodes.prices(point.u), n_steps + steps, T * COOLING
         point, steps, met = search.climb(v / search.T, self.tol, self.max_steps)
         return point, n_steps + steps, met
 
@@ -144,8 +150,7 @@ def solve_at_entropy(
     >>> bool(abs(soft.entropy - 0.5 * 0.6365) < 0.04)
     True
     """
-    middle = (problem.low + problem.high) / 2.0
-    wanted = share * mean_entropy((middle / max(middle.sum(), 1.0))[None, :])
+    wanted = share * mean_entropy(_middle(problem)[None, :])
     search = _Search.of(problem, 1.0)
     T = temperature or search.spread or 1.0
     coldest = 1e-3 * min(T, search.spread) if temperature else 1e-9 * search.spread
@@ -174,6 +179,14 @@ def solve_at_entropy(
     return answer, T
 
 
+def _middle(problem: LabelProblem) -> FloatArray:
+    """Shares of the classes in the middle of their bounds."""
+    if problem.nodes.n_groups and problem.groups is not None:
+        return problem.groups.shares(problem.low, problem.high, problem.n_rows)
+    middle = (problem.low + problem.high) / 2.0
+    return np.asarray(middle / max(middle.sum(), 1.0))
+
+
 def mean_entropy(posterior: FloatArray) -> float:
     """Mean of −Σ_k q_k log q_k over the rows."""
     logs = np.log(np.maximum(posterior, np.finfo(np.float64).tiny))
@@ -182,7 +195,7 @@ def mean_entropy(posterior: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Prices u = v / T with the distributions and their sums, and what was added up for each row."""
+    """Multipliers u (N,) in units of T, the distributions, their sums (N,), and what was added up for each row."""
 
     u: FloatArray
     Q: FloatArray
@@ -201,6 +214,7 @@ class _Search:
     least: float
     spread: float
     largest: float
+    closed: NDArray[np.bool_]
     all_allowed: bool
     open_to_all: bool
 
@@ -212,35 +226,44 @@ class _Search:
         largest = float(np.abs(costs if all_allowed else costs[costs < np.inf]).max(initial=0.0))
         costs -= least[:, None]
         spread = float((costs if all_allowed else costs[costs < np.inf]).mean()) if costs.size else 0.0
-        if np.any(problem.high == 0):
-            costs[:, problem.high == 0] = np.inf
+        closed = _closed(problem)
+        if np.any(closed):
+            costs[:, closed[: problem.n_classes]] = np.inf
             all_allowed = False
         open_to_all = all_allowed or bool(np.all(costs.min(axis=1) < np.inf))
-        return cls(problem, T, costs, float(least.sum()), spread, largest, all_allowed, open_to_all)
+        return cls(problem, T, costs, float(least.sum()), spread, largest, closed, all_allowed, open_to_all)
+
+    @property
+    def nodes(self) -> Nodes:
+        """Classes and groups, with their bounds."""
+        return self.problem.nodes
 
     def at(self, u: FloatArray) -> _Point:
-        """The distributions at these prices, and the value of the dual, in units of T."""
+        """The distributions at these multipliers, and the value of the dual, in units of T."""
+        nodes, v = self.nodes, self.nodes.prices(u)
+        if nodes.n_groups:
+            u = nodes.differences(nodes.potentials(v))
         Q = np.multiply(self.costs, -1.0 / self.T)
-        Q += u
+        Q += v
         top = Q.max(axis=1)
         Q -= top[:, None]
         np.exp(Q, out=Q)
         total = Q.sum(axis=1)
         Q /= total[:, None]
         normaliser = float(top.sum() + np.log(total).sum())
-        bounds = np.where(u > 0, self.problem.low, self.problem.high)
-        return _Point(u, Q, Q.sum(axis=0), normaliser, float(np.dot(bounds, u)) - normaliser)
+        bounds = np.where(u > 0, nodes.low, nodes.high)
+        return _Point(u, Q, nodes.sums(Q.sum(axis=0)), normaliser, float(np.dot(bounds, u)) - normaliser)
 
     def lacking(self, point: _Point) -> FloatArray:
-        """Rows that each class still lacks, below 0 for those it has too many: the slope of the dual."""
-        low, high, u = self.problem.low, self.problem.high, point.u
+        """Rows that each node still lacks, below 0 for those it has too many: the slope of the dual."""
+        low, high, u = self.nodes.low, self.nodes.high, point.u
         at_corner = np.clip(point.mass, low, high)
         return np.asarray(np.where(u > 0, low, np.where(u < 0, high, at_corner)) - point.mass)
 
-    def climb(self, u: FloatArray, tol: float, max_steps: int) -> tuple[_Point, int, bool]:
-        """Raise the dual until the counts are met; returns where it ends, steps, and whether they are."""
-        allowed = tol * np.maximum(self.problem.low, 1.0)
-        point = self.at(np.where(self.problem.high > 0, u, 0.0))
+    def climb(self, v: FloatArray, tol: float, max_steps: int) -> tuple[_Point, int, bool]:
+        """Raise the dual from prices v until the counts are met; returns where it ends, steps, and whether they are."""
+        allowed = tol * np.maximum(self.nodes.low, 1.0)
+        point = self.at(np.append(np.where(self.closed[: v.size], 0.0, v), np.zeros(self.nodes.n_groups)))
         best, since, step = np.inf, 0, 0
         for step in range(1, max_steps + 1):
             lacking = self.lacking(point)
@@ -262,40 +285,63 @@ class _Search:
             further = self.at(self._in_orthant(point.u, point.u + share * direction, lacking))
             if further.value >= point.value + 1e-4 * share * slope:
                 return further
-        return self.at(self._scaled(point))
+        for level in self.nodes.levels:
+            u = point.u.copy()
+            u[level] = self._scaled(point)[level]
+            point = self.at(u)
+        return point
 
     def _newton(self, point: _Point, lacking: FloatArray) -> FloatArray:
-        """The Newton direction in the prices that want to move, no longer than the curvature is to be trusted."""
-        move = (lacking != 0) & (self.problem.high > 0)
-        Q = point.Q if move.all() else point.Q[:, move]
-        H = np.diag(point.mass[move]) - Q.T @ Q
-        H[np.diag_indices_from(H)] += RIDGE * (1.0 + self.problem.high[move])
-        if self.problem.exact_counts:
-            H += 1.0  # the constant direction, along which nothing changes
+        """The Newton direction in what wants to move, no longer than the curvature is to be trusted.
+
+        Between groups and their parts there are directions without curvature. None of them leads up at the u that
+        bounds are worth most at, except from a corner to its wrong side: what would go there stays.
+        """
+        moving = np.flatnonzero((lacking != 0) & ~self.closed)
+        H = self._curvature(point, moving)
         direction = np.zeros_like(point.u)
-        direction[move] = np.linalg.solve(H, lacking[move])
+        direction[moving] = np.linalg.solve(H, lacking[moving])
+        cornered = (point.u == 0) & (self.nodes.low < self.nodes.high) if self.nodes.n_groups else self.closed
+        while np.any(wrong := (cornered & (direction * lacking < 0))[moving]):
+            direction[moving[wrong]] = 0.0
+            moving, H = moving[~wrong], H[np.ix_(~wrong, ~wrong)]
+            direction[moving] = np.linalg.solve(H, lacking[moving])
         length = float(np.abs(direction).max())
         return direction * min(1.0, LONGEST_STEP / length) if length > 0 else direction
 
+    def _curvature(self, point: _Point, moving: IntArray) -> FloatArray:
+        """Minus the second derivative of the dual in some of the multipliers, and a ridge."""
+        if self.nodes.n_groups:
+            n_classes = self.problem.n_classes
+            A = np.vstack((np.eye(n_classes, dtype=bool), self.nodes.members))[moving].astype(np.float64)
+            H = A @ (np.diag(point.mass[:n_classes]) - point.Q.T @ point.Q) @ A.T
+        else:
+            Q = point.Q if moving.size == point.u.size else point.Q[:, moving]
+            H = np.diag(point.mass[moving]) - Q.T @ Q
+        H[np.diag_indices_from(H)] += RIDGE * (1.0 + self.nodes.high[moving])
+        if self.problem.exact_counts:
+            H += 1.0  # the constant direction, along which nothing changes
+        return np.asarray(H)
+
     def _to_a_corner(self, u: FloatArray, direction: FloatArray) -> float:
         """How far along the first price comes to 0 whose count has room; or half way."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where((direction != 0) & (self.problem.low < self.problem.high), -u / direction, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            shares = np.where((direction != 0) & (self.nodes.low < self.nodes.high), -u / direction, np.inf)
         first = float(np.where(shares > 0, shares, np.inf).min(initial=np.inf))
         return first if first < 1.0 else 0.5
 
     def _in_orthant(self, u: FloatArray, further: FloatArray, lacking: FloatArray) -> FloatArray:
         """Stop prices at 0 where they would cross it and their count has room: the slope is another beyond."""
         side = np.where(u != 0, np.sign(u), np.sign(lacking))
-        crossing = (further * side < 0) & (self.problem.low < self.problem.high)
+        crossing = (further * side < 0) & (self.nodes.low < self.nodes.high)
         return np.where(crossing, 0.0, further)
 
     def _scaled(self, point: _Point) -> FloatArray:
-        """Each class alone at its best price, were the rows' normalisers to stay."""
+        """Each class or group alone at its best multiplier, were the rows' normalisers to stay."""
         u = point.u
         with np.errstate(divide="ignore", invalid="ignore"):
             bare = np.log(point.mass) - u
-            low, high = np.log(self.problem.low) - bare, np.log(self.problem.high) - bare
+            low, high = np.log(self.nodes.low) - bare, np.log(self.nodes.high) - bare
         further = low if self.problem.exact_counts else np.where(low > 0, low, np.where(high < 0, high, 0.0))
         further = np.where(np.isfinite(further), further, u)
         return np.clip(further, u - LONGEST_SCALING, u + LONGEST_SCALING)
@@ -311,11 +357,21 @@ class _Search:
             entropy = mean_entropy(point.Q)
         return SoftAssignment(
             point.Q,
-            normalise(self.problem, self.T * point.u),
+            normalise(self.problem, self.T * self.nodes.prices(point.u)),
             value,
             self.T * max(0.0, -float(np.dot(lacking, point.u))),
             max(entropy, 0.0),
-            float(np.abs(point.mass - np.clip(point.mass, self.problem.low, self.problem.high)).max(initial=0.0)),
+            float(np.abs(point.mass - np.clip(point.mass, self.nodes.low, self.nodes.high)).max(initial=0.0)),
             n_steps,
             status,
+            self.T * point.u[self.problem.n_classes :] if self.nodes.n_groups else np.zeros(self.problem.n_groups),
         )
+
+
+def _closed(problem: LabelProblem) -> NDArray[np.bool_]:
+    """Classes and groups (N,) that may have no rows at all, by their own high count or that of a group they are in."""
+    nodes = problem.nodes
+    closed = np.append(nodes.high == 0, False)
+    for j in range(nodes.above.size - 1, -1, -1) if nodes.n_groups else ():
+        closed[j] |= closed[nodes.above[j]]
+    return closed[:-1]

@@ -5,15 +5,15 @@ the same way, sample within sample. The few rows that then stand in the wrong cl
 paths on the graph of classes, in which only rows whose two best labels nearly tie can take part. Nothing in the answer
 rests on the sample: every row is priced at the end, and the gap is computed from all of them.
 
-Prices are held with one entry more than there are classes: the last is the pool, which lends the rows that a class may
-have beyond its low count (see `_kernels.paths`). What users see is the price of a class less that of the pool.
+Prices are held for every node of the tree of counts (see `nodes`): classes, groups of them, and all rows, the last.
+What users see is the price of a class less that of all rows; and that of a group less that of the node above it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from transduce.counts import apportion
+from transduce.counts import Groups, apportion
 from transduce.label_step._kernels.passes import choose_labels
 from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
 from transduce.label_step._kernels.shortlists import Lists, Members, join_all
@@ -25,6 +25,8 @@ SAMPLE_SHARE = 8
 """A sample holds one row in so many."""
 SAMPLE_FROM = 1000
 """Problems with fewer rows start from the given prices."""
+WORTH_SAMPLING = 2
+"""A sample is solved if more rows stand in the wrong class than so many times those it would leave there."""
 GOLDEN_RATIO = 0.6180339887498949
 """Multiples of it modulo 1 spread evenly at every scale: a sample that no period in the rows can fool."""
 REACH = 16
@@ -56,15 +58,16 @@ class Exact:
         labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
         if prices is not None and not _of_the_size_of(problem, prices):
             prices = None
-        market = np.append(np.zeros(problem.n_classes) if prices is None else prices, 0.0)
+        market = problem.nodes.potentials(np.zeros(problem.n_classes) if prices is None else prices)
         if prices is None or _far_off(problem, market):
             market = _sampled_prices(problem, np.zeros_like(market))
         market, n_moves, n_rounds = _clear(problem, market, labels, is_sample=False)
-        answer = certify(problem, labels, market[:-1] - market[-1], n_moves=n_moves, n_rounds=n_rounds)
+        seen = (market[: problem.n_classes] - market[-1], problem.nodes.differences(market)[problem.n_classes :])
+        answer = certify(problem, labels, *seen, n_moves=n_moves, n_rounds=n_rounds)
         if prices is not None and answer.status is not Status.OPTIMAL:
             return self.solve(problem, None, start)  # what rounding left behind on the way from far-off prices
         if start is not None and not np.array_equal(start, labels):
-            stayed = certify(problem, start.copy(), answer.prices, n_moves=0, n_rounds=n_rounds)
+            stayed = certify(problem, start.copy(), *seen, n_moves=0, n_rounds=n_rounds)
             if stayed.status is Status.OPTIMAL:
                 return stayed
         return answer
@@ -75,7 +78,7 @@ def _sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
     if problem.n_rows < SAMPLE_FROM:
         return market
     sample = _sample(problem, SAMPLE_SHARE)
-    if SAMPLE_SHARE * _misplaced(sample, market) < 4 * _left_by_sampling(problem):
+    if SAMPLE_SHARE * _misplaced(sample, market) < WORTH_SAMPLING * _left_by_sampling(problem):
         return market
     labels = np.full(sample.n_rows, -1, np.int64)
     return _clear(sample, _sampled_prices(sample, market), labels, is_sample=True)[0]
@@ -99,7 +102,7 @@ def _far_off(problem: LabelProblem, market: FloatArray) -> bool:
 def _misplaced(problem: LabelProblem, market: FloatArray) -> int:
     """Rows that stand in the wrong class when each takes its cheapest label."""
     labels = np.full(problem.n_rows, -1, np.int64)
-    _take_cheapest(problem, market[:-1], labels)
+    _take_cheapest(problem, market[: problem.n_classes], labels)
     _, excess = _imbalance(problem, labels, market)
     return int(excess[excess > 0].sum())
 
@@ -121,12 +124,31 @@ def _sample(problem: LabelProblem, share: int) -> LabelProblem:
         fixed = apportion(np.append(fixed, problem.n_rows - fixed.sum()), rows.size)[:-1]
         low = np.where(is_fixed, fixed, problem.low // share)
         high = np.where(is_fixed, fixed, -(-problem.high // share))
-    return LabelProblem(problem.take(rows), low, high)
+    return LabelProblem(problem.take(rows), low, high, _sample_groups(problem, share, low, high))
+
+
+def _sample_groups(problem: LabelProblem, share: int, low: IntArray, high: IntArray) -> Groups | None:
+    """Bounds of groups in proportion, no tighter than their parts allow; the sample may still not meet them all."""
+    if problem.groups is None or problem.exact_counts:
+        return None
+    groups, n_classes = problem.groups, problem.n_classes
+    least = np.concatenate((low, groups.low // share, [0]))
+    most = np.concatenate((high, -(-groups.high // share), [0]))
+    below = np.zeros((2, least.size), np.int64)
+    for j, above in enumerate(groups.above.tolist()):
+        if j >= n_classes:
+            least[j], most[j] = min(least[j], below[1, j]), max(most[j], below[0, j])
+            below[:, j] = max(least[j], below[0, j]), min(most[j], below[1, j])
+        else:
+            below[:, j] = low[j], high[j]
+        below[:, above] += below[:, j]
+    return Groups(groups.above, least[n_classes:-1], most[n_classes:-1])
 
 
 def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sample: bool) -> tuple[FloatArray, int, int]:
     """Find prices, and labels (written in place), at which every count is met. Returns prices, moves and rounds."""
-    priced_at = market[:-1]
+    classes, nodes = slice(problem.n_classes), problem.nodes
+    priced_at = market[classes]
     gaps = _take_cheapest(problem, priced_at, labels)
     flow, excess = _imbalance(problem, labels, market)
     misplaced = int(excess[excess > 0].sum())
@@ -134,10 +156,12 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
     market = market.copy()
     n_moves, n_rounds = 0, 1
     while np.any(excess > 0):
-        active = np.flatnonzero(gaps < radius + np.ptp(market[:-1] - priced_at))
+        active = np.flatnonzero(gaps < radius + np.ptp(market[classes] - priced_at))
         costs, moving = problem.take(active), labels[active]
-        lists, members = _list_moves(costs, moving, market[:-1], LISTED_SHARE * radius)
-        outcome, moved = settle(costs, moving, market, excess, flow, problem.high - problem.low, radius, lists, members)
+        lists, members = _list_moves(costs, moving, market[classes], LISTED_SHARE * radius)
+        outcome, moved = settle(
+            costs, moving, market, excess, nodes.above, flow, nodes.high - nodes.low, radius, lists, members
+        )
         labels[active] = moving
         n_moves += moved
         if outcome == SETTLED or (is_sample and (n_rounds == PATIENCE or radius == np.inf)):
@@ -159,14 +183,23 @@ def _take_cheapest(problem: LabelProblem, prices: FloatArray, labels: IntArray) 
 
 
 def _imbalance(problem: LabelProblem, labels: IntArray, market: FloatArray) -> tuple[IntArray, IntArray]:
-    """Rows that each class draws from the pool, as its price asks, and the excess of each class and of the pool."""
-    spare = problem.high - problem.low
-    tally = problem.tally(labels)
-    prices = market[:-1] - market[-1]
-    flow = np.clip(tally - problem.low, 0, spare)
-    flow = np.where(prices > 0, 0, np.where(prices < 0, spare, flow))
-    excess = tally - problem.low - flow
-    return flow, np.append(excess, -excess.sum())
+    """Rows of each node beyond its low count, as its price over that of the node above asks, and every excess."""
+    nodes, n_classes = problem.nodes, problem.n_classes
+    over, spare = nodes.differences(market), nodes.high - nodes.low
+    beyond = problem.tally(labels) - nodes.low[:n_classes]
+    flow = np.where(over > 0, 0, spare)
+    flow[:n_classes] = np.where(over[:n_classes] == 0, np.clip(beyond, 0, spare[:n_classes]), flow[:n_classes])
+    excess = beyond - flow[:n_classes]
+    if nodes.n_groups == 0:
+        return flow, np.append(excess, -excess.sum())
+    excess = np.concatenate((excess, -nodes.low[n_classes:], [-problem.n_rows]))
+    np.add.at(excess, nodes.above[:n_classes], (nodes.low + flow)[:n_classes])
+    for g in range(n_classes, nodes.above.size):
+        if over[g] == 0:
+            flow[g] = min(max(excess[g], 0), spare[g])
+        excess[g] -= flow[g]
+        excess[nodes.above[g]] += nodes.low[g] + flow[g]
+    return flow, excess
 
 
 def _list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: float) -> tuple[Lists, Members]:

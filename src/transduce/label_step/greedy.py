@@ -29,6 +29,7 @@ class Greedy:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> Assignment:
         """Label from nothing: neither prices nor start play a part."""
+        problem.refuse_groups("The greedy label step")
         labels = greedy_labels(problem)
         return certify(
             problem,

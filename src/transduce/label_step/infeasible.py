@@ -20,6 +20,8 @@ def explain_infeasible(problem: LabelProblem, labels: IntArray, excess: IntArray
     the second too few rows.
     """
     steps = _steps(problem, labels, flow)
+    if problem.nodes.n_groups:
+        return _with_groups(problem, labels, _closure(steps.T, excess < 0))
     tally = problem.tally(labels)
     full = _closure(steps, excess > 0)
     if full[-1] or problem.exact_counts:
@@ -39,14 +41,45 @@ def explain_infeasible(problem: LabelProblem, labels: IntArray, excess: IntArray
     )
 
 
+def _with_groups(problem: LabelProblem, labels: IntArray, short: Flags) -> str:
+    """The same of nodes from which one that lacks rows can be reached.
+
+    Those of them whose node above is not one need their low counts. Rows come to them from the rows that hold their
+    classes, and from nodes outside whose node above is inside, which are at their high counts.
+    """
+    nodes, n_classes = problem.nodes, problem.n_classes
+    inside, over = short[:-1], short[nodes.above]
+    needing, feeding = inside & ~over & (nodes.low > 0), ~inside & over
+    needed, fed = int(nodes.low[needing].sum()), int(nodes.high[feeding].sum())
+    held = int(problem.tally(labels)[inside[:n_classes]].sum())
+    those, limit = _node_names(needing, n_classes), f"{_node_names(feeding, n_classes)} may get at most {fed}"
+    if short[-1]:  # all rows lack some: classes outside hold more than their bounds let through
+        demand = f", and {those} must get {needed} others" if needed else ""
+        reason = (
+            f"{problem.n_rows - held} rows are allowed to take {_names(~inside[:n_classes])} only{demand}, but {limit}"
+        )
+    else:
+        rows = [f"the rows allowed to take {_names(inside[:n_classes])} are {held}"] if inside[:n_classes].any() else []
+        reason = f"{those} must get {needed} rows, but {' and '.join(rows + [limit] * bool(feeding.any()))}"
+    return f"the counts cannot be met: {reason}. Forbid fewer labels, or widen these counts."
+
+
+def _node_names(chosen: Flags, n_classes: int) -> str:
+    """Classes and groups by number."""
+    classes, groups = chosen[:n_classes], chosen[n_classes:]
+    kinds = [_names(classes)] if classes.any() else []
+    return " and ".join([*kinds, _names(groups, "group", "groups")] if groups.any() else kinds)
+
+
 def _steps(problem: LabelProblem, labels: IntArray, flow: IntArray) -> Flags:
-    """Whether a row can be passed from one class to another; the pool comes last."""
-    n = problem.n_classes
-    steps = np.zeros((n + 1, n + 1), bool)
+    """Whether a row can be passed from one node to another; all rows come last."""
+    n, nodes = problem.n_classes, problem.nodes
+    steps = np.zeros((nodes.above.size + 1, nodes.above.size + 1), bool)
     for part, block in problem.blocks():
         np.logical_or.at(steps[:, :n], labels[part], block < np.inf)
-    steps[:n, n] = flow < problem.high - problem.low
-    steps[n, :n] = flow > 0
+    parts = np.arange(nodes.above.size)
+    steps[parts, nodes.above] = flow < nodes.high - nodes.low
+    steps[nodes.above, parts] = flow > 0
     return steps
 
 
@@ -60,10 +93,10 @@ def _closure(steps: Flags, seeds: Flags) -> Flags:
         reached = wider
 
 
-def _names(chosen: Flags) -> str:
+def _names(chosen: Flags, one: str = "class", many: str = "classes") -> str:
     names = [str(k) for k in np.flatnonzero(chosen)]
     if len(names) == 1:
-        return f"class {names[0]}"
+        return f"{one} {names[0]}"
     if len(names) > _NAMED:
-        return f"classes {', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
-    return f"classes {', '.join(names[:-1])} and {names[-1]}"
+        return f"{many} {', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    return f"{many} {', '.join(names[:-1])} and {names[-1]}"

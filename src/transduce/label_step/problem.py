@@ -2,8 +2,8 @@
 
     min over y of Σ_i costs[i, y_i]     subject to     low_k ≤ #{i : y_i = k} ≤ high_k
 
-A cost of +inf forbids a label for a row. The caller's array is kept as it is, whatever its dtype and memory order;
-solvers read C-ordered float64 blocks.
+Nested groups of classes may have bounds too (see `nodes`). A cost of +inf forbids a label for a row. The caller's array
+is kept as it is, whatever its dtype and memory order; solvers read C-ordered float64 blocks.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transduce.counts import count_bounds
+from transduce.counts import Groups, count_bounds
 from transduce.label_step._kernels.passes import first_bad_row
+from transduce.label_step.nodes import Nodes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -25,7 +26,7 @@ _BLOCK_CELLS = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class LabelProblem:
-    """Costs (n, K), and the least and greatest number of rows each class may get.
+    """Costs (n, K), and the least and greatest number of rows each class, and each group of classes, may get.
 
     >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
     >>> problem.n_rows, problem.n_classes, problem.exact_counts
@@ -35,13 +36,20 @@ class LabelProblem:
     costs: NDArray[Any]
     low: IntArray
     high: IntArray
+    groups: Groups | None = None
 
     @classmethod
-    def create(cls, costs: ArrayLike, counts: ArrayLike | tuple[ArrayLike, ArrayLike]) -> "LabelProblem":
-        """Check costs and counts; every complaint is one sentence."""
+    def create(
+        cls, costs: ArrayLike, counts: ArrayLike | tuple[ArrayLike, ArrayLike], groups: Groups | None = None
+    ) -> "LabelProblem":
+        """Check costs, counts and groups; every complaint is one sentence."""
         array = _cost_matrix(costs)
         low, high = count_bounds(counts, *array.shape)
-        problem = cls(array, low, high)
+        if groups is not None:
+            if not isinstance(groups, Groups):
+                raise TypeError(f"groups must be a Groups object or None, but came as {groups!r}.")
+            groups.check(low, high, array.shape[0])
+        problem = cls(array, low, high, groups)
         _check_costs(problem)
         return problem
 
@@ -59,6 +67,21 @@ class LabelProblem:
     def exact_counts(self) -> bool:
         """Whether every low count equals its high count."""
         return bool(np.array_equal(self.low, self.high))
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of classes."""
+        return 0 if self.groups is None else self.groups.n_groups
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """Bounds of classes and groups as a tree; exact counts of all classes leave groups nothing to decide."""
+        return Nodes.create(self.low, self.high, None if self.exact_counts else self.groups, self.n_rows)
+
+    def refuse_groups(self, label_step: str) -> None:
+        """Say that a label step knows nothing of groups, if there are any."""
+        if self.groups is not None:
+            raise ValueError(f"{label_step} takes no groups of classes. Use method='exact', or leave groups out.")
 
     @property
     def rows_per_block(self) -> int:
@@ -105,6 +128,7 @@ class LabelProblem:
                 f"start must meet the counts, but gives class {k} {tally[k]} rows where "
                 f"{_range(self.low[k], self.high[k])} are asked for. Leave start out, or correct it."
             )
+        _check_groups(self, tally)
         chosen = self.costs[np.arange(self.n_rows), start]
         if not np.all(chosen < np.inf):
             i = int(np.argmax(~(chosen < np.inf)))
@@ -112,6 +136,19 @@ class LabelProblem:
                 f"start must avoid forbidden labels, but row {i} has label {start[i]} at cost +inf. Correct it."
             )
         return start
+
+
+def _check_groups(problem: LabelProblem, tally: IntArray) -> None:
+    if problem.groups is None:
+        return
+    groups, sizes = problem.groups, problem.groups.members(problem.n_classes) @ tally
+    off = (sizes < groups.low) | (sizes > groups.high)
+    if off.any():
+        g = int(np.argmax(off))
+        raise ValueError(
+            f"start must meet the counts of groups, but gives group {g} {sizes[g]} rows where "
+            f"{_range(groups.low[g], groups.high[g])} are asked for. Leave start out, or correct it."
+        )
 
 
 def _range(low: int, high: int) -> str:

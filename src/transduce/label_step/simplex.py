@@ -44,6 +44,7 @@ class Simplex:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> Assignment:
         """Pivot from `start`, or from the greedy labels; prices play no part in the search."""
+        problem.refuse_groups("The simplex label step")
         begin = time.perf_counter()
         start = greedy_labels(problem) if start is None else start.copy()
         if problem.n_rows == 0:

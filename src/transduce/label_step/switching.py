@@ -39,6 +39,7 @@ class Switching:
         """Switch from `start`, or from the greedy labels; prices play no part in the search."""
         if self.max_rounds is not None and self.max_rounds < 1:
             raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
+        problem.refuse_groups("Label switching")
         costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
         labels = greedy_labels(problem) if start is None else start.copy()
         tolerance = _tolerance(costs)
@@ -72,6 +73,7 @@ class SingleSwitch:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> Assignment:
         """Make the best switch from `start`, or from the greedy labels; prices play no part in the search."""
+        problem.refuse_groups("Label switching")
         costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
         labels = greedy_labels(problem) if start is None else start.copy()
         n_moves = _best_switch_or_move(problem, costs, labels, _tolerance(costs))

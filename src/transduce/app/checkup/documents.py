@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from transduce.app.checkup.findings import NOTE, PROBLEM, WARNING, Documents, Finding
-from transduce.app.checkup.label_checks import LABEL_CHECKS
+from transduce.app.checkup.label_checks import LABEL_CHECKS, NOTED
 from transduce.app.checkup.prior_checks import PRIOR_CHECKS
 from transduce.app.checkup.text_checks import TEXT_CHECKS
 
@@ -36,6 +36,22 @@ def check_documents(
     documents = Documents(texts, given, prior, tree)
     found = [one for check in (*LABEL_CHECKS, *PRIOR_CHECKS, *TEXT_CHECKS) for one in check(documents)]
     return sorted(found, key=lambda one: (PROBLEM, WARNING, NOTE).index(one.severity))
+
+
+def label_notes(labels: Sequence[str | None]) -> list[str]:
+    """What is plainly odd about labels, in sentences; the texts are not looked at, so that it takes no time.
+
+    >>> label_notes(["tea", "tea", "?", "?", None])
+    ["'?' (rows 3 and 4) counts as a class, but may stand for no label. Leave the cells empty where there is none."]
+    """
+    documents = Documents((), labels, None, False)
+    found = [one for check in NOTED for one in check(documents) if one.severity in (PROBLEM, WARNING)]
+    return [f"{one.what} {one.advice}" for one in found]
+
+
+def is_odd(findings: Sequence[Finding]) -> bool:
+    """Whether there is a problem or a warning among them."""
+    return any(one.severity in (PROBLEM, WARNING) for one in findings)
 
 
 def render_findings(findings: Sequence[Finding]) -> str:

@@ -17,12 +17,19 @@ from transduce.app.checkup.findings import (
     number_of,
     row_list,
 )
+from transduce.app.classes import are_paths, parents_of
 
 FEW = 5
 _CLOSE, _RARE, _FREQUENT = 0.85, 2, 5
 """A label of at most 2 rows so close to one of 5 times its rows is probably a misspelling."""
 _MOST_RARE, _MOST_NAMES = 50, 300
 _WRONG_COLUMN = 10
+PLACEHOLDERS = frozenset((
+    "?", "??", "???", "-", "--", "---", ".", "...", "/", "n/a", "#n/a", "na", "n.a.", "nan", "none", "null", "nil",
+    "todo", "tbd", "tba", "unknown", "unlabelled", "unlabeled", "not labelled", "not labeled", "undefined", "missing",
+    "empty", "blank", "no label", "(blank)", "<na>", "xxx",
+))  # fmt: skip
+"""What people write where there is no label, in lower case."""
 _DECIMAL = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")
 
 
@@ -69,6 +76,16 @@ def decimal_labels(documents: Documents) -> Iterator[Finding]:
         what = f"Decimal numbers stand as labels, such as {decimals[0]!r}: {of_all}."
         rows = (row for name in decimals for row in documents.rows_of[name])
         yield finding(WARNING, what, rows, "Check that this is the label column; write classes as 1, not 1.0.")
+
+
+def placeholder_labels(documents: Documents) -> Iterator[Finding]:
+    """Labels that say that there is none, each of which would become a class."""
+    found = [name for name in documents.rows_of if name.casefold() in PLACEHOLDERS]
+    if found:
+        rows = [row for name in found for row in documents.rows_of[name]]
+        counts = "counts as a class" if len(found) == 1 else "count as classes"
+        what = f"{name_list(found)} ({row_list(rows)}) {counts}, but may stand for no label."
+        yield finding(WARNING, what, rows, "Leave the cells empty where there is none.")
 
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
@@ -138,13 +155,11 @@ def tree_of_labels(documents: Documents) -> Iterator[Finding]:
     """Names that cannot be classes of a tree, or that look like paths where no tree is asked for."""
     rows_of, names = documents.rows_of, sorted(set(documents.rows_of) | set(documents.prior or ()))
     if not documents.tree:
-        if len(rows_of) > 1 and all(re.fullmatch(r"[^/\s][^/]*(/[^/\s][^/]*)+", name) for name in rows_of):
-            what = (
-                f"All {len(rows_of)} labels are paths, such as {next(iter(rows_of))!r}, but are read as flat classes."
-            )
-            yield finding(NOTE, what, (), "Ask for the tree if the parts are levels of one.")
+        if are_paths(rows_of) and all(map(parents_of, rows_of)):
+            what = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."
+            yield finding(NOTE, what, (), "Leave out --flat if the parts are levels of a tree.")
         return
-    inner = {"/".join(parts[:k]) for parts in (name.split("/") for name in names) for k in range(1, len(parts))}
+    inner = {node for name in names for node in parents_of(name)}
     both = [name for name in names if name in inner]
     if both:
         below = next(name for name in names if name.startswith(both[0] + "/"))
@@ -164,5 +179,13 @@ LABEL_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
     scarce_classes,
     decimal_labels,
     variant_labels,
+    placeholder_labels,
     tree_of_labels,
 )
+NOTED: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
+    scarce_classes,
+    decimal_labels,
+    variant_labels,
+    placeholder_labels,
+)
+"""Those that are worth a sentence before a fit; what the others find, the fit refuses."""

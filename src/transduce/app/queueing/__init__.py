@@ -4,6 +4,7 @@ from transduce.app.queueing.answers import merge_answers
 from transduce.app.queueing.asking import answered, queue_table
 from transduce.app.queueing.choosing import (
     choose_rows,
+    interface_of,
     label_studio_config,
     label_studio_tasks,
     queue_frame,
@@ -13,6 +14,7 @@ from transduce.app.queueing.choosing import (
 __all__ = [
     "answered",
     "choose_rows",
+    "interface_of",
     "label_studio_config",
     "label_studio_tasks",
     "merge_answers",

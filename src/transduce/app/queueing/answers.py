@@ -1,19 +1,23 @@
 """Answers of a person, read back into the table: they fill empty labels, and never change one that was given."""
 
+import difflib
 import re
+from collections.abc import Sequence
 
 import polars as pl
 
 from transduce.app.errors import InputError
 from transduce.app.tables import Table, labels_of, texts_of
+from transduce.app.tables.spreadsheet import FORMULA_BEGINNINGS
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
 """The columns of a queue, before the text."""
 LABEL_STUDIO_OWN = frozenset(("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"))
 """Columns that Label Studio adds to what it exports; one of the documents with such a name is another thing."""
 
+MOST_NEW = 10
 _DOCUMENTS = "the documents"
-_FORMULA_MARK = re.compile(r"\A'(?=[=+\-@\t\r])")
+_FORMULA_MARK = re.compile(rf"\A'(?=[{FORMULA_BEGINNINGS}])")
 
 
 def merge_answers(
@@ -38,6 +42,34 @@ def merge_answers(
     _check_texts(table_frame.select(shared), answers_frame.select(shared), numbers, answers_name)
     filled = _fill(labels, numbers, answers, answers_name)
     return table_frame.with_columns(pl.Series(label_column, filled, dtype=pl.String))
+
+
+def account_of(frame: pl.DataFrame, label_column: str, name: str, before: Sequence[str | None]) -> list[str]:
+    """How many answers there were, and which name a class that no label named before, with the nearest that one did.
+
+    >>> answers = pl.DataFrame({"row": ["2", "3"], "label": ["tee", ""]})
+    >>> for sentence in account_of(answers, "label", "ask.csv", ["tea", None, None]):
+    ...     print(sentence)
+    1 answer was filled in, 1 left empty.
+    Note: the answer 'tee' in ask.csv is a new class; the nearest known is 'tea'.
+    """
+    answers = _answers(frame, LABEL if LABEL in frame.columns else label_column, name)
+    rows = texts_of(Table(name, frame, ""), [ROW])
+    n_filled = sum(answer is not None for answer in answers)
+    n_empty = sum(answer is None and bool(row.strip()) for row, answer in zip(rows, answers, strict=True))
+    said = [f"{n_filled} {'answer was' if n_filled == 1 else 'answers were'} filled in, {n_empty} left empty."]
+    known = sorted({label for label in before if label is not None})
+    new = sorted({answer for answer in answers if answer is not None}.difference(known))
+    said += [
+        f"Note: the answer {answer!r} in {name} is a new class{_nearest(answer, known)}." for answer in new[:MOST_NEW]
+    ]
+    return said + ([f"Note: there are {len(new) - MOST_NEW} more new classes."] if len(new) > MOST_NEW else [])
+
+
+def _nearest(answer: str, known: Sequence[str]) -> str:
+    folded = {label.casefold(): label for label in known}
+    near = difflib.get_close_matches(answer.casefold(), folded, 1, 0.0)
+    return f"; the nearest known is {folded[near[0]]!r}" if near else ""
 
 
 def _answers(frame: pl.DataFrame, column: str, name: str) -> list[str | None]:

@@ -13,32 +13,39 @@ from transduce.app.labelling import LabelSettings, label_table, read_task
 from transduce.app.model_file import load_model
 from transduce.app.predicting import rows_of
 from transduce.app.progress import Listener
-from transduce.app.queueing.answers import merge_answers
-from transduce.app.queueing.choosing import choose_rows, queue_frame
+from transduce.app.queueing.answers import account_of, merge_answers
+from transduce.app.queueing.choosing import check_columns, choose_rows, interface_of, label_studio_config, queue_frame
 from transduce.app.results import model_verdict
 from transduce.app.tables import Table, labels_of
 
 
 @dataclass(frozen=True, eq=False)
 class Queue:
-    """Rows to be labelled, the classes to choose from, and the columns of the text."""
+    """Rows to be labelled, the classes to choose from, the columns of the text, and how many rows had no label."""
 
     frame: pl.DataFrame
     classes: tuple[str, ...]
     text: tuple[str, ...]
+    n_open: int
     interrupted: bool
 
 
-def queue_table(table: Table, settings: LabelSettings, model: str | None, number: int, listener: Listener) -> Queue:
-    """The rows without a label where one would help most, by a saved model or one that is fitted first."""
+def queue_table(
+    table: Table, settings: LabelSettings, model: str | None, number: int, listener: Listener, target: str
+) -> Queue:
+    """The rows without a label where one would help most, by a saved model or one that is fitted first.
+
+    `target` is where they will be written: what cannot stand there is refused before any long work.
+    """
     if model is None:
         task = read_task(table, settings, _Silent())
+        _check_names(task.columns.text, task.classes, target)
         open_rows, text = _open_rows(table, task.labels), task.columns.text
         done = label_table(table, settings, listener)
-        loaded, interrupted = done.model, done.interrupted
-        X, _, _ = rows_of(loaded, table, text, settings.vectors, settings.n_jobs)
+        loaded, interrupted, X = done.model, done.interrupted, done.X
     else:
         loaded, interrupted = load_model(model), False
+        _check_names(settings.text, loaded.classes, target)
         X, text, said = rows_of(loaded, table, settings.text, settings.vectors, settings.n_jobs)
         columns = choose_columns(table, text, settings.label, texts=False)
         for sentence in (*said, *columns.said):
@@ -51,7 +58,13 @@ def queue_table(table: Table, settings: LabelSettings, model: str | None, number
     verdict = model_verdict(loaded, scores[picked])
     suggestions = [loaded.classes[k] for k in verdict.label]
     frame = queue_frame(table.frame, open_rows[picked], suggestions, verdict.confidence, text, "label")
-    return Queue(frame, loaded.classes, tuple(text), interrupted)
+    return Queue(frame, loaded.classes, tuple(text), open_rows.size, interrupted)
+
+
+def _check_names(text: Sequence[str], classes: Sequence[str], target: str) -> None:
+    check_columns(text)
+    if interface_of(target) is not None:
+        label_studio_config(classes, text)
 
 
 def _open_rows(table: Table, labels: Sequence[str | None]) -> NDArray[np.intp]:
@@ -62,13 +75,11 @@ def _open_rows(table: Table, labels: Sequence[str | None]) -> NDArray[np.intp]:
     return found
 
 
-def answered(table: Table, text: Sequence[str], label: str | None, answers: Table) -> Table:
-    """The table with a person's answers in its label column."""
-    name = choose_columns(table, text, label, texts=False).label
-    assert name is not None
-    labels = labels_of(table, name)
-    frame = table.frame.with_columns(labels.alias(name))
-    return replace(table, frame=merge_answers(frame, name, answers.frame, answers.name))
+def answered(table: Table, label: str, answers: Table) -> tuple[Table, list[str]]:
+    """The table with a person's answers in its label column, and what is to be said of them."""
+    labels = labels_of(table, label)
+    frame = merge_answers(table.frame.with_columns(labels.alias(label)), label, answers.frame, answers.name)
+    return replace(table, frame=frame), account_of(answers.frame, label, answers.name, labels.to_list())
 
 
 class _Silent:

@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix, diags
 from transduce.app.errors import InputError
 from transduce.app.queueing.answers import CONFIDENCE, LABEL, ROW, SUGGESTED
 from transduce.app.replacing import replacing
-from transduce.app.tables import Table, texts_of, write_table
+from transduce.app.tables import Dialect, Table, texts_of, write_table
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -30,6 +30,7 @@ NOVELTY_POWER = 4
 POOL_AT_LEAST, POOL_A_ROW = 1000, 10
 """The queue is chosen among so many rows of the best uncertainty times density, which keeps a million rows quick."""
 _LEAST = 1e-9
+_PLAIN = Dialect()
 
 
 def choose_rows(probabilities: NDArray[Any], X: csr_matrix, n: int, *, seed: int = 0) -> IntArray:
@@ -110,6 +111,13 @@ def _spread_out(worth: FloatArray, X: csr_matrix, n: int) -> IntArray:
     return chosen
 
 
+def check_columns(text_columns: Sequence[str], label_name: str = LABEL) -> None:
+    """See that no text column has the name of a column of the queue."""
+    for name in text_columns:
+        if name in (ROW, label_name, SUGGESTED, CONFIDENCE):
+            raise InputError(f"the text column {name!r} has the name of a column of the queue; rename it in the file.")
+
+
 def queue_frame(
     table_frame: pl.DataFrame,
     rows: ArrayLike,
@@ -125,16 +133,13 @@ def queue_frame(
     >>> queue_frame(pl.DataFrame({"text": ["a", "b"]}), [1], ["tea"], [0.6], ["text"], "label").row(0, named=True)
     {'row': 2, 'label': '', 'suggested': 'tea', 'confidence': 0.6, 'text': 'b'}
     """
-    own = (ROW, label_name, SUGGESTED, CONFIDENCE)
-    for name in text_columns:
-        if name in own:
-            raise InputError(f"the text column {name!r} has the name of a column of the queue; rename it in the file.")
+    check_columns(text_columns, label_name)
     index = np.asarray(rows, dtype=np.int64)
     head = {
         ROW: pl.Series(index + 1, dtype=pl.Int64),
         label_name: pl.Series([""] * len(index), dtype=pl.String),
         SUGGESTED: pl.Series(list(suggestions), dtype=pl.String),
-        CONFIDENCE: pl.Series(np.asarray(confidences, dtype=np.float64), dtype=pl.Float64),
+        CONFIDENCE: pl.Series(np.round(np.asarray(confidences, dtype=np.float64), 4), dtype=pl.Float64),
     }
     return pl.DataFrame(head).hstack([table_frame[name][index] for name in text_columns])
 
@@ -197,14 +202,31 @@ def _for_xml(name: str) -> str:
     return name
 
 
-def write_queue(frame: pl.DataFrame, target: str, classes: Sequence[str], text_columns: Sequence[str]) -> None:
-    """Write the queue by suffix: a table, or with .json tasks for Label Studio and their interface beside as .xml."""
+def interface_of(target: str) -> str | None:
+    """Where the labelling interface goes: beside tasks for Label Studio, and nowhere for a table.
+
+    >>> interface_of("ask.json"), interface_of("ask.csv")
+    ('ask.xml', None)
+    """
     path = Path(target)
-    if path.suffix.lower() != ".json":
-        write_table(frame, target)
-        return
+    return str(path.with_suffix(".xml")) if path.suffix.lower() == ".json" else None
+
+
+def write_queue(
+    frame: pl.DataFrame,
+    target: str,
+    classes: Sequence[str],
+    text_columns: Sequence[str],
+    dialect: Dialect = _PLAIN,
+) -> list[str]:
+    """Write the queue by suffix, a table or tasks for Label Studio with their interface, and give the names written."""
+    interface = interface_of(target)
+    if interface is None:
+        write_table(frame, target, dialect=dialect)
+        return [target]
     config = label_studio_config(classes, text_columns)
     tasks = json.dumps(label_studio_tasks(frame, text_columns, classes), ensure_ascii=False, indent=1, allow_nan=False)
-    for name, content in ((path.with_suffix(".xml"), config), (path, tasks)):
+    for name, content in ((interface, config), (target, tasks)):
         with replacing(name) as file:
             file.write(f"{content}\n".encode())
+    return [target, interface]

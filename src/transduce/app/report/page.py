@@ -51,19 +51,23 @@ def build_report(
     *,
     truth: Sequence[str | None] | None = None,
     words: Sequence[Sequence[tuple[str, float]]] | None = None,
+    file: str | None = None,
 ) -> str:
     """The page, from a model and the frame that `label` or `predict` made with it; the same input gives the same page.
 
     truth : the right label of each row of `results`, None where it is not known; adds a section that compares
     words : strongest words of each class; None for those that `strongest_words` finds
+    file : name of the file whose rows were predicted; None if they are those that the model was made from
     """
-    material = sections.Material(model, results, names, truth, strongest_words(model) if words is None else words)
+    found = strongest_words(model) if words is None else words
+    material = sections.Material(model, results, names, truth, found, file)
     left_out = {"tree"} if not model.tree else set()
     left_out |= {"confusion"} if truth is None else set()
     shown = {key: title for key, (title, _) in _SECTIONS.items() if key not in left_out}
     return _template().render(
         titles=shown,
         about=model.about,
+        file=file,
         text_column=", ".join(names.text) or "document",
         fold=sections.FOLD,
         most_bars=MOST_BARS,

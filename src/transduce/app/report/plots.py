@@ -47,18 +47,26 @@ def thousands(number: float) -> str:
 
 
 def sizes_chart(
-    names: Sequence[str], assigned: Sequence[int], own: Sequence[int], asked: Sequence[tuple[int, int]]
+    names: Sequence[str], assigned: Sequence[int], own: Sequence[int], asked: Sequence[tuple[int, int] | None]
 ) -> Chart:
-    """Bars for what each class got, ticks or a span for what was asked, a ring for the classifier alone."""
+    """Bars for what each class got, ticks or a span for what was asked (if it was), a ring for the classifier alone."""
+    sized = [(row, *bounds) for row, bounds in enumerate(asked[:MOST_BARS]) if bounds is not None]
 
     def draw(width: float, words: Words) -> Figure:
         figure, axes = _bars(width, names, assigned, words, top=26)
-        rows = np.arange(len(names[:MOST_BARS]))
-        low, high = np.array(asked[:MOST_BARS], dtype=float).reshape(-1, 2).T
+        rows, low, high = np.array(sized, dtype=float).reshape(-1, 3).T
         axes.hlines(rows, low, high, colors=INK, linewidth=2)
         for bound in (low, high):
             axes.vlines(bound, rows - 0.42, rows + 0.42, colors=INK, linewidth=2)
-        axes.plot(own[:MOST_BARS], rows, "o", color=INK, markerfacecolor=PAPER, markersize=6, clip_on=False)
+        axes.plot(
+            own[:MOST_BARS],
+            range(len(names[:MOST_BARS])),
+            "o",
+            color=INK,
+            markerfacecolor=PAPER,
+            markersize=6,
+            clip_on=False,
+        )
         axes.set_xlim(0, 1.04 * max(1, *assigned[:MOST_BARS], *own[:MOST_BARS], *high))
         _legend(figure, axes, [("s", ACCENT, "assigned"), ("|", INK, "asked"), ("o", INK, "classifier alone")])
         return figure

@@ -66,6 +66,20 @@ def price_sentence(asked: Share, texts: Share) -> str:
     verdict = judge(asked, texts)
     if verdict == "unknown":
         return "the texts do not suggest a size"
+    return f"your {range_text(asked)} looks {verdict}: the texts suggest {_suggested(texts)}"
+
+
+def unstated_sentence(texts: Share) -> str:
+    """What the texts say to a class whose size nobody stated.
+
+    >>> unstated_sentence((0.08, 0.10))
+    'you stated no size; the texts suggest 8 to 10 %'
+    """
+    known = all(math.isfinite(end) for end in texts)
+    return f"you stated no size; the texts suggest {_suggested(texts) if known else 'none'}"
+
+
+def _suggested(texts: Share) -> str:
     suggested = range_text(texts)
     about = "" if " to " in suggested or suggested.startswith("under") else "about "
-    return f"your {range_text(asked)} looks {verdict}: the texts suggest {about}{suggested}"
+    return f"{about}{suggested}"

@@ -3,7 +3,7 @@
 Every function takes the whole `Material` and gives a dict; none writes HTML, and none changes what it is given.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from transduce.app.report import plots
-from transduce.app.report.prices import Share, judge, price_sentence
+from transduce.app.report.prices import Share, judge, price_sentence, unstated_sentence
 from transduce.app.report.svg import cut
+from transduce.app.tables import Table, texts_of
 
 if TYPE_CHECKING:
     from transduce.app.model_file import Model
@@ -32,13 +33,14 @@ Section = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a report is made of."""
+    """What a report is made of; `file` is named if its rows are others than those that the model was made from."""
 
     model: "Model"
     results: pl.DataFrame
     names: "ResultNames"
     truth: Sequence[str | None] | None
     words: Sequence[Sequence[tuple[str, float]]]
+    file: str | None = None
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -58,17 +60,23 @@ class Material:
         return self.results.select(
             given.alias("given"),
             pl.int_range(1, self.results.height + 1).alias("row"),
-            _joined(names.text).alias("text"),
+            self._texts().alias("text"),
             pl.col(names.label).cast(pl.String).fill_null("").alias("label"),
             pl.col(names.confidence).cast(pl.Float64).alias("confidence"),
             pl.col(names.runner_up).cast(pl.String).fill_null("").alias("runner_up"),
             pl.col(names.overruled).fill_null(False).alias("overruled"),
         ).filter(~pl.col("given"))
 
+    @cached_property
+    def counts_here(self) -> dict[str, int]:
+        """Rows of each class among those labelled here, the largest class first."""
+        counts = dict(self.labelled_here["label"].value_counts().iter_rows())
+        return dict(sorted(((name, counts.get(name, 0)) for name in self.model.classes), key=lambda one: -one[1]))
 
-def _joined(columns: Iterable[str]) -> pl.Expr:
-    texts = [pl.col(column).cast(pl.String).fill_null("") for column in columns]
-    return pl.concat_str(texts, separator=" ") if texts else pl.lit("")
+    def _texts(self) -> pl.Series:
+        if not self.names.text:
+            return pl.Series([""] * self.results.height, dtype=pl.String)
+        return texts_of(Table("the results", self.results, ""), self.names.text)
 
 
 def documents(rows: pl.DataFrame) -> list[Section]:
@@ -82,6 +90,7 @@ def summary(material: Material) -> Section:
     unmet = [size for size in material.sizes if not size["asked_low"] <= size["assigned"] <= size["asked_high"]]
     confidence = rows["confidence"].drop_nulls().drop_nans()
     return {
+        "n_rows": material.results.height,
         "n_unmet": len(unmet),
         "n_classes": len(material.model.classes),
         "n_overruled": int(rows["overruled"].sum()),
@@ -99,15 +108,34 @@ def _flat(settings: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]
 
 
 def sizes(material: Material) -> Section:
-    """Class counts: asked, labelled, assigned, own."""
-    rows = material.sizes
+    """Class counts: asked, labelled, assigned, own; of another file, what its rows were labelled as."""
+    if material.file is not None:
+        return _sizes_here(material)
+    rows = [{**row, "is_bounded": is_bounded(row, material.about)} for row in material.sizes]
     chart = plots.sizes_chart(
         [row["class"] for row in rows],
         [int(row["assigned"]) for row in rows],
         [int(row["own"]) for row in rows],
-        [(int(row["asked_low"]), int(row["asked_high"])) for row in rows],
+        [(int(row["asked_low"]), int(row["asked_high"])) if row["is_bounded"] else None for row in rows],
     )
     return {"rows": rows, "chart": chart}
+
+
+def _sizes_here(material: Material) -> Section:
+    counts = material.counts_here
+    n_rows = max(1, material.labelled_here.height)
+    chart = plots.counts_chart(list(counts), list(counts.values()), "sizes", "Documents of each class")
+    return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
+
+
+def is_stated(size: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+    """Whether somebody gave the class a size; a model that does not say so is taken at its bounds."""
+    return bool(size.get("stated", is_bounded(size, about)))
+
+
+def is_bounded(size: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+    """Whether the class could not have had any number of rows."""
+    return bool(size["asked_low"] > 0 or size["asked_high"] < about["n_unlabelled"])
 
 
 def progress(material: Material) -> Section:
@@ -116,8 +144,7 @@ def progress(material: Material) -> Section:
     if not history:
         return {"ways": [], "chart": None}
     ends = {int(row["way"]): row for row in history}
-    heaviest = max(row["weight"] for row in ends.values())
-    kept = min(ends, key=lambda way: (ends[way]["weight"] < heaviest, ends[way]["temperature"], ends[way]["objective"]))
+    kept = _kept_way(ends, material.about.get("objective"))
     ways = [
         {
             "number": way + 1,
@@ -129,7 +156,18 @@ def progress(material: Material) -> Section:
         }
         for way, end in sorted(ends.items())
     ]
-    return {"ways": ways, "chart": plots.progress_chart(history, kept)}
+    lowest = min(ways, key=lambda way: float(way["objective"]))
+    chart = plots.progress_chart(history, kept)
+    return {"ways": ways, "chart": chart, "kept": kept + 1, "is_lowest": bool(lowest["kept"])}
+
+
+def _kept_way(ends: Mapping[int, Mapping[str, Any]], objective: float | None) -> int:
+    """The way that ends where the fit did; if none does, the lowest of those that went to the end."""
+    same = [way for way, end in ends.items() if end["objective"] == objective]
+    heaviest = max(end["weight"] for end in ends.values())
+    return min(
+        same or ends, key=lambda way: (ends[way]["weight"] < heaviest, ends[way]["temperature"], ends[way]["objective"])
+    )
 
 
 def confidence(material: Material) -> Section:
@@ -165,11 +203,14 @@ def overruled(material: Material) -> Section:
 def prices(material: Material) -> Section:
     """Whether the sizes asked for look right: those that do not, most documents off first, and the others."""
     n_rows = max(int(material.about["n_unlabelled"]), 1)
-    found: dict[str, list[tuple[str, str]]] = {"high": [], "low": [], "right": [], "unknown": []}
+    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
     off: list[tuple[float, str, str]] = []
     for size in material.sizes:
         asked: Share = (size["asked_low"] / n_rows, size["asked_high"] / n_rows)
         texts: Share = (size["texts_low"], size["texts_high"])
+        if not is_stated(size, material.about):
+            found["unstated"].append((size["class"], unstated_sentence(texts)))
+            continue
         verdict, sentence = judge(asked, texts), price_sentence(asked, texts)
         found[verdict].append((size["class"], sentence))
         if verdict in ("high", "low"):
@@ -180,7 +221,9 @@ def prices(material: Material) -> Section:
         "counts": [(verdict, len(found[verdict])) for verdict in ("high", "low", "right") if found[verdict]],
         "first": [entry[1:] for entry in off[:N_OFF]],
         "more": [entry[1:] for entry in off[N_OFF:]],
-        "others": found["right"] + found["unknown"],
+        "others": found["right"] + found["unstated"] + found["unknown"],
+        "all_right": bool(found["right"]) and not off,
+        "n_unstated": len(found["unstated"]),
     }
 
 
@@ -203,7 +246,7 @@ def tree(material: Material) -> Section:
         for name in size["class"].split("/", _DEEPEST):  # a browser gives up on nests of a few hundred
             node = node["children"].setdefault(name, {"name": name, "labelled": 0, "assigned": 0, "children": {}})
             node["labelled"] += int(size["labelled"])
-            node["assigned"] += int(size["assigned"])
+            node["assigned"] += int(size["assigned"]) if material.file is None else material.counts_here[size["class"]]
     return {"nodes": list(top["children"].values())}
 
 

@@ -12,21 +12,28 @@ from contextlib import contextmanager
 import polars as pl
 
 from transduce.app.tables.faults import fault, quoted
-from transduce.app.tables.opening import decode
+from transduce.app.tables.opening import decode, has_mark
+from transduce.app.tables.table import Dialect, Table, free_name
 
 _HEADER = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
 _QUOTED = re.compile(r'"[^"]*"')
 _LARGEST_CELL = 2**31 - 1  # the most that the reader takes on every platform
 
 
-def read_delimited(data: bytes, name: str, format: str) -> pl.DataFrame:
+def read_delimited(data: bytes, name: str, format: str) -> Table:
     r"""Read CSV (commas, or semicolons if the header has more of them) or TSV.
 
-    >>> read_delimited(b'id;text\n007;"a;b"\n', "data.csv", "csv").rows()
-    [('007', 'a;b')]
+    >>> table = read_delimited(b'id;text\n007;"a;b"\n', "data.csv", "csv")
+    >>> table.frame.rows(), table.dialect
+    ([('007', 'a;b')], Dialect(separator=';', marked=False))
     """
     text = decode(data, name)
-    rows = _rows(text, name, "\t" if format == "tsv" else _separator(text))
+    dialect = Dialect(_separator(text), has_mark(data)) if format == "csv" else Dialect()
+    return Table(name, _frame(text, name, "\t" if format == "tsv" else dialect.separator), format, dialect=dialect)
+
+
+def _frame(text: str, name: str, separator: str) -> pl.DataFrame:
+    rows = _rows(text, name, separator)
     first = next(rows, None)
     if first is None:
         raise fault(name, "the file is empty. Give a header line and one line a document.")
@@ -82,12 +89,8 @@ def _column_names(header: list[str], name: str, line: int) -> list[str]:
         if cell in names:
             what = f"the header names the column {quoted(cell)} twice. Give each column a name of its own."
             raise fault(name, what, line=line)
-        names.append(cell if cell.strip() else _free_name(f"column_{place}", given))
+        names.append(cell if cell.strip() else free_name(f"column_{place}", given))
     return names
-
-
-def _free_name(wanted: str, taken: set[str]) -> str:
-    return wanted if wanted not in taken else _free_name(f"{wanted}_2", taken)
 
 
 def _checked(row: list[str], expected: int, name: str, line: int) -> list[str]:

@@ -53,7 +53,7 @@ def list_of_objects(data: bytes, name: str) -> list[dict[str, Any]]:
     text = decode(data, name)
     at = _after_blanks(text, 0)
     if text[at : at + 1] != "[":
-        raise fault(name, "expected a JSON list of objects, [{...}, ...], but it begins otherwise.", line=1)
+        raise fault(name, "expected a JSON list of objects, but it begins otherwise. Write [{...}, ...].", line=1)
     records: list[dict[str, Any]] = []
     at = _after_blanks(text, at + 1)
     closed = text[at : at + 1] == "]"
@@ -63,7 +63,8 @@ def list_of_objects(data: bytes, name: str) -> list[dict[str, Any]]:
         at = _after_blanks(text, at)
         closed = text[at : at + 1] == "]"
         if not closed and text[at : at + 1] != ",":
-            what = 'expected "," or "]" after the object, but found something else or the end of the file.'
+            what = "something else. Put commas between objects" if at < len(text) else "the file ends. Fetch it whole"
+            what = f'expected "," or "]" after the object, but {what}, and end the list with "]".'
             raise fault(name, what, line=_line(text, at), row=len(records))
         at = at if closed else _after_blanks(text, at + 1)
     if _after_blanks(text, at + 1) < len(text):

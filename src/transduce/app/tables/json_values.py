@@ -32,7 +32,10 @@ def parse(text: str, begin: int = 0) -> tuple[Any, int]:
     except RecursionError:
         raise RefusedError(f"but JSON is nested deeper than {MOST_LEVELS} levels. Flatten it.") from None
     except json.JSONDecodeError as error:
-        raise RefusedError(f"but JSON is broken ({error.msg.lower()} at character {error.pos - begin + 1}).") from None
+        where = f"{error.msg.lower()} at character {error.pos - begin + 1}"
+        raise RefusedError(
+            f"but JSON is broken ({where}). Mend it there, or say by --format what the file is."
+        ) from None
     except UnicodeEncodeError:
         raise RefusedError("but JSON holds half of a surrogate pair. Write the character in full.") from None
     except ValueError:  # Python's limit on the digits of a whole number

@@ -7,7 +7,7 @@ import polars as pl
 from transduce.app.tables.faults import fault, quoted
 from transduce.app.tables.json_lines import checked_frame, list_of_objects
 from transduce.app.tables.records import frame_of
-from transduce.app.tables.table import Table
+from transduce.app.tables.table import Table, free_name
 
 Object = dict[str, Any]
 
@@ -31,17 +31,12 @@ def _is_annotated_task(record: Object) -> bool:
 def _table_of_tasks(tasks: list[Object], name: str) -> Table:
     frame = checked_frame([_data(task, name, row) for row, task in enumerate(tasks, start=1)], name)
     if any("id" in task for task in tasks):
-        id_column = _free_name("id", frame.columns)
+        id_column = free_name("id", frame.columns)
         frame = frame.hstack(frame_of([{id_column: task.get("id")} for task in tasks]))
-    label_column = _free_name("label", frame.columns)
+    label_column = free_name("label", frame.columns)
     labels = [_label(task, name, row) for row, task in enumerate(tasks, start=1)]
     frame = frame.with_columns(pl.Series(label_column, labels, dtype=pl.String))
     return Table(name, frame, "label-studio", label=label_column)
-
-
-def _free_name(wanted: str, taken: list[str]) -> str:
-    names = [wanted, *(f"{wanted}_{n}" for n in range(2, len(taken) + 3))]
-    return next(name for name in names if name not in taken)
 
 
 def _data(task: Object, name: str, row: int) -> Object:

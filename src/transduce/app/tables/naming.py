@@ -18,6 +18,7 @@ FORMATS = {
     "libsvm": "svmlight",
 }
 COMPRESSIONS = ("gz", "zst")
+EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb")
 _NAMED_FORMATS = {**FORMATS, "label-studio": "label-studio", "folder": "folder"}
 
 

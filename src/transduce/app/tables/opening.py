@@ -58,6 +58,11 @@ def _decompress_zstd(data: bytes) -> bytes:
     return b"".join(parts)
 
 
+def has_mark(data: bytes) -> bool:
+    """Whether text begins with a byte order mark."""
+    return data.startswith((_UTF8_BOM, *_UTF16_BOMS))
+
+
 def decode(data: bytes, name: str) -> str:
     r"""Read bytes as UTF-8, with or without a byte order mark, or as UTF-16 with one; NUL is not text.
 
@@ -70,7 +75,8 @@ def decode(data: bytes, name: str) -> str:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].decode(encoding or "utf-8", "replace").count("\n") + 1
-        what = f"expected {'UTF-16' if encoding else 'UTF-8'} text, but the bytes are not. Save the file as UTF-8."
+        what = f"expected {'UTF-16' if encoding else 'UTF-8'} text, but the bytes are not. "
+        what += 'Save the file as UTF-8 (in Excel choose "CSV UTF-8").'
         raise fault(name, what, line=line) from None
     nul = text.find("\0")
     if nul >= 0:

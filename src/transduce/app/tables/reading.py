@@ -8,7 +8,7 @@ from transduce.app.tables.faults import fault
 from transduce.app.tables.folder import read_folder
 from transduce.app.tables.json_lines import read_json_lines
 from transduce.app.tables.label_studio import read_json
-from transduce.app.tables.naming import COMPRESSIONS, FORMATS, named_format, split_name
+from transduce.app.tables.naming import COMPRESSIONS, EXCEL, FORMATS, named_format, split_name
 from transduce.app.tables.opening import decompress, read_bytes, sniff
 from transduce.app.tables.parquet import read_parquet
 from transduce.app.tables.svmlight import read_svmlight
@@ -31,14 +31,15 @@ def read_table(source: str, format: str | None = None) -> Table:
     wanted = None if format is None else named_format(format)
     if source != "-" and (wanted == "folder" or _is_folder(source)):
         return _read_folder(source, name, wanted)
+    if wanted is None and source.lower().endswith(EXCEL):
+        raise fault(name, 'Excel files are not read. Save it as CSV (in Excel choose "CSV UTF-8").')
     of_name, compression = (None, None) if source == "-" else split_name(source)
     chosen = wanted or of_name
     if chosen is None and _is_plain_file(source):
         known = " ".join(f".{suffix}" for suffix in FORMATS)
         more = " or ".join(f".{suffix}" for suffix in COMPRESSIONS)
-        raise fault(
-            name, f"the name does not tell the format. Say which it is, or end the name in one of {known} ({more})."
-        )
+        what = f"Say which it is by --format, or end the name in one of {known} ({more})."
+        raise fault(name, f"the name does not tell the format. {what}")
     data = decompress(read_bytes(source, name), name, compression)
     return _parse(data, name, chosen or sniff(data))
 
@@ -47,14 +48,15 @@ def _read_folder(source: str, name: str, wanted: str | None) -> Table:
     if wanted not in (None, "folder"):
         raise fault(name, f"expected a {wanted} file, but it is a folder. Name a file in it.")
     if not _is_folder(source):
-        raise fault(name, "expected a folder with a folder for each class, but there is none of that name.")
+        found = "it is a file. Leave out --format" if os.path.exists(source) else "there is none. Check the name"
+        raise fault(name, f"expected a folder with a folder for each class, but {found}.")
     return read_folder(source, name)
 
 
 def _parse(data: bytes, name: str, format: str) -> Table:
     match format:
         case "csv" | "tsv":
-            return Table(name, read_delimited(data, name, format), format)
+            return read_delimited(data, name, format)
         case "jsonl":
             return Table(name, read_json_lines(data, name), "jsonl")
         case "parquet":

@@ -11,10 +11,11 @@ import polars as pl
 from transduce.app.tables.cells import as_text
 
 _NEEDS_QUOTES = {
-    ",": '[,;"\r\n\ufeff]',
+    **dict.fromkeys(",;", '[,;"\r\n\ufeff]'),  # both, or else a header may be taken for one of the other kind
     "\t": '[\t"\r\n\ufeff]',
-}  # ";" or else a header may be taken for a European one
-_FORMULA = r"^[=+\-@\t\r]"
+}
+FORMULA_BEGINNINGS = r"=+\-@\t\r"
+"""What a formula begins with, as the inside of a set in a regular expression."""
 _NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -45,7 +46,7 @@ def _may_hold_formulas(dtype: pl.DataType) -> bool:
 def _safe(texts: pl.Series, separator: str, keep_formulas: bool) -> pl.Series:
     cell = pl.col("cell").fill_null("").str.replace_all("\0", "\ufffd", literal=True)
     if not keep_formulas:
-        is_formula = cell.str.contains(_FORMULA) & ~cell.str.contains(_NUMBER)
+        is_formula = cell.str.contains(f"^[{FORMULA_BEGINNINGS}]") & ~cell.str.contains(_NUMBER)
         cell = pl.when(is_formula).then(pl.lit("'") + cell).otherwise(cell)
     in_quotes = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
     quoted = pl.when(cell.str.contains(_NEEDS_QUOTES[separator])).then(in_quotes).otherwise(cell)

@@ -1,7 +1,8 @@
 """svmlight files: "target index:value ... # comment", one row a line; target 0 marks a row without a label.
 
-Indices count from 1, or from 0 if a 0 appears anywhere, as in scikit-learn's loader. A line that one regular expression
-accepts is split at once; any other line is gone through token by token, to say what is wrong with it.
+Index j is column j, whether a file counts from 0 or from 1: a guess from its smallest index could differ between two
+files of one kind. A line that one regular expression accepts is split at once; any other line is gone through token by
+token, to say what is wrong with it.
 """
 
 import re
@@ -32,7 +33,7 @@ def read_svmlight(data: bytes, name: str) -> Table:
 
     >>> table = read_svmlight(b"+1 1:0.5 3:1\n0 2:2 # not labelled\n", "data.svm")
     >>> table.frame.rows(), table.vectors.shape
-    ([(1, '1'), (2, None)], (2, 3))
+    ([(1, '1'), (2, None)], (2, 4))
     """
     rows = _scan(data, name)
     _check(rows, name)
@@ -73,11 +74,9 @@ def _what_is_wrong(content: bytes) -> str:
     """Find the first token that is none."""
     target, *pairs = content.split()
     if not _NUMBER_ONLY.fullmatch(target):
-        several = b"," in target
-        return (
-            f"expected a number as target, but found {_shown(target)}. "
-            f"{'Keep one label a row.' if several else 'Write class numbers, and 0 for a row without a label.'}"
-        )
+        several = all(map(_NUMBER_ONLY.fullmatch, target.split(b",")))
+        advice = "Keep one label a row." if several else "Write class numbers, and 0 for none, or mend --format."
+        return f"expected a number as target, but found {_shown(target)}. {advice}"
     if pairs and re.fullmatch(rb"qid:[0-9]+", pairs[0]):
         pairs = pairs[1:]
     wrong = next((pair for pair in pairs if not _PAIR.fullmatch(pair)), None)
@@ -107,9 +106,8 @@ def _check(rows: _Rows, name: str) -> None:
 
 
 def _matrix(rows: _Rows) -> csr_matrix:
-    first = 0 if rows.indices.min() == 0 else 1
-    shape = (len(rows.targets), int(rows.indices.max()) - first + 1)
-    return csr_matrix((rows.values, rows.indices - first, rows.ends), shape=shape)
+    shape = (len(rows.targets), int(rows.indices.max()) + 1)
+    return csr_matrix((rows.values, rows.indices, rows.ends), shape=shape)
 
 
 def _label(target: float) -> str | None:

@@ -1,6 +1,7 @@
 """A table of documents: one row a document, in the file's order, with what the format itself tells of its columns."""
 
 import difflib
+from collections.abc import Container
 from dataclasses import dataclass
 
 import polars as pl
@@ -9,6 +10,14 @@ from scipy.sparse import csr_matrix
 from transduce.app.tables.faults import fault, quoted
 
 _NAMED_COLUMNS = 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written: what parts its cells, and whether it begins with a byte order mark, as Excel's do."""
+
+    separator: str = ","
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,7 @@ class Table:
     vectors  svmlight: the features of each row, else None
     text     the column known to hold the text, if the format says so
     label    the column known to hold the label, if the format says so
+    dialect  how a CSV file was written, so that another can be written alike
     """
 
     name: str
@@ -29,6 +39,7 @@ class Table:
     vectors: csr_matrix | None = None
     text: str | None = None
     label: str | None = None
+    dialect: Dialect = Dialect()
 
     def column(self, name: str) -> pl.Series:
         """Return a column; if there is none of that name, the error offers the nearest.
@@ -41,6 +52,18 @@ class Table:
         if name in self.frame.columns:
             return self.frame.get_column(name)
         raise fault(self.name, f"there is no column {quoted(name)}.{_nearest(name, self.frame.columns)}")
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, or with the first number that makes it a new one.
+
+    >>> free_name("label", {"label", "label_2"})
+    'label_3'
+    """
+    number, candidate = 2, name
+    while candidate in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
 
 
 def _nearest(name: str, columns: list[str]) -> str:

@@ -18,17 +18,20 @@ from transduce.app.tables.faults import fault
 from transduce.app.tables.json_values import dumps
 from transduce.app.tables.naming import split_name
 from transduce.app.tables.spreadsheet import delimited_lines
+from transduce.app.tables.table import Dialect
 
 _ROWS_AT_ONCE = 50_000
 _WRITTEN = ("csv", "tsv", "jsonl", "parquet")
+_PLAIN = Dialect()
 
 Write = Callable[[IO[bytes]], None]
 
 
-def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False) -> None:
+def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False, dialect: Dialect = _PLAIN) -> None:
     r"""Write a frame as CSV, TSV, JSONL or Parquet, as the name says (plain, .gz or .zst); "-" is CSV to stdout.
 
     A text that a spreadsheet would take for a formula gets an apostrophe before it, unless `keep_formulas`.
+    `dialect` is that of the CSV which the frame came from: separator and mark of another CSV are the same.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +46,7 @@ def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False
         raise fault(
             target, f"the name does not tell a format to write. End it in {known} (then .gz or .zst, if wanted)."
         )
-    write = _writer(frame, format, keep_formulas)
+    write = _writer(frame, format, keep_formulas, dialect)
     if target == "-":
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -53,20 +56,28 @@ def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False
         write(body)
 
 
-def _writer(frame: pl.DataFrame, format: str, keep_formulas: bool) -> Write:
+def _writer(frame: pl.DataFrame, format: str, keep_formulas: bool, dialect: Dialect) -> Write:
     if format == "parquet":
-        return frame.write_parquet
+        return partial(_write_parquet, frame)
+    separator = "\t" if format == "tsv" else dialect.separator
     lines = (
-        _json_lines
-        if format == "jsonl"
-        else partial(delimited_lines, separator="\t" if format == "tsv" else ",", keep_formulas=keep_formulas)
+        _json_lines if format == "jsonl" else partial(delimited_lines, separator=separator, keep_formulas=keep_formulas)
     )
+    mark = "\ufeff" if format == "csv" and dialect.marked else ""
 
     def write(file: IO[bytes]) -> None:
+        file.write(mark.encode())
         for first, part in enumerate(_slices(frame)):
             file.write("".join(f"{line}\n" for line in lines(part, is_first=first == 0)).encode())
 
     return write
+
+
+def _write_parquet(frame: pl.DataFrame, file: IO[bytes]) -> None:
+    try:
+        frame.write_parquet(file)
+    except pl.exceptions.ComputeError as error:  # what Polars makes of a full disk
+        raise OSError(str(error)) from error
 
 
 def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transduce.app.tables import Table
 
 BLOCK_NUMBERS = 1 << 22
-"""Dense vectors pass through in blocks of so many numbers: a large file never stands in memory twice."""
+"""Vectors pass through in blocks of so many numbers: a large file never stands in memory twice."""
 
 
 def read_vectors(source: str, table: "Table") -> csr_matrix:
@@ -40,7 +40,10 @@ def read_vectors(source: str, table: "Table") -> csr_matrix:
         )
     matrix = _from_file(source)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InputError(f"{source} must hold a matrix, one row a document, but its shape is {matrix.shape}.")
+        raise InputError(
+            f"{source} must hold a matrix, one row a document, but its shape is {matrix.shape}. "
+            "Save it with two dimensions: documents, numbers of each."
+        )
     if matrix.shape[0] != table.frame.height:
         raise InputError(
             f"{source} has {matrix.shape[0]} rows, but {table.name} has {table.frame.height}. "
@@ -78,7 +81,10 @@ def _from_archive(file: BinaryIO) -> Any:
         return _checked_sparse(sparse.load_npz(file))
     if len(members.files) != 1:
         raise ValueError(f"it holds {len(members.files)} arrays instead of one")
-    return np.asarray(members[members.files[0]])
+    member = members[members.files[0]]
+    if not isinstance(member, np.ndarray):  # NumPy hands out the bytes of what is no array
+        raise ValueError(f"its member {members.files[0]!r} is no array")
+    return member
 
 
 def _checked_sparse(matrix: Any) -> Any:
@@ -103,7 +109,10 @@ def _from_column(column: pl.Series, name: str) -> NDArray[Any]:
     if np.any(lengths != width):
         usual = int(np.bincount(lengths).argmax())
         row = int(np.argmax(lengths != usual))
-        raise InputError(f"{name} must hold lists of one length, but row {row + 1} has {lengths[row]}, not {usual}.")
+        raise InputError(
+            f"{name} must hold lists of one length, but that of row {row + 1} has {lengths[row]}, not {usual}. "
+            "Complete it, or leave out the row."
+        )
     return lists.explode().to_numpy().reshape(-1, width)  # a missing number has become NaN, which is refused by row
 
 
@@ -113,7 +122,8 @@ def unit_rows(matrix: Any, source: str) -> csr_matrix:
         matrix = matrix.tocsr()
         matrix.sum_duplicates()
     n_rows, n_columns = matrix.shape
-    step = max(1, BLOCK_NUMBERS // n_columns)
+    width = matrix.nnz // max(1, n_rows) + 1 if sparse.issparse(matrix) else n_columns
+    step = max(1, BLOCK_NUMBERS // width)
     blocks = [_unit_block(matrix[i : i + step], i, source) for i in range(0, n_rows, step)]
     return sparse.vstack(blocks, format="csr", dtype=np.float32) if blocks else csr_matrix((0, n_columns), dtype="f4")
 
@@ -124,7 +134,10 @@ def _unit_block(rows: Any, start: int, source: str) -> csr_matrix:
     bad = ~np.isfinite(block.data)
     if bad.any():
         row = start + int(row_of[np.argmax(bad)]) + 1
-        raise InputError(f"Vectors must be finite numbers, but row {row} of {source!r} has {block.data[bad][0]}.")
+        raise InputError(
+            f"Vectors must be finite numbers, but row {row} of {source!r} has {block.data[bad][0]}. "
+            "Compute it again, or leave out the row."
+        )
     largest = np.zeros(block.shape[0])
     np.maximum.at(largest, row_of, np.abs(block.data))
     block.data /= largest[row_of]

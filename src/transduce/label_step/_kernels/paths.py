@@ -5,10 +5,13 @@ too few (excess < 0). Move rows along paths of classes a → b → ... so that e
 on a label that is cheapest at the prices.
 
 Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and out
-         prices (K+1,)  in and out; entry K is the pool   excess (K+1,) in and out
-         flow (K,)      rows of class k beyond its low count, drawn from the pool; in and out, 0 ≤ flow ≤ spare
+         prices (N+1,)  in and out, those of all nodes    excess (N+1,) in and out
+         above (N,)     the node that a node is part of: a group of classes, or all rows
+         flow (N,)      rows of a node beyond its low count; in and out, 0 ≤ flow ≤ spare
          lists, members in and out, see `shortlists`
-The pool is a node of its own: counts in a range [low, high] leave `spare` = high − low rows to be placed at no cost.
+Nodes 0 to K−1 are classes, then come groups of classes, then all rows, node N. What a node gets goes up to the node
+above: its low count in any case, and of the `spare` = high − low rows that bounds leave open, `flow`, at no cost.
+Without groups all rows are above every class: a pool that lends each of them its flow.
 
 Update.  The length of a → b is the least reduced cost (costs[i, b] − v_b) − (costs[i, a] − v_a) of a row in a, read
 from the short lists. Dijkstra from a class with excess, up to the nearest class with a lack; prices of the classes
@@ -36,41 +39,56 @@ SETTLED, DRIFTED, CUT_OFF = 0, 1, 2
 
 @kernel
 def relax(
-    node: int, lengths: Floats, prices: Floats, flow: Labels, spare: Labels, distance: Floats, parent: Ints, done: Flags
+    node: int,
+    lengths: Floats,
+    prices: Floats,
+    above: Labels,
+    flow: Labels,
+    spare: Labels,
+    distance: Floats,
+    parent: Ints,
+    done: Flags,
 ) -> None:
-    """Shorten the distances of all other nodes by the edges out of one; edges from and to the pool cost nothing."""
-    pool = lengths.shape[0]
+    """Shorten the distances of all other nodes by the edges out of one; edges up and down the tree cost nothing."""
+    n_classes = lengths.shape[0]
     here = distance[node] + prices[node]
-    if node == pool:
-        for k in range(pool):
-            if flow[k] > 0 and not done[k] and here - prices[k] < distance[k]:
-                distance[k] = max(here - prices[k], distance[node])
+    if node < n_classes:
+        for k in range(n_classes):
+            through = here + lengths[node, k] - prices[k]
+            if through < distance[k] and not done[k]:
+                distance[k] = max(through, distance[node])
                 parent[k] = node
-        return
-    for k in range(pool):
-        through = here + lengths[node, k] - prices[k]
-        if through < distance[k] and not done[k]:
-            distance[k] = max(through, distance[node])
-            parent[k] = node
-    if flow[node] < spare[node] and not done[pool] and here - prices[pool] < distance[pool]:
-        distance[pool] = max(here - prices[pool], distance[node])
-        parent[pool] = node
+    else:
+        for part in range(node):
+            if above[part] == node and flow[part] > 0 and not done[part] and here - prices[part] < distance[part]:
+                distance[part] = max(here - prices[part], distance[node])
+                parent[part] = node
+    if node < above.size and flow[node] < spare[node]:
+        over = above[node]
+        if not done[over] and here - prices[over] < distance[over]:
+            distance[over] = max(here - prices[over], distance[node])
+            parent[over] = node
 
 
 @kernel
 def relax_into(
-    k: int, lengths: Floats, prices: Floats, flow: Labels, distance: Floats, parent: Ints, done: Flags
+    k: int, lengths: Floats, prices: Floats, above: Labels, flow: Labels, distance: Floats, parent: Ints, done: Flags
 ) -> None:
     """Find the distance of one class anew, from all nodes that are done."""
-    pool = lengths.shape[0]
+    n_classes = lengths.shape[0]
     distance[k] = np.inf
-    for node in range(pool + 1):
-        if done[node] and (node < pool or flow[k] > 0):
-            length = lengths[node, k] if node < pool else 0.0
-            through = distance[node] + prices[node] + length - prices[k]
+    for node in range(n_classes):
+        if done[node]:
+            through = distance[node] + prices[node] + lengths[node, k] - prices[k]
             if through < distance[k]:
                 distance[k] = max(through, distance[node])
                 parent[k] = node
+    over = above[k]
+    if done[over] and flow[k] > 0:
+        through = distance[over] + prices[over] - prices[k]
+        if through < distance[k]:
+            distance[k] = max(through, distance[over])
+            parent[k] = over
 
 
 @kernel
@@ -90,6 +108,7 @@ def nearest_lack(
     costs: Floats,
     prices: Floats,
     excess: Labels,
+    above: Labels,
     flow: Labels,
     spare: Labels,
     lists: Lists,
@@ -103,18 +122,18 @@ def nearest_lack(
     A node whose shortest edge is only the limit of an empty list waits until the list is filled.
     """
     _, _, size, _, lengths = lists
-    pool = costs.shape[1]
+    n_classes = costs.shape[1]
     distance[:] = np.inf
     done[:] = False
     distance[source] = 0.0
     node = source
     while node >= 0 and excess[node] >= 0:
         done[node] = True
-        relax(node, lengths, prices, flow, spare, distance, parent, done)
+        relax(node, lengths, prices, above, flow, spare, distance, parent, done)
         node = nearest(distance, done)
-        while 0 <= node < pool and parent[node] < pool and size[parent[node], node] == 0:
+        while 0 <= node < n_classes and parent[node] < n_classes and size[parent[node], node] == 0:
             refill(parent[node], node, costs, lists, members)
-            relax_into(node, lengths, prices, flow, distance, parent, done)
+            relax_into(node, lengths, prices, above, flow, distance, parent, done)
             node = nearest(distance, done)
     return node
 
@@ -125,6 +144,7 @@ def augment(
     target: int,
     costs: Floats,
     labels: Labels,
+    above: Labels,
     flow: Labels,
     lists: Lists,
     members: Members,
@@ -133,19 +153,19 @@ def augment(
 ) -> int:
     """Pass one row on along each edge of the path found; returns how many rows took a new label."""
     rows = lists[1]
-    pool = costs.shape[1]
+    n_classes = costs.shape[1]
     node = target
     while node != source:
-        if node < pool and parent[node] < pool:
+        if node < n_classes and parent[node] < n_classes:
             movers[node] = rows[parent[node], node, 0]
         node = parent[node]
     moves = 0
     node = target
     while node != source:
         a = parent[node]
-        if node == pool:
+        if node >= n_classes and a < node:
             flow[a] += 1
-        elif a == pool:
+        elif a >= n_classes:
             flow[node] -= 1
         else:
             labels[movers[node]] = node
@@ -157,10 +177,12 @@ def augment(
 
 
 @kernel
-def lower_prices(prices: Floats, reference: Floats, radius: float, reach: float, distance: Floats, done: Flags) -> bool:
+def lower_prices(
+    n_classes: int, prices: Floats, reference: Floats, radius: float, reach: float, distance: Floats, done: Flags
+) -> bool:
     """Lower the prices of the nodes passed, unless those of the classes would then drift apart beyond the radius."""
     lowest, highest = np.inf, -np.inf
-    for k in range(prices.size - 1):
+    for k in range(n_classes):
         drift = prices[k] - reference[k]
         if done[k]:
             drift += distance[k] - reach
@@ -180,6 +202,7 @@ def settle(
     labels: Labels,
     prices: Floats,
     excess: Labels,
+    above: Labels,
     flow: Labels,
     spare: Labels,
     radius: float,
@@ -195,13 +218,15 @@ def settle(
     outcome, moves = SETTLED, 0
     for source in range(prices.size):
         while excess[source] > 0:
-            target = nearest_lack(source, costs, prices, excess, flow, spare, lists, members, distance, parent, done)
+            target = nearest_lack(
+                source, costs, prices, excess, above, flow, spare, lists, members, distance, parent, done
+            )
             if target < 0:
                 outcome = CUT_OFF
                 break
-            if not lower_prices(prices, reference, radius, distance[target], distance, done):
+            if not lower_prices(costs.shape[1], prices, reference, radius, distance[target], distance, done):
                 return DRIFTED, moves
-            moves += augment(source, target, costs, labels, flow, lists, members, parent, movers)
+            moves += augment(source, target, costs, labels, above, flow, lists, members, parent, movers)
             excess[source] -= 1
             excess[target] += 1
     return outcome, moves

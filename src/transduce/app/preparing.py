@@ -1,0 +1,28 @@
+"""From a file to the table that is labelled: old results taken off, answers filled in, odd labels pointed out."""
+
+from collections.abc import Sequence
+
+from transduce.app.checkup import label_notes
+from transduce.app.columns import choose_columns
+from transduce.app.earlier import without_results
+from transduce.app.progress import Listener
+from transduce.app.queueing import answered
+from transduce.app.tables import Table, labels_of, read_table
+from transduce.app.tables.faults import shown
+
+
+def prepared(
+    table: Table, text: Sequence[str], label: str | None, answers: str | None, listener: Listener, *, notes: bool = True
+) -> Table:
+    """The table with all labels that people gave and no others; what was done, and what is odd about them, is said."""
+    column = choose_columns(table, text, label, texts=False).label
+    assert column is not None
+    table, said = without_results(table, column)
+    if answers is not None:
+        table, more = answered(table, column, read_table(answers))
+        said = [*said, *more]
+    for sentence in said:
+        listener.say(shown(sentence))
+    for sentence in label_notes(labels_of(table, column).to_list()) if notes else ():
+        listener.say(f"Note: {shown(sentence)}")
+    return table

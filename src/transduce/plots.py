@@ -1,0 +1,141 @@
+"""Pictures of a fit: what labels are worth, which sizes the classes got, and where sizes and documents disagree.
+
+Each function draws on the Axes it is given, or on new ones, and returns them; showing and saving is left to the caller.
+They need matplotlib, which is in the extra `app`.
+
+>>> import matplotlib
+>>> matplotlib.use("agg")
+>>> from transduce import TransductiveClassifier
+>>> from transduce.checks import blobs
+>>> X, truth, y = blobs()
+>>> clf = TransductiveClassifier(class_prior={0: (0.4, 0.6), 1: None, 2: 0.2}, random_state=0).fit(X, y)
+>>> plot_counts(clf).get_xlabel(), plot_prices(clf).get_xlabel()
+('share of rows', 'price: what the class pays rows to come')
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[Any]
+
+BLUE, ORANGE, INK = "#3b6ea8", "#d98a2b", "#222222"
+
+
+def plot_learning_curve(
+    curve: Any, scores: ArrayLike | None = None, *, ax: "Axes | None" = None, label: str | None = None
+) -> "Axes":
+    """Draw the mean score against the number of labels, and a band of one standard deviation of the repeats.
+
+    curve is what `model_selection.learning_curve` returns; or numbers of labels (n_sizes,), with scores (n_sizes,) or
+    (n_sizes, n_repeats). Call it again with the same Axes and another label to compare.
+
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> ax = plot_learning_curve([20, 40, 80], [[0.5, 0.6], [0.6, 0.7], [0.7, 0.7]], label="supervised")
+    >>> ax.lines[0].get_ydata().round(2)
+    array([0.55, 0.65, 0.7 ])
+    """
+    sizes, table = _curve(curve, scores)
+    ax = _axes() if ax is None else ax
+    mean, std = table.mean(axis=1), table.std(axis=1)
+    (line,) = ax.plot(sizes, mean, marker="o", label=label)
+    if table.shape[1] > 1:
+        ax.fill_between(sizes, mean - std, mean + std, color=line.get_color(), alpha=0.2, linewidth=0)
+    ax.set_xlabel("labels")
+    ax.set_ylabel(SCORES.get(getattr(curve, "scoring", "f1_macro"), "score"))
+    if label is not None:
+        ax.legend()
+    return ax
+
+
+def plot_counts(clf: Any, ax: "Axes | None" = None) -> "Axes":
+    """Draw, for each class, the shares asked for (a tick or a span), of the labelled rows, and of those assigned."""
+    model = _fitted(clf)
+    assigned = np.asarray(model.class_counts_)
+    labeled = labeled_counts(model)
+    rows = np.arange(assigned.size)
+    ax = _class_axes(model) if ax is None else ax
+    ax.barh(rows - 0.2, _shares(assigned), 0.4, color=BLUE, label="assigned")
+    ax.barh(rows + 0.2, _shares(labeled), 0.4, color=ORANGE, label="labelled")
+    low, high = (bound / max(int(assigned.sum()), 1) for bound in (model.bounds_.low, model.bounds_.high))
+    ends = np.vstack((np.zeros_like(low), high - low))
+    ax.errorbar(low, rows - 0.2, xerr=ends, fmt="|", color=INK, markersize=9, capsize=4, label="asked")
+    ax.set_xlabel("share of rows")
+    ax.legend()
+    return _name_classes(ax, model)
+
+
+def plot_prices(clf: Any, ax: "Axes | None" = None) -> "Axes":
+    """Draw the price of each class: far from 0 is where the sizes asked for and the documents disagree."""
+    model = _fitted(clf)
+    prices = np.asarray(model.prices_)
+    ax = _class_axes(model) if ax is None else ax
+    ax.barh(np.arange(prices.size), prices, 0.7, color=np.where(prices < 0, ORANGE, BLUE).tolist())
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    ax.set_xlabel("price: what the class pays rows to come")
+    return _name_classes(ax, model)
+
+
+SCORES = {"f1_macro": "macro F", "f1_micro": "micro F", "accuracy": "accuracy"}
+
+
+def labeled_counts(model: Any) -> Array:
+    """Labelled rows of each class: all rows of its label, less those that were assigned it."""
+    index = {name: k for k, name in enumerate(model.classes_.tolist())}
+    labels = [index[name] for name in model.transduction_.tolist()]
+    return np.asarray(np.bincount(labels, minlength=len(index)) - model.class_counts_)
+
+
+def _curve(curve: Any, scores: ArrayLike | None) -> tuple[Array, Array]:
+    sizes = np.asarray(getattr(curve, "sizes", curve))
+    table = np.asarray(getattr(curve, "scores", scores), dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table
+    if sizes.ndim != 1 or table.ndim != 2 or len(table) != sizes.size:
+        raise ValueError(
+            f"scores must have one row for each of the sizes, but have shape {table.shape} and sizes {sizes.shape}. "
+            "Pass what learning_curve returns, or both arrays."
+        )
+    order = np.argsort(sizes, kind="stable")
+    return sizes[order], table[order]
+
+
+def _fitted(clf: Any) -> Any:
+    """The classifier itself: the last step of a pipeline, the best model of a search."""
+    clf = getattr(clf, "best_estimator_", clf)
+    clf = clf.steps[-1][1] if hasattr(clf, "steps") else clf
+    clf = getattr(clf, "best_estimator_", clf)
+    check_is_fitted(clf)
+    return clf
+
+
+def _shares(counts: Array) -> Array:
+    return np.asarray(counts / max(int(counts.sum()), 1))
+
+
+def _class_axes(model: Any) -> "Axes":
+    return _axes(height=1.2 + 0.3 * len(model.classes_))
+
+
+def _axes(height: float = 4.0) -> "Axes":
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "plots need matplotlib, which is in the extra app; run: pip install 'transduce[app]'"
+        ) from error
+    ax: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
+    return ax
+
+
+def _name_classes(ax: "Axes", model: Any) -> "Axes":
+    """One row a class, the first at the top; names stand as they are, whatever signs they hold."""
+    names = ["/".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in model.classes_.tolist()]
+    ax.set_yticks(np.arange(len(names)), [name.replace("$", r"\$") for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    return ax

@@ -1,0 +1,238 @@
+"""Class sizes as users state them, read into whole numbers of unlabelled rows that can be met.
+
+    "labeled"                    what the labelled rows say of the shares, give or take half a deviation
+    [0.2, 0.8] or [20, 80]       shares, or rows, in the order of the classes
+    {name: 0.2}                  by name; a value may also be (low, high), or None for "not known"
+    {"sport": (0.2, 0.4)}        an inner node of the taxonomy, whose classes need no size of their own then
+
+Numbers up to 1 are shares; where any is larger, all are rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.counts import Bounds, Groups, apportion
+from transduce.shares import labeled_shares
+from transduce.taxonomy import Taxonomy
+
+Array: TypeAlias = NDArray[Any]
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+SPREAD = 0.5
+"""Deviations to each side that the labelled rows leave open: narrow ones are nearly as safe, and label better."""
+_SUM_TOLERANCE = 1e-6
+_SHOWN = 10
+
+
+def prior_bounds(
+    class_prior: object,
+    classes: Array,
+    labels: IntArray,
+    n_rows: int,
+    weights: FloatArray | None = None,
+    taxonomy: Taxonomy | None = None,
+) -> Bounds:
+    """Bounds of the counts of the unlabelled rows.
+
+    classes (K,) are the names of the classes, labels (l,) the class index of each labelled row, weights (l,) what it
+    weighs. A number beside a range means the whole numbers on both sides of it, so that rounding never makes it
+    infeasible.
+
+    >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
+    >>> prior_bounds({"tea": 0.25, "coffee": (0.3, 0.5), "cocoa": None}, names, labels, 10)[:2]
+    (array([0, 3, 2]), array([10,  5,  3]))
+    >>> prior_bounds({"coffee": 0.75, "tea": 0.25, "cocoa": 0}, names, labels, 8)[:2]
+    (array([0, 6, 2]), array([0, 6, 2]))
+    """
+    if isinstance(class_prior, str):
+        return _of_labels(class_prior, classes, labels, n_rows, weights)
+    if isinstance(class_prior, Mapping) and _is_loose(class_prior, taxonomy):
+        return _of_ranges(class_prior, classes, labels, n_rows, taxonomy)
+    counts = prior_counts(class_prior, classes, labels, n_rows)
+    return Bounds(counts, counts)
+
+
+def prior_counts(class_prior: object, classes: Array, labels: IntArray, n_rows: int) -> IntArray:
+    """Exact counts from fractions or counts, in order or by name.
+
+    >>> prior_counts({"coffee": 0.75, "tea": 0.25}, np.array(["tea", "coffee"]), np.array([0, 1]), 8)
+    array([2, 6])
+    """
+    values = _prior_array(class_prior, classes, labels)
+    if n_rows == 0:
+        return np.zeros(classes.size, np.int64)
+    total = values.sum()
+    if total == n_rows and np.all(values == np.floor(values)):
+        return values.astype(np.int64)
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise ValueError(
+            f"class_prior must sum to 1, or as counts to the {n_rows} unlabelled rows, but sums to {total:.6g}. "
+            "Divide it by its sum, or count the unlabelled rows only."
+        )
+    return apportion(values, n_rows)
+
+
+def _of_labels(class_prior: str, classes: Array, labels: IntArray, n_rows: int, weights: FloatArray | None) -> Bounds:
+    if class_prior != "labeled":
+        raise ValueError(
+            "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, "
+            f"but is {class_prior!r}."
+        )
+    mean, deviation = labeled_shares(labeled_counts(classes.size, labels, weights))
+    low = np.floor(n_rows * np.maximum(mean - SPREAD * deviation, 0.0))
+    high = np.ceil(n_rows * np.minimum(mean + SPREAD * deviation, 1.0))
+    return Bounds(low.astype(np.int64), high.astype(np.int64))
+
+
+def labeled_counts(n_classes: int, labels: IntArray, weights: FloatArray | None = None) -> FloatArray:
+    """Labelled rows of each class (K,); weighted ones sum to the number of rows that would say as much.
+
+    >>> labeled_counts(2, np.array([0, 0, 1])), labeled_counts(2, np.array([0, 0, 1]), np.array([2.0, 2.0, 2.0]))
+    (array([2., 1.]), array([2., 1.]))
+    """
+    if weights is None:
+        return np.bincount(labels, minlength=n_classes).astype(np.float64)
+    sums = np.bincount(labels, weights=weights, minlength=n_classes)
+    return np.asarray(sums * weights.sum() / np.dot(weights, weights))
+
+
+def _is_loose(class_prior: Mapping[Any, Any], taxonomy: Taxonomy | None) -> bool:
+    """Whether sizes are ranges, not known, or those of inner nodes."""
+    ranges = any(_is_range(value) for value in class_prior.values())
+    return ranges or (taxonomy is not None and any(taxonomy.is_inner(name) for name in class_prior))
+
+
+def _of_ranges(
+    class_prior: Mapping[Any, Any], classes: Array, labels: IntArray, n_rows: int, taxonomy: Taxonomy | None
+) -> Bounds:
+    inner = [] if taxonomy is None else [name for name in class_prior if taxonomy.is_inner(name)]
+    members = np.array([taxonomy.below(name) for name in inner]) if taxonomy and inner else np.zeros((0, classes.size))
+    stated = {name: value for name, value in class_prior.items() if name not in inner}
+    open_to = classes[members.any(axis=0)].tolist() if inner else []
+    _check_names({**dict.fromkeys(open_to), **stated}, classes, labels)
+    pairs = np.array(
+        [_pair(name, stated.get(name)) for name in classes.tolist()]
+        + [_pair(name, class_prior[name]) for name in inner]
+    )
+    if n_rows == 0:
+        return Bounds(np.zeros(classes.size, np.int64), np.zeros(classes.size, np.int64))
+    if np.all(pairs[np.isfinite(pairs)] <= 1.0):
+        pairs = pairs * n_rows
+    low, high = _whole(pairs, [*classes.tolist(), *inner], n_rows)
+    n_classes = classes.size
+    if not inner:
+        _check_feasible(low, high, n_rows)
+        return Bounds(low, high)
+    groups = _nested(members.astype(bool), low[n_classes:], high[n_classes:])
+    order = np.argsort(members.sum(axis=1), kind="stable")
+    groups.check(low[:n_classes], high[:n_classes], n_rows, [str(inner[g]) for g in order])
+    return Bounds(low[:n_classes], high[:n_classes], groups)
+
+
+def _nested(members: NDArray[np.bool_], low: IntArray, high: IntArray) -> Groups:
+    """Groups from their classes (G, K), smaller ones first, each below the smallest that holds it."""
+    order = np.argsort(members.sum(axis=1), kind="stable")
+    members, n_groups, n_classes = members[order], *members.shape
+    sets = np.vstack((np.eye(n_classes, dtype=bool), members))
+    above = np.full(n_classes + n_groups, n_classes + n_groups)
+    for node, mine in enumerate(sets):
+        for g in range(max(node - n_classes + 1, 0), n_groups):
+            if np.all(members[g][mine]):
+                above[node] = n_classes + g
+                break
+    return Groups(above, low[order], high[order])
+
+
+def _whole(pairs: FloatArray, names: Sequence[Any], n_rows: int) -> tuple[IntArray, IntArray]:
+    """Whole numbers within the ranges, and on both sides of a single number."""
+    noise = 8 * np.finfo(np.float64).eps * np.maximum(np.where(np.isfinite(pairs), pairs, 1.0), 1.0)
+    exact = pairs[:, 0] == pairs[:, 1]
+    low = np.where(exact, np.floor(pairs[:, 0] + noise[:, 0]), np.ceil(pairs[:, 0] - noise[:, 0]))
+    high = np.where(exact, np.ceil(pairs[:, 1] - noise[:, 1]), np.floor(pairs[:, 1] + noise[:, 1]))
+    high = np.minimum(high, n_rows)
+    if np.any(low > high):
+        k = int(np.argmax(low > high))
+        raise ValueError(
+            f"class_prior must leave room for a whole number of rows, but {names[k]!r} is to have between "
+            f"{pairs[k, 0]:.6g} and {pairs[k, 1]:.6g} of {n_rows} rows. Widen it."
+        )
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def _is_range(value: object) -> bool:
+    return value is None or (isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2)
+
+
+def _pair(name: object, value: object) -> tuple[float, float]:
+    """Low and high as numbers; high may be infinite."""
+    if value is None:
+        return 0.0, np.inf
+    ends: tuple[Any, Any] = value if _is_range(value) else (value, value)  # type: ignore[assignment]
+    if not all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in ends):
+        raise TypeError(f"class_prior must give {name!r} a number, (low, high) or None, but has {value!r}.")
+    low, high = float(ends[0]), float(ends[1])
+    if not (0 <= low <= high and low < np.inf):
+        raise ValueError(
+            f"class_prior must give {name!r} a low bound of 0 or more and a high one not below it, but has {value!r}."
+        )
+    return low, high
+
+
+def _check_feasible(low: IntArray, high: IntArray, n_rows: int) -> None:
+    for bounds, side, wrong, way in (
+        (low, "low", low.sum() > n_rows, "Lower"),
+        (high, "high", high.sum() < n_rows, "Raise"),
+    ):
+        if wrong:
+            raise ValueError(
+                f"class_prior's {side} bounds sum to {bounds.sum()} of the {n_rows} unlabelled rows "
+                f"({bounds.sum() / n_rows:.1%}). {way} some of them."
+            )
+
+
+def _check_names(class_prior: Mapping[Any, Any], classes: Array, labels: IntArray) -> None:
+    """Every class has an entry, and every entry a class."""
+    names = classes.tolist()
+    unknown = [name for name in class_prior if name not in names]
+    if unknown:
+        raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
+    missing = [name for name in names if name not in class_prior]
+    if missing:
+        strange = [name for k, name in enumerate(names) if k not in labels and name in class_prior]
+        hint = f", and names {strange[0]!r}, which no row is labelled with" if strange else ""
+        raise ValueError(
+            f"class_prior must give every class a share, but has none for {missing[0]!r}{hint}. Add it, or 0."
+        )
+
+
+def _prior_array(class_prior: object, classes: Array, labels: IntArray) -> FloatArray:
+    if isinstance(class_prior, Mapping):
+        _check_names(class_prior, classes, labels)
+        try:
+            values = np.array([class_prior[name] for name in classes.tolist()], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"class_prior must map classes to numbers, but came as {dict(class_prior)!r}.") from error
+    else:
+        try:
+            values = np.asarray(class_prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"class_prior must be numbers, one a class, but came as {class_prior!r}.") from error
+    if values.shape != (classes.size,):
+        raise ValueError(
+            f"class_prior must have one number for each of the {classes.size} classes, but has shape {values.shape}. "
+            f"The classes are {_list(classes.tolist())}."
+        )
+    if not np.all(values >= 0) or not np.all(np.isfinite(values)):
+        k = int(np.argmin(np.isfinite(values) & (values >= 0)))
+        raise ValueError(f"class_prior must be 0 or more, but class {classes[k]!r} has {values[k]}. Correct it.")
+    return values
+
+
+def _list(names: Sequence[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

@@ -1,0 +1,135 @@
+"""Partial labels: every way to write them, what they forbid, and what they are worth."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import f1_score
+
+from transduce import EntropyRegularizedClassifier, TransductiveClassifier
+from transduce.candidates import RuledOut, from_matrix
+from transduce.corpora import load_clinc150
+
+NAMES = ["hot/coffee", "hot/tea", "cold/juice", "cold/milk"]
+
+
+def rows(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(4), n)
+    return np.eye(4)[truth] + rng.normal(0, 0.4, (4 * n, 4)), truth
+
+
+def labels(truth, entry):
+    y = np.empty(truth.size, dtype=object)
+    y[:] = ""
+    for k in range(4):
+        y[k * 40], y[k * 40 + 1] = NAMES[k], NAMES[k]
+    y[5] = entry
+    return y
+
+
+@pytest.mark.parametrize(
+    "entry", [{"hot/coffee", "cold/milk"}, frozenset({"hot/coffee", "cold/milk"}), RuledOut(["hot/tea", "cold/juice"])]
+)
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_a_row_gets_one_of_its_candidates(entry, annealing):
+    X, truth = rows()
+    X[5] = [0, 3, 0, 0]  # looks like tea, which it may not be
+    model = TransductiveClassifier(annealing=annealing, random_state=0).fit(X, labels(truth, entry))
+    assert model.transduction_[5] in {"hot/coffee", "cold/milk"}
+    forbidden = [k for k, name in enumerate(model.classes_) if name not in {"hot/coffee", "cold/milk"}]
+    assert np.all(model.label_distributions_[5, forbidden] == 0.0)
+    assert TransductiveClassifier(random_state=0).fit(X, labels(truth, "")).transduction_[5] == "hot/tea"
+
+
+@pytest.mark.parametrize("entry", ["hot", ("hot",), ["hot"]])
+def test_an_inner_node_leaves_its_classes_open(entry):
+    X, truth = rows()
+    X[5] = [0, 0, 3, 0]
+    y = labels(truth, "")
+    y[5] = entry
+    model = TransductiveClassifier(taxonomy=NAMES, random_state=0).fit(X, y)
+    assert model.transduction_[5] in {"hot/coffee", "hot/tea"}
+    assert list(model.classes_) == sorted(NAMES)
+
+
+def test_one_candidate_is_a_label():
+    X, truth = rows()
+    one = TransductiveClassifier(random_state=0).fit(X, labels(truth, {"hot/tea"}))
+    plain = TransductiveClassifier(random_state=0).fit(X, labels(truth, "hot/tea"))
+    assert np.array_equal(one.coef_, plain.coef_)
+
+
+def test_a_matrix_says_the_same_as_sets():
+    X, truth = rows()
+    y = np.ones((truth.size, 4), bool)
+    entries = np.full(truth.size, None, dtype=object)
+    for i, k in enumerate(truth):
+        if i % 40 < 2:
+            y[i] = np.arange(4) == k
+            entries[i] = int(k)
+        elif i % 40 < 9:
+            y[i] = np.isin(np.arange(4), [k, (k + 1) % 4])
+            entries[i] = {int(k), int((k + 1) % 4)}
+    matrix = TransductiveClassifier(random_state=0).fit(X, y)
+    frame = TransductiveClassifier(random_state=0).fit(X, pd.DataFrame(y))
+    sets = TransductiveClassifier(random_state=0).fit(X, entries)
+    assert matrix.transduction_.tolist() == sets.transduction_.tolist() == frame.transduction_.tolist()
+    assert all(allowed[label] for allowed, label in zip(y, matrix.transduction_, strict=True))
+
+
+@pytest.mark.parametrize("weight", ["unlabeled", "labeled"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "maxent"])
+def test_counts_are_met_by_open_and_unlabelled_rows_together(weight, loss):
+    X, truth = rows()
+    y = labels(truth, "")
+    for i in range(2, 160, 3):
+        if y[i] == "":
+            y[i] = {NAMES[truth[i]], NAMES[(truth[i] + 2) % 4]}
+    prior = dict.fromkeys(NAMES, 38)
+    model = TransductiveClassifier(loss, class_prior=prior, partial_weight=weight, random_state=0).fit(X, y)
+    assert model.class_counts_.tolist() == [38] * 4
+    assert all(label in entry for label, entry in zip(model.transduction_, y, strict=True) if isinstance(entry, set))
+
+
+@pytest.mark.parametrize(
+    ("entry", "taxonomy", "sentence"),
+    [
+        ("warm", NAMES, "'warm' is not in the taxonomy"),
+        (RuledOut(NAMES), None, "leaves no class open"),
+        (set(), None, "leaves no class open"),
+    ],
+)
+def test_entries_that_mean_nothing_get_one_sentence(entry, taxonomy, sentence):
+    X, truth = rows()
+    with pytest.raises(ValueError, match=sentence):
+        TransductiveClassifier(taxonomy=taxonomy).fit(X, labels(truth, entry))
+
+
+def test_rows_that_allow_nothing_and_piles_without_a_full_label():
+    with pytest.raises(ValueError, match="row 1 allows none"):
+        from_matrix(np.array([[True, False], [False, False]]))
+    with pytest.raises(ValueError, match="at least one row a single label"):
+        TransductiveClassifier().fit(np.eye(2), [{"a", "b"}, {"a", "b"}])
+    with pytest.raises(ValueError, match="partial_weight must be"):
+        TransductiveClassifier(partial_weight="heavy").fit(np.eye(2), ["a", "b"])
+    with pytest.raises(ValueError, match="partial labels are for TransductiveClassifier"):
+        EntropyRegularizedClassifier().fit(np.eye(3), ["a", "b", {"a", "b"}])
+
+
+def test_partial_labels_are_worth_more_than_none():
+    texts, paths, _ = load_clinc150()
+    tops = np.array([path.split("/")[0] for path in paths])
+    some = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(tops, ["travel", "work", "banking"])))[:2000]
+    X, paths, tops = TfidfVectorizer(sublinear_tf=True).fit_transform(texts[some]), paths[some], tops[some]
+    full = np.zeros(some.size, bool)
+    for name in np.unique(paths):
+        full[np.flatnonzero(paths == name)[:2]] = True
+    bare = np.where(full, paths, "").astype(object)
+    partial = np.where(full, paths, tops).astype(object)
+    sizes = dict(zip(*np.unique(paths[~full], return_counts=True), strict=True))
+    f = []
+    for y in (bare, partial):
+        model = TransductiveClassifier(class_prior=sizes, taxonomy=np.unique(paths), annealing="paper", random_state=0)
+        f.append(f1_score(paths[~full], model.fit(X, y).transduction_[~full], average="macro"))
+    assert f[1] > f[0] + 0.03

@@ -1,0 +1,199 @@
+"""Class sizes as users state them: many ways to say the same, ranges, inner nodes, complaints."""
+
+import numpy as np
+import pytest
+
+from transduce.counts import counts_from_fractions
+from transduce.priors import prior_bounds, prior_counts
+from transduce.taxonomy import Taxonomy
+
+NAMES = np.array(["tea", "coffee", "milk"])
+LABELS = np.array([0, 0, 0, 1, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("prior", "counts"),
+    [
+        ([0.25, 0.5, 0.25], [3, 6, 3]),
+        (np.array([0.25, 0.5, 0.25], dtype=np.float32), [3, 6, 3]),
+        ((3, 9, 0), [3, 9, 0]),
+        (np.array([3.0, 9.0, 0.0]), [3, 9, 0]),
+        ({"milk": 0.25, "tea": 0.75, "coffee": 0}, [9, 0, 3]),
+        ({"milk": 1, "tea": 11, "coffee": 0}, [11, 0, 1]),
+        ([1.0, 0.0, 0.0], [12, 0, 0]),
+    ],
+)
+def test_a_prior_may_be_written_in_many_ways(prior, counts):
+    found = prior_counts(prior, NAMES, LABELS, 12)
+    assert found.tolist() == counts
+    assert found.dtype == np.int64
+
+
+def test_priors_become_counts_that_sum_to_the_rows():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n, k = int(rng.integers(0, 5000)), int(rng.integers(1, 20))
+        fractions = rng.dirichlet(np.full(k, 0.5))
+        names, labels = np.arange(k), rng.integers(k, size=50)
+        found = prior_counts(fractions, names, labels, n)
+        assert found.tolist() == counts_from_fractions(fractions, n).tolist()
+        if n:
+            assert prior_counts(found, names, labels, n).tolist() == found.tolist()
+
+
+def test_one_row_is_a_count_and_a_fraction_alike():
+    assert prior_counts([0, 1, 0], NAMES, LABELS, 1).tolist() == [0, 1, 0]
+
+
+def test_no_unlabelled_rows_need_no_counts():
+    for prior in ("labeled", [0.5, 0.25, 0.25]):
+        assert prior_bounds(prior, NAMES, LABELS, 0).high.tolist() == [0, 0, 0]
+
+
+def test_labels_leave_ranges_that_hold_their_shares_and_narrow_with_their_number():
+    widths = []
+    for times in (1, 10, 100):
+        low, high, _ = prior_bounds("labeled", NAMES, np.repeat(LABELS, times), 6000)
+        assert low.sum() <= 6000 <= high.sum()
+        widths.append(int((high - low).sum()))
+    assert widths[0] > widths[1] > 2 * widths[2]
+    assert np.all((low <= [3000, 2000, 1000]) & (high >= [3000, 2000, 1000]))
+
+
+def test_weights_of_labels_count():
+    heavy = prior_bounds("labeled", NAMES, LABELS, 600, np.array([9.0, 9.0, 9.0, 1.0, 1.0, 1.0]))
+    plain = prior_bounds("labeled", NAMES, LABELS, 600)
+    assert heavy.low[0] > plain.low[0]
+    assert prior_bounds("labeled", NAMES, LABELS, 600, np.full(6, 7.0)).low.tolist() == plain.low.tolist()
+
+
+def test_names_may_be_numbers():
+    assert prior_counts({7: 0.5, 3: 0.5}, np.array([3, 7]), np.array([0, 1]), 3).tolist() == [2, 1]
+
+
+def test_a_prior_is_not_modified():
+    prior = np.array([0.25, 0.5, 0.25])
+    prior_counts(prior, NAMES, LABELS, 7)
+    assert prior.tolist() == [0.25, 0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        (
+            "equal",
+            "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping .*to either, but is 'equal'",
+        ),
+        ([0.5, 0.5], r"one number for each of the 3 classes, but has shape \(2,\)"),
+        (0.5, r"shape \(\)"),
+        ([0.5, 0.5, 0.5], "must sum to 1, or as counts to the 12 unlabelled rows, but sums to 1.5"),
+        ([4, 4, 5], "but sums to 13"),
+        ([0.5, -0.5, 1.0], "0 or more, but class .*coffee.* has -0.5"),
+        ([0.5, np.nan, 0.5], "class .*coffee.* has nan"),
+        ([np.inf, 0, 0], "class .*tea.* has inf"),
+        ({"tea": 0.5, "coffee": 0.5}, "every class a share, but has none for 'milk'"),
+        ({"tea": 0.5, "coffee": 0.25, "milk": 0.25, "beer": 0}, "names 'beer', which is not a class"),
+    ],
+)
+def test_bad_priors_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, NAMES, LABELS, 12)
+
+
+def test_words_are_no_prior():
+    with pytest.raises(TypeError, match="class_prior must be numbers, one a class, but came as"):
+        prior_counts(["many", "few", "few"], NAMES, LABELS, 12)
+
+
+def test_ranges_and_unknown_sizes_become_bounds_that_can_be_met():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        k, n = int(rng.integers(2, 12)), int(rng.integers(1, 500))
+        truth = rng.dirichlet(np.ones(k))
+        names, labels = np.arange(k), np.arange(k)
+        width = rng.uniform(0, 0.2, k)
+        choices = [
+            (float(max(f - w, 0)), float(min(f + w + 1 / n, 1)))
+            if rng.random() < 0.6
+            else None
+            if rng.random() < 0.5
+            else float(f)
+            for f, w in zip(truth, width, strict=True)
+        ]
+        choices[0] = None
+        low, high, _ = prior_bounds(dict(enumerate(choices)), names, labels, n)
+        assert np.all(low <= high)
+        assert low.sum() <= n <= high.sum()
+        for choice, a, b in zip(choices, low, high, strict=True):
+            first, last = (0.0, 1.0) if choice is None else choice if isinstance(choice, tuple) else (choice, choice)
+            slack = 0 if isinstance(choice, tuple) or choice is None else 1
+            assert first * n - slack - 1e-6 <= a
+            assert b <= last * n + slack + 1e-6
+
+
+def test_a_mapping_without_ranges_gives_exact_counts():
+    low, high, _ = prior_bounds({"tea": 0.5, "coffee": 0.25, "milk": 0.25}, NAMES, LABELS, 12)
+    assert low.tolist() == high.tolist() == [6, 3, 3]
+
+
+def test_counts_may_be_ranges_too():
+    assert prior_bounds({"tea": (3, 5), "coffee": (0, 12), "milk": 4}, NAMES, LABELS, 12)[1].tolist() == [5, 12, 4]
+    assert prior_bounds({"tea": (0.2, 0.5), "coffee": None, "milk": None}, NAMES, LABELS, 0)[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        ({"tea": (0.5, 0.6), "coffee": (0.5, 0.6), "milk": (0.1, 0.2)}, "low bounds sum to"),
+        ({"tea": (0.1, 0.2), "coffee": (0.1, 0.2), "milk": 0.1}, "high bounds sum to"),
+        ({"tea": (0.6, 0.5), "coffee": None, "milk": None}, "a high one not below it"),
+        ({"tea": (-0.1, 0.5), "coffee": None, "milk": None}, "a low bound of 0 or more"),
+        ({"tea": (np.nan, 0.5), "coffee": None, "milk": None}, "a low bound of 0 or more"),
+        ({"tea": (0.43, 0.44), "coffee": None, "milk": None}, "room for a whole number"),
+        ({"tea": (0.1, 0.5), "coffee": None}, "has none for 'milk'"),
+        ({"tea": (0.1, 0.5), "coffee": None, "milk": None, "d": 0.1}, "names 'd', which is not a class"),
+    ],
+)
+def test_ranges_that_cannot_be_met_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, NAMES, LABELS, 12)
+
+
+@pytest.mark.parametrize("share", ["much", (0.1, "much"), True, (0.1, None)])
+def test_ranges_must_be_numbers(share):
+    with pytest.raises(TypeError, match="class_prior must"):
+        prior_bounds({"tea": share, "coffee": None, "milk": None}, NAMES, LABELS, 12)
+
+
+TREE = Taxonomy.create(["hot/tea", "hot/coffee/black", "hot/coffee/white", "cold"])
+DRINKS = np.array(TREE.labels, dtype=object)
+
+
+def test_inner_nodes_bound_the_sums_of_their_classes():
+    low, high, groups = prior_bounds(
+        {"hot": (0.5, 0.8), "hot/coffee": 0.25, "cold": None}, DRINKS, np.arange(4), 100, None, TREE
+    )
+    assert low.tolist() == [0, 0, 0, 0]
+    assert high.tolist() == [100, 100, 100, 100]
+    assert groups.members(4).astype(int).tolist() == [[0, 1, 1, 0], [1, 1, 1, 0]]
+    assert (groups.low.tolist(), groups.high.tolist()) == ([25, 50], [25, 80])
+    assert groups.above.tolist() == [5, 4, 4, 6, 5, 6]
+
+
+def test_classes_of_inner_nodes_may_have_sizes_too():
+    low, high, _ = prior_bounds({"hot": 60, "hot/tea": (10, 20), "cold": 40}, DRINKS, np.arange(4), 100, None, TREE)
+    assert (low.tolist(), high.tolist()) == ([10, 0, 0, 40], [20, 100, 100, 40])
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        ({"hot": 0.5}, "has none for 'cold'"),
+        ({"hot": 0.2, "hot/tea": (0.3, 0.4), "cold": None}, "'hot' may get at most 20 rows"),
+        ({"hot": 0.5, "cold": 0.6}, "classes and groups must leave room for the 100 rows"),
+        ({"hot": 0.5, "cold": None, "warm": 0.1}, "names 'warm', which is not a class"),
+    ],
+)
+def test_inner_nodes_that_cannot_be_met_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, DRINKS, np.arange(4), 100, None, TREE)
