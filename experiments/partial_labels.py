@@ -94,9 +94,7 @@ def main() -> None:
     )
     columns = ["set", "seed", "method", "macro_f", "top_right"]
     rows = collect(options.results, columns, ["set", "seed"], tasks, cell, options.jobs)
-    print(
-        f"\n{FULL} full labels a leaf, {PARTIAL:.0%} of the other rows by their topmost node; paper's annealing; test rows"
-    )
+    print(f"\n{FULL} full labels a leaf, {PARTIAL:.0%} of the other rows by topmost node; paper's annealing; test rows")
     print(f"{'':26}" + "".join(f"{name:>24}" for name in SETS) + "     (macro F of leaves, topmost node right)")
     for method in METHODS:
         line = f"{method:26}"

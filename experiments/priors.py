@@ -122,7 +122,7 @@ def show_rule(rows: list[dict], f: dict) -> None:
     warned = np.array([float(r["disagreement"]) > HARMFUL for r in stated])
     print(f"\nThe rule (disagreement above {HARMFUL:g}) over {len(stated)} fits with stated sizes, {worse.sum()} "
           f"of them worse than supervised: {warned.sum()} warnings, {np.mean(worse[warned]):.0%} of them right; "
-          f"{np.mean(warned[worse]):.0%} of the harm foretold; {np.mean(warned[~worse]):.1%} of the rest warned.")  # fmt: skip
+          f"{np.mean(warned[worse]):.0%} of the harm foretold; {np.mean(warned[~worse]):.1%} of the rest.")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """When stated class sizes and the data disagree: the figures for each class, and a warning where it foretells harm.
 
-Labelled rows that were drawn at random have about the stated shares. Where they are far from them (a likelihood ratio of
-more than 4 a class; see `shares.disagreement`), labels are likely to come out worse than those of the supervised
+Labelled rows that were drawn at random have about the stated shares. Where they are far from them (a likelihood ratio
+of more than 4 a class; see `shares.disagreement`), labels are likely to come out worse than those of the supervised
 classifier: two of three such fits did, and three of four that did were such (docs/class-sizes.md).
 """
 
@@ -80,9 +80,9 @@ def warn_of_harm(doubts: Doubts, classes: Array, n_labeled: int, stacklevel: int
     size = f"{doubts.low[k]:.1%}" if doubts.low[k] == doubts.high[k] else f"{doubts.low[k]:.1%} to {doubts.high[k]:.1%}"
     warnings.warn(
         f"class_prior and the labels disagree: {classes.tolist()[k]!r} is to get {size} of the rows, but has "
-        f"{doubts.labeled[k]:.1%} of the {n_labeled} labels, and the classifier alone would give it {doubts.own[k]:.1%}. If the "
-        f"labelled rows were drawn at random, expect worse labels than without class_prior; ({low}, {high}) would not pull, "
-        "and class_prior='labeled' goes by the labels.",
+        f"{doubts.labeled[k]:.1%} of the {n_labeled} labels, and the classifier alone would give it "
+        f"{doubts.own[k]:.1%}. If the labelled rows were drawn at random, expect worse labels than without "
+        f"class_prior; ({low}, {high}) would not pull, and class_prior='labeled' goes by the labels.",
         PriorWarning,
         stacklevel=stacklevel,
     )

@@ -98,7 +98,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _estimate(self, problem: TrainingProblem, codes: Array, labeled: Array) -> Bounds:
-        """Class sizes by the unlabelled rows themselves: the mean of the posterior of a fit with those of the labels."""
+        """Class sizes by the rows themselves: the mean of the posterior of a fit with those of the labels."""
         n_rows = problem.n_rows - problem.n_labeled
         counts = apportion(labeled_shares(labeled).mean, n_rows)
         settings = Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
@@ -278,7 +278,7 @@ class TransductiveClassifier(CountedClassifier):
     classes_ : names of the classes, sorted; coef_, intercept_ : weights; transduction_ : labels of all training rows
 
     class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull; price_shift_ :
-        the part of them in `intercept_`; bounds_ : class sizes as they were read; doubts_ : where they disagree with data
+        the part of them in `intercept_`; bounds_ : class sizes as they were read; doubts_ : whether they fit the data
 
     label_distributions_ : probabilities (n, K) of the training rows, which meet the counts and the given labels
 

@@ -3,8 +3,8 @@
     J(W, y) = λ/2 ‖W‖² + Σ_i κ_i ξ(S_i, y_i),     S = (X W) Pᵀ
 
 Rows come labelled ones first. Their weights κ are 1/l for labelled and C/n for unlabelled rows, or in proportion to
-sample weights that sum to 1 and to C. A partial label leaves several classes open: such a row takes part in the label step,
-with the others forbidden, and weighs as an unlabelled one; or, if asked, C times as much as a labelled one.
+sample weights that sum to 1 and to C. A partial label leaves several classes open: such a row takes part in the label
+step, with the others forbidden, and weighs as an unlabelled one; or, if asked, C times as much as a labelled one.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class TrainingProblem:
         return self.design.taxonomy.n_classes
 
     def kappa(self, unlabeled_weight: float) -> Array:
-        """Row weights κ (n,) when the unlabelled rows weigh C in all, and those with a partial label C each of a label."""
+        """Row weights κ (n,) when the unlabelled rows weigh C in all."""
         kappa = self.shares.copy()
         kappa[self.n_labeled :] *= unlabeled_weight
         return kappa

@@ -2,9 +2,9 @@
 
     counts c ~ Multinomial(φ),  φ ~ Dirichlet(a, ..., a),  a unknown
 
-Few labels are poor witnesses of shares by themselves: eighty labels of twenty equal classes give shares from 1 to 10 per
-cent. How uneven classes are is learnt from the counts too: the likelihood of a, with φ summed out, says whether they
-differ by more than chance. Where they do not, shares are drawn towards each other; where they do, they stay.
+Few labels are poor witnesses of shares by themselves: eighty labels of twenty equal classes give shares from 1 to 10
+per cent. How uneven classes are is learnt from the counts too: the likelihood of a, with φ summed out, says whether
+they differ by more than chance. Where they do not, shares are drawn towards each other; where they do, they stay.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ def labeled_shares(counts: ArrayLike) -> Shares:
     >>> labeled_shares([3, 5, 4, 4, 6, 2]).mean.round(2).tolist()
     [0.16, 0.17, 0.17, 0.17, 0.18, 0.16]
     >>> labeled_shares([58, 1, 0, 1]).mean.round(2).tolist()
-    [0.95, 0.02, 0.01, 0.02]
+    [0.96, 0.02, 0.0, 0.02]
     """
     c = np.asarray(counts, dtype=np.float64)
     n, K, a = c.sum(), c.size, EVENNESS[:, None]
@@ -51,7 +51,8 @@ def disagreement(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
 
     About 1 where they were drawn at random from such shares; see docs/class-sizes.md for what larger values foretell.
 
-    >>> round(disagreement([20, 20], [0.5, 0.5], [0.5, 0.5]), 2), round(disagreement([38, 2], [0.5, 0.5], [0.5, 0.5]), 1)
+    >>> half = [0.5, 0.5]
+    >>> round(disagreement([20, 20], half, half), 2), round(disagreement([38, 2], half, half), 1)
     (0.0, 39.6)
     """
     c = np.asarray(counts, dtype=np.float64)

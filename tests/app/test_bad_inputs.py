@@ -295,7 +295,6 @@ LABELS = {
     "one class": case(
         "label a.csv -o out.csv", r"'label' of a\.csv.*one class only, 'x'.*two", a__csv="text,label\na,x\nb,\n"
     ),
-    "class and parent": on_file("a.csv", TREE + "x,hot\n", r" has 'hot' both as a class.*'hot/other'.*--flat"),
     "empty part": on_file("a.csv", TREE + "x,hot//tea\n", r" has 'hot//tea'.*empty part.*--flat"),
     "leading slash": on_file("a.csv", TREE + "x,/cold\n", r" has '/cold'.*empty part.*--flat"),
     "trailing slash": on_file("a.csv", TREE + "x,hot/\n", r" has 'hot/'.*empty part.*--flat"),
@@ -360,8 +359,8 @@ PRIORS = {
     "shares and rows": case(stated("travel=0.5", "banking=40"), r"share for 'travel'.*rows for 'banking'.*give"),
     "unknown class": case(stated("football=0.2"), r"'football'.*no row is labelled.*Label a row.*'banking'"),
     "nearly a class": case(stated("traval=0.2"), r"'traval'.*did you mean 'travel'"),
-    "inner node": Case(
-        "label a.csv -o out.csv --prior hot=0.5", r"'hot'.*holds 'hot/coffee'.*instead", {"a.csv": TREE}
+    "branch of flat names": Case(
+        "label a.csv -o out.csv --flat --prior hot=0.5", r"'hot'.*holds 'hot/coffee'.*instead", {"a.csv": TREE}
     ),
     "missing file": case(stated("p.toml"), r"p\.toml does not exist.*check"),
     "a folder": case(stated("p.toml"), r"p\.toml cannot be read.*name a file", p__toml=folder),
@@ -640,7 +639,6 @@ ANSWERS = {
     ),
     "twice": answered("row,label\n30,travel\n30,banking\n", r"q\.csv labels row 30 twice.*keep one"),
     "another text": answered("row,label,text\n30,travel,what?\n", r"row 30 of q\.csv.*'text'.*sorted\?.*Bring back"),
-    "class and parent": answered("row,label\n30,travel/a\n31,travel/b\n", r"'travel' both.*--flat"),
     "queue": answered("row,label\n999,travel\n", r"row 1 of q\.csv labels row 999", "queue pile.csv -o new.csv "),
 }
 

@@ -57,18 +57,31 @@ def test_what_is_not_plain_is_asked(columns, text, label, message):
 
 @pytest.mark.parametrize("name", ["a/b", "rec"])
 def test_paths_without_a_common_part_are_plain_names(name):
-    assert classes_of([name, "x/y", None], "here") == (tuple(sorted([name, "x/y"])), False)
+    found = classes_of([name, "x/y", None], "here")
+    assert (found.classes, found.tree) == (tuple(sorted([name, "x/y"])), False)
 
 
 def test_trees_and_their_troubles():
-    assert classes_of(["a/b", "a/c"], "here") == (("a/b", "a/c"), True)
-    assert classes_of(["a/b", "a/c"], "here", flat=True)[1] is False
-    for labels, message in ((["a", "a/b", "a/c"], "a/other"), (["a//b", "a/c", "a/d"], "empty part")):
-        with pytest.raises(InputError, match=message):
-            classes_of(labels, "here")
+    assert classes_of(["a/b", "a/c"], "here").tree
+    assert not classes_of(["a/b", "a/c"], "here", flat=True).tree
+    with pytest.raises(InputError, match="empty part"):
+        classes_of(["a//b", "a/c", "a/d"], "here")
     for labels, message in (([None], "no label at all"), (["a", None, "a"], "one class only")):
         with pytest.raises(InputError, match=message):
             classes_of(labels, "here")
+
+
+def test_labels_that_leave_several_classes_open():
+    labels = ["a/b", "a/c", "d", None, "a", "d|a/b", "d | a", "x|y", "a/b|e"]
+    found = classes_of(labels, "here")
+    assert found.classes == ("a/b", "a/b|e", "a/c", "d", "x|y")  # what names no label of another row is a name
+    assert found.full == ("a/b", "a/c", "d", None, None, None, None, "x|y", "a/b|e")
+    assert {row: sorted(names) for row, names in found.open.items()} == {
+        4: ["a/b", "a/b|e", "a/c"],
+        5: ["a/b", "d"],
+        6: ["a/b", "a/b|e", "a/c", "d"],
+    }
+    assert classes_of(labels, "here", flat=True).open == {}
 
 
 def test_targets(tmp_path):

@@ -1,34 +1,66 @@
-"""The classes that labels name, and whether their names are paths in a tree; every command reads them alike."""
+"""The classes that labels name, whether their names are paths in a tree, and labels that leave several classes open."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from transduce.app.errors import InputError
 
 
-def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) -> tuple[tuple[str, ...], bool]:
-    """The classes, sorted, and whether their names are paths in a tree.
+@dataclass(frozen=True)
+class Named:
+    """What the labels of a table name.
 
-    >>> classes_of(["rec/hockey", None, "rec/chess", "sci"], "here")
-    (('rec/chess', 'rec/hockey', 'sci'), True)
+    classes  sorted
+    tree     whether their names are paths in a tree
+    full     the class of each row, None where there is none or no single one
+    open     for rows with a partial label, "rec/sport" or "a|b", the classes that it leaves open
     """
-    classes = tuple(sorted({label for label in labels if label is not None}))
+
+    classes: tuple[str, ...]
+    tree: bool
+    full: tuple[str | None, ...]
+    open: Mapping[int, frozenset[str]]
+
+
+def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) -> Named:
+    """Classes and partial labels.
+
+    A name that others go on from, or several joined by "|", leaves several classes open; `flat` takes all as they are.
+
+    >>> classes_of(["rec/hockey", None, "rec/chess", "sci", "rec"], "here").classes
+    ('rec/chess', 'rec/hockey', 'sci')
+    >>> sorted(classes_of(["rec/hockey", "rec/chess", "sci", "rec", "sci|rec/chess"], "here").open[4])
+    ['rec/chess', 'sci']
+    """
+    names = {label for label in labels if label is not None}
+    single = names if flat else {name for name in names if not _is_choice(name, names)}
+    tree = not flat and are_paths(single)
+    inner = {node for name in single for node in parents_of(name)} if tree else set()
+    classes = tuple(sorted(single - inner))
     if not classes:
         raise InputError(f"{where} has no label at all; fill in a few, for every class at least one.")
     if len(classes) == 1:
         raise InputError(f"{where} has one class only, {classes[0]!r}; label rows of at least two.")
-    if flat or not are_paths(classes):
-        return classes, False
-    inner = {node for name in classes for node in parents_of(name)}
-    for name in classes:
-        if name in inner:
-            raise InputError(
-                f"{where} has {name!r} both as a class and as the beginning of others; give it a part of its own, such "
-                f"as {name + '/other'!r}, or read all labels as they are by --flat."
-            )
+    for name in classes if tree else ():
         if "" in name.split("/"):
             raise InputError(f"{where} has {name!r}, a path with an empty part; mend it, or pass --flat.")
-    return classes, True
+    known = set(classes)
+    meant = {name: frozenset(_meant(name, classes)) for name in names - known}
+    full = tuple(label if label in known else None for label in labels)
+    return Named(classes, tree, full, {i: meant[label] for i, label in enumerate(labels) if label in meant})
+
+
+def _is_choice(name: str, names: set[str]) -> bool:
+    """Whether a name joins others by "|"; each must be a label of some row, or the beginning of one."""
+    parts = [part.strip() for part in name.split("|")]
+    return len(parts) > 1 and all(part in names or any(n.startswith(f"{part}/") for n in names) for part in parts)
+
+
+def _meant(name: str, classes: Sequence[str]) -> Iterator[str]:
+    """Classes that a partial label leaves open."""
+    parts = [part.strip() for part in name.split("|")]
+    return (each for each in classes if any(each == part or each.startswith(f"{part}/") for part in parts))
 
 
 def are_paths(names: Iterable[str]) -> bool:

@@ -127,7 +127,7 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
     from transduce.app import targets
     from transduce.app.predicting import predict_table
     from transduce.app.tables import write_table
-    from transduce.app.telling import named
+    from transduce.app.telling import wrote
 
     targets.check([out], targets.TABLES, model, *_sources(file, options))
     targets.check_standard_output(out, options["as_json"])
@@ -138,7 +138,7 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
         for sentence in said:
             progress.say(f"Took it that {sentence}.")
         write_table(frame, out, keep_formulas=options["keep_formulas"], dialect=table.dialect)
-        progress.say(f"Labelled {frame.height} rows. Wrote {named([out])}.")
+        progress.say(f"Labelled {frame.height} rows. {wrote([out])}")
     if options["as_json"]:
         counts = frame[names.label].value_counts(sort=True).rows()
         _print_json({"rows": frame.height, "labels": dict(counts), "written": [out]})
@@ -243,7 +243,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
         chosen = queue_table(table, settings, model, number, progress, out)
         progress.close()
         written = write_queue(chosen.frame, out, chosen.classes, chosen.text, table.dialect)
-        progress.say(f"{telling.of_queue(chosen, number)} Wrote {telling.named(written)}. Fill in their label, then: "
+        progress.say(f"{telling.of_queue(chosen, number)} {telling.wrote(written)} Fill in their label, then: "
                      f"{command('label', file, '--answers', out, '-o', 'OUT')}")  # fmt: skip
     if options["as_json"]:
         _print_json({"rows": chosen.frame["row"].to_list(), "written": written})

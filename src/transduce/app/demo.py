@@ -22,8 +22,8 @@ N_LABELED = 80
 NEW_REQUESTS = (
     "my card was swallowed by the machine, what now",
     "is there a direct train to the airport tomorrow morning",
-    "which herbs go well with roast lamb",
-    "wake me up at a quarter past six",
+    "how long do I have to roast a chicken",
+    "set an alarm for a quarter past six",
     "how many vacation days do I still have this year",
     "the engine light came on, when is the next service due",
 )

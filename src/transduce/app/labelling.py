@@ -64,6 +64,7 @@ class Task:
     classes: tuple[str, ...]
     tree: bool
     codes: NDArray[np.int64]
+    open: Mapping[int, frozenset[str]]
     prior: Prior | str
     prior_sentence: str
     bounds: Bounds
@@ -111,18 +112,28 @@ def read_task(table: Table, settings: LabelSettings, listener: Listener) -> Task
     for sentence in columns.said:
         listener.say(f"Took it that {sentence}.")
     assert columns.label is not None
-    labels = labels_of(table, columns.label).to_list()
-    classes, tree = classes_of(labels, f"column {columns.label!r} of {table.name}", flat=settings.flat)
-    index = {name: k for k, name in enumerate(classes)}
-    codes = np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
-    prior, said, sentence = _stated(settings.prior, classes)
+    given = labels_of(table, columns.label).to_list()
+    named = classes_of(given, f"column {columns.label!r} of {table.name}", flat=settings.flat)
+    classes, index = named.classes, {name: k for k, name in enumerate(named.classes)}
+    codes = np.array([-1 if label is None else index[label] for label in named.full], dtype=np.int64)
+    if named.open:
+        listener.say(shown(_told_open(given, named.open)))
+    prior, said, sentence = _stated(settings.prior, classes, named.tree)
     for assumption in said:
         listener.say(f"Note: {assumption}.")
-    bounds = _bounds(prior, classes, codes)
-    if not isinstance(prior, str) and any(share is not None for share in prior.values()):
+    bounds = _bounds(prior, classes, codes, named.tree)
+    if not isinstance(prior, str) and any(prior[name] is not None for name in classes):
         low, high = (dict(zip(classes, map(int, end), strict=True)) for end in (bounds.low, bounds.high))
-        listener.say(shown(understood(prior, low, high, int((codes < 0).sum()))))
-    return Task(table, columns, labels, classes, tree, codes, prior, sentence, bounds)
+        of_classes = {name: prior[name] for name in classes}
+        listener.say(shown(understood(of_classes, low, high, int((codes < 0).sum()))))
+    return Task(table, columns, list(named.full), classes, named.tree, codes, named.open, prior, sentence, bounds)
+
+
+def _told_open(given: Sequence[str | None], open_rows: Mapping[int, frozenset[str]]) -> str:
+    """Partial labels in a sentence, with the first of them."""
+    first = min(open_rows)
+    meant = ", ".join(sorted(open_rows[first])[:4]) + (" and others" if len(open_rows[first]) > 4 else "")
+    return f"Took it that {len(open_rows)} rows are labelled in part: {given[first]} is one of {meant}."
 
 
 def features_of(table: Table, columns: Columns, settings: LabelSettings, listener: Listener) -> tuple[Vectorizer, Any]:
@@ -140,10 +151,10 @@ def features_of(table: Table, columns: Columns, settings: LabelSettings, listene
     return Vectorizer(features, (), np.zeros(0, np.float32)), X
 
 
-def _stated(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[Prior | str, list[str], str]:
+def _stated(prior: Mapping[str, Share], classes: Sequence[str], tree: bool) -> tuple[Prior | str, list[str], str]:
     """The prior for every class, assumptions, and the sentence on where the sizes came from."""
     if prior:
-        full, said = complete_prior(prior, classes)
+        full, said = complete_prior(prior, classes, tree=tree)
         return full, said, "Class sizes were stated." if None not in full.values() else "Some class sizes were stated."
     assumption = (
         "no class sizes were stated, so about the shares of the labelled rows are used, as if they had been drawn at "
@@ -152,9 +163,10 @@ def _stated(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[Prior |
     return "labeled", [assumption], "Class sizes are those of the labelled rows, as if drawn at random."
 
 
-def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64]) -> Bounds:
+def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64], tree: bool) -> Bounds:
+    names, taxonomy = np.array(classes, dtype=object), Taxonomy.from_names(classes) if tree else None
     try:
-        return prior_bounds(prior, np.array(classes, dtype=object), codes[codes >= 0], int((codes < 0).sum()))
+        return prior_bounds(prior, names, codes[codes >= 0], int((codes < 0).sum()), None, taxonomy)
     except (ValueError, TypeError) as error:
         reason = str(error).replace("class_prior", "the prior")
         raise InputError(f"the class sizes cannot be used: {reason}") from None
@@ -165,7 +177,10 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
     taxonomy = None
     if task.tree:
         taxonomy = Taxonomy(tuple(range(len(task.classes))), tuple(tuple(name.split("/")) for name in task.classes))
-    prior = task.prior if isinstance(task.prior, str) else {k: task.prior[c] for k, c in enumerate(task.classes)}
+    index: dict[str, Any] = {name: k for k, name in enumerate(task.classes)}
+    prior: Any = task.prior
+    if not isinstance(task.prior, str):  # a branch is known by its path
+        prior = {index.get(name, tuple(name.split("/"))): share for name, share in task.prior.items()}
     clf = TransductiveClassifier(
         settings.loss,
         alpha=ALPHAS[settings.loss] if settings.alpha is None else settings.alpha,
@@ -179,10 +194,20 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")  # numpy's, which a user can do nothing about
         warnings.simplefilter("always", UserWarning)
-        clf.fit(X, task.codes)
+        clf.fit(X, _entries(task, index))
     for warning in caught:
         listener.say(f"Note: {_mendable(warning, clf, task)}")
     return clf
+
+
+def _entries(task: Task, index: Mapping[str, int]) -> Array:
+    """Labels as indices of classes, -1 where there are none, and sets where several are open."""
+    if not task.open:
+        return task.codes
+    entries = task.codes.astype(object)
+    for row, names in task.open.items():
+        entries[row] = frozenset(index[name] for name in names)
+    return entries
 
 
 def _mendable(warning: warnings.WarningMessage, clf: TransductiveClassifier, task: Task) -> str:

@@ -175,8 +175,10 @@ def _rows_of_csv(text: str) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def complete_prior(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[Prior, list[str]]:
-    """A share for every class, and what had to be assumed, in sentences.
+def complete_prior(
+    prior: Mapping[str, Share], classes: Sequence[str], *, tree: bool = False
+) -> tuple[Prior, list[str]]:
+    """A share for every class, and for branches of a tree that are named; and what had to be assumed, in sentences.
 
     >>> full, said = complete_prior({"tea": 0.3}, ["coffee", "tea"])
     >>> full
@@ -185,17 +187,18 @@ def complete_prior(prior: Mapping[str, Share], classes: Sequence[str]) -> tuple[
     ["classes without a stated size ('coffee') get what the texts suggest within what is left"]
     """
     said = []
-    for name in prior:
-        if name not in classes:
+    branches = [name for name in prior if name not in classes]
+    for name in branches:
+        if not tree or not any(each.startswith(f"{name}/") for each in classes):
             raise InputError(_unknown(name, classes))
     _refuse_mixture(prior)
     missing = [name for name in classes if name not in prior]
-    full: Prior = {name: prior.get(name) for name in classes}
+    full: Prior = {name: prior.get(name) for name in (*classes, *branches)}
     if missing:
         said.append(f"classes without a stated size ({_list(missing)}) get what the texts suggest within what is left")
     numbers = [share for share in full.values() if isinstance(share, float)]
     total = sum(numbers)
-    if len(numbers) == len(classes) and abs(total - 1) > 1e-9 and abs(total - 1) <= ROUNDING:
+    if len(numbers) == len(classes) and not branches and abs(total - 1) > 1e-9 and abs(total - 1) <= ROUNDING:
         full = {name: share / total for name, share in full.items()}  # type: ignore[operator]
         said.append(f"stated sizes sum to {total:.4g} and were divided by that")
     return full, said

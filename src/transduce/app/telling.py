@@ -16,7 +16,7 @@ def of_labels(done: Labelled, written: Sequence[str]) -> str:
     about, overruled = done.model.about, int(done.frame[done.names.overruled].sum())
     return (
         f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; the class sizes overruled the classifier "
-        f"in {overruled}. {about['ending']} Wrote {named(written)}."
+        f"in {overruled}. {about['ending']} {wrote(written)}"
     )
 
 
@@ -61,6 +61,15 @@ def of_interruption(written: Sequence[str]) -> str:
     return (
         f"interrupted; {' and '.join(filter(None, [named(written[:-1]), named(written[-1:])]))} {verb} what there was."
     )
+
+
+def wrote(written: Sequence[str]) -> str:
+    """Where the results are.
+
+    >>> wrote(["-", "m.safetensors"])
+    'Results are in standard output, m.safetensors.'
+    """
+    return f"{'Results are in' if '-' in written else 'Wrote'} {named(written)}."
 
 
 def named(written: Sequence[str]) -> str:

@@ -183,7 +183,12 @@ def _middle(problem: LabelProblem) -> FloatArray:
     """Shares of the classes in the middle of their bounds."""
     if problem.nodes.n_groups and problem.groups is not None:
         return problem.groups.shares(problem.low, problem.high, problem.n_rows)
-    middle = (problem.low + problem.high) / 2.0
+    low, high, n_rows = problem.low, problem.high, problem.n_rows
+    least = np.maximum(
+        low, n_rows - (high.sum() - high)
+    )  # what is left when all others have their most, or their least
+    most = np.minimum(high, n_rows - (low.sum() - low))
+    middle = np.maximum(least + most, 0) / 2.0
     return np.asarray(middle / max(middle.sum(), 1.0))
 
 

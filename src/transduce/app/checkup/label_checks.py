@@ -164,9 +164,11 @@ def tree_of_labels(documents: Documents) -> Iterator[Finding]:
     if both:
         below = next(name for name in names if name.startswith(both[0] + "/"))
         verb = "is" if len(both) == 1 else "are"
-        what = f"{name_list(both)} {verb} both a class and a parent of classes, such as {below!r}."
+        what = f"{name_list(both)} {verb} a parent of classes, such as {below!r}, and so a partial label of its rows."
         rows = (row for name in both for row in rows_of.get(name, ()))
-        yield finding(PROBLEM, what, rows, f"Give the class a place of its own, such as {both[0] + '/other'!r}.")
+        yield finding(
+            NOTE, what, rows, f"If it is a class, give it a place of its own, such as {both[0] + '/other'!r}."
+        )
     gaps = [name for name in names if not all(part.strip() for part in name.split("/"))]
     if gaps:
         what = f"{number_of(len(gaps), 'path')} with an empty part: {name_list(gaps)}."
