@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 from transduce import EntropyRegularizedClassifier, TransductiveClassifier
 from transduce.candidates import RuledOut, from_matrix
 from transduce.corpora import load_clinc150
+from transduce.history import Ending, Outcome
 
 NAMES = ["hot/coffee", "hot/tea", "cold/juice", "cold/milk"]
 
@@ -97,7 +98,7 @@ def test_counts_are_met_by_open_and_unlabelled_rows_together(weight, loss):
     [
         ("warm", NAMES, "'warm' is not in the taxonomy"),
         (RuledOut(NAMES), None, "leaves no class open"),
-        (set(), None, "leaves no class open"),
+        (set(), None, "is an empty set"),
     ],
 )
 def test_entries_that_mean_nothing_get_one_sentence(entry, taxonomy, sentence):
@@ -133,3 +134,35 @@ def test_partial_labels_are_worth_more_than_none():
         model = TransductiveClassifier(class_prior=sizes, taxonomy=np.unique(paths), annealing="paper", random_state=0)
         f.append(f1_score(paths[~full], model.fit(X, y).transduction_[~full], average="macro"))
     assert f[1] > f[0] + 0.03
+
+
+@pytest.mark.parametrize("prior", ["labeled", "estimate"])
+def test_sizes_from_labels_heed_what_partial_labels_forbid(prior):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 60)
+    X = np.eye(4)[truth] + 0.3 * rng.normal(size=(60, 4))
+    y = np.array([frozenset({0, 1}) if k < 2 else frozenset({2, 3}) for k in truth], dtype=object)
+    for k in range(4):
+        y[np.flatnonzero(truth == k)[:4]] = k
+    model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
+    assert np.mean(model.transduction_ == truth) > 0.9
+    assert model.score(X, y) > 0.9  # of the rows with a single label
+
+
+def test_every_column_of_a_matrix_is_a_class_and_a_branch_without_classes_is_named():
+    y = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 0]], dtype=bool)
+    assert TransductiveClassifier().fit(np.eye(4), y).classes_.tolist() == [0, 1, 2]
+    X, truth = rows()
+    with pytest.raises(ValueError, match="names 'art', under which no class is labelled"):
+        TransductiveClassifier(taxonomy=[*NAMES, "art/song"]).fit(X, labels(truth, "art"))
+
+
+def test_ctrl_c_ends_an_estimate(monkeypatch):
+    X, truth = rows()
+    monkeypatch.setattr("transduce.estimators.Alternation.run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        TransductiveClassifier(class_prior="estimate").fit(X, labels(truth, ""))
+
+
+def interrupted(self, codes):
+    return Outcome(self.problem.design.zeros(), codes, np.zeros(4), ending=Ending.INTERRUPTED)

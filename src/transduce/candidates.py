@@ -1,7 +1,7 @@
 """Labels that leave several classes open: sets of candidates, inner nodes of the tree, labels that are ruled out.
 
-A row with candidates takes part in the label step with all other labels forbidden, and weighs as a labelled row. A row
-of which only some labels are ruled out is an unlabelled row that may not get them.
+A row with candidates takes part in the label step with all other labels forbidden. A row of which only some labels are
+ruled out is an unlabelled row that may not get them.
 """
 
 from collections.abc import Hashable, Iterable, Set
@@ -51,17 +51,19 @@ class Coded:
     allowed: NDArray[np.bool_] | None
 
 
-def from_matrix(y: Any) -> Any:
-    """Candidates as a boolean matrix (n, K), as a list with labels, sets and None; anything else as it is.
+def from_matrix(y: Any) -> tuple[Any, list[Any]]:
+    """Candidates as a boolean matrix (n, K): entries with labels, sets and None, and the names of all classes.
 
-    Columns of a data frame name the classes; otherwise their numbers do.
+    Columns of a data frame name the classes; otherwise their numbers do. Anything else comes back as it is, and names
+    nothing.
 
-    >>> from_matrix(np.array([[True, False], [True, True], [False, True]])).tolist()
-    [0, None, 1]
+    >>> entries, names = from_matrix(np.array([[True, False], [True, True], [False, True]]))
+    >>> entries.tolist(), names
+    ([0, None, 1], [0, 1])
     """
     matrix = np.asarray(y) if hasattr(y, "shape") and len(y.shape) == 2 else None
     if matrix is None or matrix.dtype != bool or matrix.shape[1] < 2:
-        return y
+        return y, []
     names = list(getattr(y, "columns", range(matrix.shape[1])))
     entries = np.empty(len(matrix), dtype=object)
     for i, row in enumerate(matrix):
@@ -69,7 +71,7 @@ def from_matrix(y: Any) -> Any:
         if not open_to:
             raise ValueError(f"every row of y must allow a class, but row {i} allows none. Allow one, or all.")
         entries[i] = open_to[0] if len(open_to) == 1 else None if len(open_to) == len(names) else frozenset(open_to)
-    return entries
+    return entries, names
 
 
 def is_open(value: object) -> bool:
@@ -118,11 +120,18 @@ def _allowed(value: object, index: dict[Any, int], taxonomy: Taxonomy, tree: boo
     for name in members:
         if name in index:
             named[index[name]] = True
-        elif tree:
+        elif tree and taxonomy.is_inner(name):
             named |= taxonomy.below(name)
+        elif tree:
+            raise ValueError(
+                f"row {row} of y names {name!r}, under which no class is labelled or named by class_prior. Label a row "
+                "of such a class, or this one otherwise."
+            )
         else:
             raise ValueError(f"row {row} of y names {name!r}, which is not a class. Correct it, or pass a taxonomy.")
     allowed = ~named if isinstance(value, RuledOut) else named
+    if isinstance(value, Set) and not value:
+        raise ValueError(f"row {row} of y is an empty set, which leaves no class open. Use None for an unlabelled row.")
     if not allowed.any():
         raise ValueError(f"row {row} of y leaves no class open, since no class is under {value!r}. Label it otherwise.")
     return allowed

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.alternate import Alternation, Settings, allowed_costs
 from transduce.anneal import SoftAnnealing
-from transduce.candidates import Coded, code, from_matrix
+from transduce.candidates import Coded, code, from_matrix, is_open
 from transduce.counts import Bounds, apportion
 from transduce.design import Design
 from transduce.doubts import doubts_of, warn_of_harm
@@ -68,10 +68,11 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
-        values, labeled = find_labeled(from_matrix(y), self.unlabeled)
+        y, columns = from_matrix(y)
+        values, labeled = find_labeled(y, self.unlabeled)
         check_rows(X, values, labeled)
         prior = read_prior(self.class_prior)
-        self.classes_, self.taxonomy_ = classes_and_tree(values, labeled, prior, self.taxonomy)
+        self.classes_, self.taxonomy_ = classes_and_tree(values, labeled, prior, self.taxonomy, columns)
         read = code(plain(values), labeled, self.classes_.tolist(), self.taxonomy_, self.taxonomy is not None)
         self._check_labels(read)
         sample_weight = row_weights(sample_weight, X, read.codes >= 0)
@@ -82,30 +83,35 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimated = isinstance(prior, str) and prior == "estimate"
         tree = None if self.taxonomy is None else self.taxonomy_
         known = ("labeled" if estimated else prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
-        bounds = prior_bounds(*known, of_labels, tree)
         forbidden = None if read.allowed is None else ~read.allowed[order[n_labeled:]]
+        bounds = prior_bounds(*known, of_labels, tree, forbidden)
         problem = self._problem(X[order], n_labeled, weights, self._n_heavy(read), forbidden)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         on_round = _listener(self.verbose)
         with one_blas_thread():
             if estimated and codes.size > n_labeled:
-                bounds = self._estimate(
-                    problem, codes, labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
-                )
+                counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
+                bounds = self._estimate(problem, codes, counts, bounds)
             outcome = self._solve(problem, codes, bounds, rng, on_round)
             self._keep(problem, outcome, bounds, order, X.shape[1])
         self._doubt(problem, codes[:n_labeled], bounds, warn=not isinstance(prior, str))
         return self
 
-    def _estimate(self, problem: TrainingProblem, codes: Array, labeled: Array) -> Bounds:
+    def _estimate(self, problem: TrainingProblem, codes: Array, labeled: Array, bounds: Bounds) -> Bounds:
         """Class sizes by the rows themselves: the mean of the posterior of a fit with those of the labels."""
         n_rows = problem.n_rows - problem.n_labeled
-        counts = apportion(labeled_shares(labeled).mean, n_rows)
+        if problem.forbidden is None:
+            counts = apportion(labeled_shares(labeled).mean, n_rows)
+            bounds = Bounds(counts, counts)
         settings = Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
         step = weight_step_for(problem.loss, 100 * int(self.max_iter))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        outcome = Alternation(problem, counts, counts, step, METHODS["exact"], settings, rng).run(codes)
+        outcome = Alternation(problem, *bounds[:2], step, METHODS["exact"], settings, rng).run(codes)
+        if outcome.ending is Ending.INTERRUPTED:
+            raise KeyboardInterrupt
         shares = _own_shares(problem, outcome.W)
+        if problem.forbidden is not None:  # whole numbers on both sides can be met, whatever is forbidden
+            return Bounds(np.floor(n_rows * shares).astype(np.int64), np.ceil(n_rows * shares).astype(np.int64))
         counts = apportion(shares, n_rows)
         return Bounds(counts, counts)
 
@@ -115,7 +121,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.doubts_ = doubts_of(bounds, counts, self._own_counts, self.prices_)
         del self._own_counts
         if warn:
-            warn_of_harm(self.doubts_, self.classes_, labels.size, stacklevel=3)
+            warn_of_harm(self.doubts_, self.classes_, labels.size, stacklevel=4)
 
     @abstractmethod
     def _solve(
@@ -161,8 +167,9 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the labelled rows; unlabelled ones have no truth to compare with."""
-        values, labeled = find_labeled(y, self.unlabeled)
+        """Accuracy on the rows with one label; others have no truth to compare with."""
+        values, labeled = find_labeled(from_matrix(y)[0], self.unlabeled)
+        labeled &= np.array([not is_open(v) and not self.taxonomy_.is_inner(v) for v in plain(values)], dtype=bool)
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
         guesses, truth = self.predict(X)[labeled].tolist(), plain(values[labeled])

@@ -1,6 +1,6 @@
 """What users pass to an estimator, checked and turned into names, codes and weights; each complaint is one sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -48,10 +48,12 @@ def check_rows(X: Any, values: Array, labeled: Array) -> None:
             )
 
 
-def classes_and_tree(values: Array, labeled: Array, prior: object, taxonomy: object) -> tuple[Array, Taxonomy]:
-    """Classes from the labels and the names of the prior, sorted, and the tree they are leaves of."""
+def classes_and_tree(
+    values: Array, labeled: Array, prior: object, taxonomy: object, columns: Sequence[Any] = ()
+) -> tuple[Array, Taxonomy]:
+    """Classes from the labels, the names of the prior and of columns, sorted, and the tree they are leaves of."""
     tree = None if taxonomy is None else Taxonomy.create(taxonomy)
-    names = named_in(plain(values[labeled]), tree)
+    names = named_in([*plain(values[labeled]), *columns], tree)
     if isinstance(prior, Mapping):
         names += [name for name in prior if name not in names and (tree is None or not tree.is_inner(name))]
     if tree is None:

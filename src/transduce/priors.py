@@ -36,8 +36,11 @@ def prior_bounds(
     n_rows: int,
     weights: FloatArray | None = None,
     taxonomy: Taxonomy | None = None,
+    forbidden: Array | None = None,
 ) -> Bounds:
     """Bounds of the counts of the unlabelled rows.
+
+    `forbidden` (n_rows, K) are labels that rows may not get: sizes that come from labels alone heed them.
 
     classes (K,) are the names of the classes, labels (l,) the class index of each labelled row, weights (l,) what it
     weighs. A number beside a range means the whole numbers on both sides of it, so that rounding never makes it
@@ -50,7 +53,7 @@ def prior_bounds(
     (array([0, 6, 2]), array([0, 6, 2]))
     """
     if isinstance(class_prior, str):
-        return _of_labels(class_prior, classes, labels, n_rows, weights)
+        return _of_labels(class_prior, classes, labels, n_rows, weights, forbidden)
     if isinstance(class_prior, Mapping) and _is_loose(class_prior, taxonomy):
         return _of_ranges(class_prior, classes, labels, n_rows, taxonomy)
     counts = prior_counts(class_prior, classes, labels, n_rows)
@@ -77,16 +80,40 @@ def prior_counts(class_prior: object, classes: Array, labels: IntArray, n_rows: 
     return apportion(values, n_rows)
 
 
-def _of_labels(class_prior: str, classes: Array, labels: IntArray, n_rows: int, weights: FloatArray | None) -> Bounds:
+def _of_labels(
+    class_prior: str,
+    classes: Array,
+    labels: IntArray,
+    n_rows: int,
+    weights: FloatArray | None,
+    forbidden: Array | None,
+) -> Bounds:
     if class_prior != "labeled":
         raise ValueError(
             "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, "
             f"but is {class_prior!r}."
         )
     mean, deviation = labeled_shares(labeled_counts(classes.size, labels, weights))
-    low = np.floor(n_rows * np.maximum(mean - SPREAD * deviation, 0.0))
-    high = np.ceil(n_rows * np.minimum(mean + SPREAD * deviation, 1.0))
+    sizes = expected_sizes(mean, n_rows, forbidden)
+    leeway = SPREAD * deviation / mean
+    low = np.floor(sizes * np.maximum(1.0 - leeway, 0.0))
+    high = np.minimum(np.ceil(sizes * (1.0 + leeway)), n_rows)
     return Bounds(low.astype(np.int64), high.astype(np.int64))
+
+
+def expected_sizes(shares: FloatArray, n_rows: int, forbidden: Array | None) -> FloatArray:
+    """Rows that each class can expect when every row is shared out among the labels that it may get.
+
+    Whole numbers on both sides of these can always be met.
+
+    >>> forbidden = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 1, 0]], dtype=bool)
+    >>> expected_sizes(np.array([0.25, 0.25, 0.5]), 4, forbidden)
+    array([1.25, 1.25, 1.5 ])
+    """
+    if forbidden is None:
+        return np.asarray(n_rows * shares)
+    each = np.where(forbidden, 0.0, np.maximum(shares, np.finfo(np.float64).tiny))
+    return np.asarray((each / each.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
 def labeled_counts(n_classes: int, labels: IntArray, weights: FloatArray | None = None) -> FloatArray:
@@ -229,7 +256,9 @@ def _prior_array(class_prior: object, classes: Array, labels: IntArray) -> Float
         )
     if not np.all(values >= 0) or not np.all(np.isfinite(values)):
         k = int(np.argmin(np.isfinite(values) & (values >= 0)))
-        raise ValueError(f"class_prior must be 0 or more, but class {classes[k]!r} has {values[k]}. Correct it.")
+        raise ValueError(
+            f"class_prior must be 0 or more, but class {classes.tolist()[k]!r} has {values[k]}. Correct it."
+        )
     return values
 
 

@@ -82,6 +82,7 @@ def test_labels_that_leave_several_classes_open():
         6: ["a/b", "a/b|e", "a/c", "d"],
     }
     assert classes_of(labels, "here", flat=True).open == {}
+    assert classes_of(["a/b", "a/c/d", "e", "a/c"], "here").full[3] == "a/c/d"  # one class is left: a full label
 
 
 def test_targets(tmp_path):

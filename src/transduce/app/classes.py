@@ -47,8 +47,10 @@ def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) 
             raise InputError(f"{where} has {name!r}, a path with an empty part; mend it, or pass --flat.")
     known = set(classes)
     meant = {name: frozenset(_meant(name, classes)) for name in names - known}
-    full = tuple(label if label in known else None for label in labels)
-    return Named(classes, tree, full, {i: meant[label] for i, label in enumerate(labels) if label in meant})
+    sure = {name: name for name in classes} | {name: min(each) for name, each in meant.items() if len(each) == 1}
+    full = tuple(None if label is None else sure.get(label) for label in labels)
+    open_rows = {i: meant[label] for i, label in enumerate(labels) if label is not None and label not in sure}
+    return Named(classes, tree, full, open_rows)
 
 
 def _is_choice(name: str, names: set[str]) -> bool:

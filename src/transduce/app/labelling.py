@@ -194,7 +194,11 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")  # numpy's, which a user can do nothing about
         warnings.simplefilter("always", UserWarning)
-        clf.fit(X, _entries(task, index))
+        try:
+            clf.fit(X, _entries(task, index))
+        except ValueError as error:
+            reason = str(error).replace("class_prior", "the prior")
+            raise InputError(f"{task.table.name} cannot be labelled: {reason}") from None
     for warning in caught:
         listener.say(f"Note: {_mendable(warning, clf, task)}")
     return clf

@@ -29,7 +29,7 @@ def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
     >>> hide(["tea", "coffee", ""], [1]).tolist()
     ['tea', None, '']
     """
-    values, _ = find_labeled(from_matrix(y), unlabeled)
+    values, _ = find_labeled(from_matrix(y)[0], unlabeled)
     mask = _mask(rows, values.size)
     if not mask.any():
         return values.copy()
@@ -99,7 +99,7 @@ def find_certain(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> t
     >>> find_certain(["tea", frozenset({"tea", "coffee"}), ""])[1]
     array([ True, False, False])
     """
-    values, labeled = find_labeled(from_matrix(y), unlabeled)
+    values, labeled = find_labeled(from_matrix(y)[0], unlabeled)
     tree = None if taxonomy is None else Taxonomy.create(taxonomy)
     for row in np.flatnonzero(labeled) if tree is not None or values.dtype.kind == "O" else ():
         (name,) = plain(values[row : row + 1])
