@@ -4,7 +4,6 @@ rcv_mcat, dmoz4 and the built-in corpus in their trees. Every leaf has a few ful
 labelled by its topmost node alone. True class sizes; partial rows weigh as unlabelled ones, or as labelled ones.
 """
 
-import argparse
 import gzip
 import json
 import warnings
@@ -14,8 +13,8 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
 
-from benchmarks.data import data_folder, load
-from experiments.cells import collect
+from benchmarks.data import load
+from experiments.cells import study
 from transduce import TransductiveClassifier
 from transduce.corpora import load_clinc150
 
@@ -82,18 +81,7 @@ def cell(task: tuple) -> list[tuple]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data")
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results" / "partial_labels.csv")
-    parser.add_argument("--show", action="store_true", help="show the results that are there")
-    options = parser.parse_args()
-    tasks = (
-        [] if options.show else [(n, s, str(data_folder(options.data))) for s in range(options.splits) for n in SETS]
-    )
-    columns = ["set", "seed", "method", "macro_f", "top_right"]
-    rows = collect(options.results, columns, ["set", "seed"], tasks, cell, options.jobs)
+    rows = study(__doc__, "partial_labels", SETS, ["method", "macro_f", "top_right"], cell)
     print(f"\n{FULL} full labels a leaf, {PARTIAL:.0%} of the other rows by topmost node; paper's annealing; test rows")
     print(f"{'':26}" + "".join(f"{name:>24}" for name in SETS) + "     (macro F of leaves, topmost node right)")
     for method in METHODS:

@@ -7,7 +7,6 @@ from which the rule of `transduce.doubts` foretells harm; two more priors that n
 off and those of other classes, are there for the rule alone.
 """
 
-import argparse
 import time
 import warnings
 from pathlib import Path
@@ -15,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import f1_score
 
-from benchmarks.data import data_folder, load, paper_split
-from experiments.cells import collect
+from benchmarks.data import load, paper_split
+from experiments.cells import study
 from transduce import TransductiveClassifier
 from transduce.doubts import HARMFUL
 
@@ -86,18 +85,7 @@ def cell(task: tuple) -> list[tuple]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data")
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results" / "priors.csv")
-    parser.add_argument("--show", action="store_true", help="show the results that are there")
-    options = parser.parse_args()
-    tasks = (
-        [] if options.show else [(n, s, str(data_folder(options.data))) for s in range(options.splits) for n in SETS]
-    )
-    columns = ["set", "seed", "prior", "macro_f", "disagreement", "seconds"]
-    rows = collect(options.results, columns, ["set", "seed"], tasks, cell, options.jobs)
+    rows = study(__doc__, "priors", SETS, ["prior", "macro_f", "disagreement", "seconds"], cell)
     f = {(row["set"], row["seed"], row["prior"]): float(row["macro_f"]) for row in rows}
     show_priors(f)
     show_rule(rows, f)

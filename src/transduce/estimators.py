@@ -93,8 +93,10 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
                 bounds = self._estimate(problem, codes, counts, bounds)
             outcome = self._solve(problem, codes, bounds, rng, on_round)
-            self._keep(problem, outcome, bounds, order, X.shape[1])
-        self._doubt(problem, codes[:n_labeled], bounds, warn=not isinstance(prior, str))
+            own = self._keep(problem, outcome, bounds, order, X.shape[1])
+        self.doubts_ = doubts_of(bounds, np.bincount(codes[:n_labeled], minlength=own.size), own, self.prices_)
+        if not isinstance(prior, str):
+            warn_of_harm(self.doubts_, self.classes_, n_labeled, stacklevel=3)
         return self
 
     def _estimate(self, problem: TrainingProblem, codes: Array, labeled: Array, bounds: Bounds) -> Bounds:
@@ -114,14 +116,6 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Bounds(np.floor(n_rows * shares).astype(np.int64), np.ceil(n_rows * shares).astype(np.int64))
         counts = apportion(shares, n_rows)
         return Bounds(counts, counts)
-
-    def _doubt(self, problem: TrainingProblem, labels: Array, bounds: Bounds, warn: bool) -> None:
-        """Compare class sizes with labels and with what the classifier alone would give."""
-        counts = np.bincount(labels, minlength=len(self.classes_))
-        self.doubts_ = doubts_of(bounds, counts, self._own_counts, self.prices_)
-        del self._own_counts
-        if warn:
-            warn_of_harm(self.doubts_, self.classes_, labels.size, stacklevel=4)
 
     @abstractmethod
     def _solve(
@@ -202,8 +196,8 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             design, self._loss(), float(self.alpha), n_labeled, sample_weight, n_partial, forbidden
         )
 
-    def _keep(self, problem: TrainingProblem, outcome: Outcome, bounds: Bounds, order: Array, n_features: int) -> None:
-        """Fitted attributes from the outcome."""
+    def _keep(self, problem: TrainingProblem, outcome: Outcome, bounds: Bounds, order: Array, n_features: int) -> Array:
+        """Fitted attributes from the outcome; returns the counts (K,) that the scores alone would give."""
         if outcome.ending in TROUBLE:
             warnings.warn(outcome.ending.value, ConvergenceWarning, stacklevel=3)
         leaf = outcome.W if self.taxonomy_.is_flat else outcome.W @ self.taxonomy_.paths.T.astype(outcome.W.dtype)
@@ -225,12 +219,12 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bounds_ = bounds
         self.loss_ = problem.loss
         scores = problem.design.scores(outcome.W)[problem.n_labeled :]
-        self._own_counts = np.bincount(scores.argmax(axis=1), minlength=len(self.classes_))
         self.__dict__.pop("label_distributions_", None)
         if hasattr(problem.loss, "posterior"):
             distributions = np.empty((order.size, len(self.classes_)))
             distributions[order] = _distributions(problem, outcome, bounds, scores)
             self.label_distributions_ = distributions
+        return np.bincount(scores.argmax(axis=1), minlength=len(self.classes_))
 
 
 class TransductiveClassifier(CountedClassifier):

@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from pile import DOMAINS, N_LABELLED, N_ROWS, pile, vectors_of
 from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+from told import Tell, Told
 
 import transduce
 from transduce.app import demo, progress
@@ -34,29 +35,6 @@ EXACT = {"auto_and_commute": 30, "banking": 40, "travel": 26}
 N_OPEN = N_ROWS - N_LABELLED
 ADDED = ["confidence", "runner_up", "overruled", "given"]
 QUICK = ("--annealing", "paper")
-
-
-class Told(NamedTuple):
-    """What a command ended with and said."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tell = Callable[..., Told]
-
-
-@pytest.fixture
-def tell(capsysbinary: pytest.CaptureFixture[bytes]) -> Tell:
-    """Run a command and hear what it says."""
-
-    def typed(*arguments: object) -> Told:
-        code = run([str(argument) for argument in arguments])
-        out, err = capsysbinary.readouterr()
-        return Told(code, out.decode(), err.decode())
-
-    return typed
 
 
 @pytest.fixture

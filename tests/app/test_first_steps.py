@@ -1,9 +1,7 @@
 """What a newcomer meets: files that `label` wrote given back to it, Excel's files, odd labels, arguments exchanged."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 import pytest
@@ -16,27 +14,6 @@ from transduce.history import HistoryRow
 
 QUICK = ("--annealing", "none")
 ADDED = ["confidence", "runner_up", "overruled", "given"]
-
-
-class Told(NamedTuple):
-    """What a command ended with and said."""
-
-    code: int
-    out: str
-    err: str
-
-
-Tell = Callable[..., Told]
-
-
-@pytest.fixture
-def tell(capsysbinary: pytest.CaptureFixture[bytes]) -> Tell:
-    def typed(*arguments: object) -> Told:
-        code = run([str(argument) for argument in arguments])
-        out, err = capsysbinary.readouterr()
-        return Told(code, out.decode(), err.decode())
-
-    return typed
 
 
 @pytest.fixture(scope="module")

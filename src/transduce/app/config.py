@@ -2,12 +2,12 @@
 
 import tomllib
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from transduce.app.errors import InputError
+from transduce.app.small_files import read_small
 
 COMMANDS = ("label", "predict", "evaluate", "check", "queue", "report")
 RENAMED = {"format": "format_", "json": "as_json"}
@@ -43,14 +43,9 @@ def read_config(name: str, command: str, options: Mapping[str, click.Option], kn
 
 
 def _load(name: str) -> dict[str, Any]:
+    text = read_small(name, "config file")
     try:
-        return tomllib.loads(Path(name).read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"the config file {name} does not exist; check its name.") from None
-    except OSError as error:
-        raise InputError(f"the config file {name} cannot be read ({error.strerror}); name a file.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"the config file {name} is not UTF-8 text; save it as UTF-8.") from None
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(
             f"the config file {name} is not valid TOML: {str(error).splitlines()[0]}; correct it."

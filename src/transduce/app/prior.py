@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from transduce.app.errors import InputError
+from transduce.app.small_files import read_small
 
 Share: TypeAlias = float | tuple[float, float] | None
 Prior: TypeAlias = dict[str, Share]
 
 ROUNDING = 0.021
 """By how much shares may miss 1 and still be taken as rounded ones."""
-MOST_BYTES = 10_000_000
 MOST_TOLD = 12
 """So many sizes are told again; a line is no table."""
 _SEVERAL = re.compile(r"=\s*[0-9.?][^=]*[,;]")
@@ -103,24 +103,14 @@ def _number(part: object, where: str) -> float:
 
 
 def _read_file(name: str) -> Prior:
-    path = Path(name)
+    text, suffix = read_small(name, "file of class sizes"), Path(name).suffix.lower()
+    if suffix == ".csv":
+        return _from_csv(text, name)
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{name} is too large for class sizes; give one line or entry a class.")
-        text = path.read_bytes().decode("utf-8-sig")
-        suffix = path.suffix.lower()
-        if suffix == ".csv":
-            return _from_csv(text, name)
         content = tomllib.loads(text) if suffix == ".toml" else json.loads(text, object_pairs_hook=_no_twins)
-    except FileNotFoundError:
-        raise InputError(f"the file of class sizes {name} does not exist; check its name.") from None
-    except OSError as error:
-        raise InputError(f"the file of class sizes {name} cannot be read ({error.strerror}); name a file.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{name} is not UTF-8 text; save it as UTF-8.") from None
     except (ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{name} is not valid {path.suffix[1:].upper()}: {reason}; correct it.") from None
+        raise InputError(f"{name} is not valid {suffix[1:].upper()}: {reason}; correct it.") from None
     if isinstance(content, dict) and isinstance(content.get("prior"), dict):
         content = content["prior"]
     if not isinstance(content, dict) or not content:
