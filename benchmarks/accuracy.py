@@ -5,14 +5,12 @@ rest test. Needs the paper's data sets: --data DIR or TRANSDUCE_DATA.
 """
 
 import argparse
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import f1_score
 
-from benchmarks.data import data_folder, load, paper_split
+from benchmarks.data import data_folder, load, paper_split, paths_of
 from transduce import TransductiveClassifier
 
 CASES = {"r8": 80, "la1": 80, "news20_train": 100, "ohscal": 100, "clinc150": 80}
@@ -41,13 +39,6 @@ def run(X, y: np.ndarray, n_labeled: int, seed: int, taxonomy=None, **parameters
     model = TransductiveClassifier(random_state=seed, class_prior=prior, **parameters).fit(X[rows], marked)
     seconds = time.perf_counter() - begin
     return macro_f(supervised, X, names, test), macro_f(model, X, names, test), seconds
-
-
-def paths_of(folder: Path, name: str) -> list[str]:
-    """Paths of the classes of a data set with a hierarchy, joined by "/"."""
-    paths = json.loads((folder / name / "hierarchy.json").read_text())["paths"]
-    classes = (folder / name / "classes.txt").read_text().split()
-    return ["/".join(paths[leaf]) for leaf in classes]
 
 
 def line(name: str, n_labeled: int, results: list[tuple[float, float, float]], target: float | None = None) -> None:

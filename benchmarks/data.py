@@ -52,8 +52,17 @@ def _text_set(folder: Path, name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
     return X, np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def paper_split(y: np.ndarray, n_labeled: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def paths_of(folder: Path, name: str) -> list[str]:
+    """Paths of the classes of a data set with a hierarchy, joined by "/"."""
+    paths = json.loads((folder / name / "hierarchy.json").read_text())["paths"]
+    classes = (folder / name / "classes.txt").read_text().split()
+    return ["/".join(paths[leaf]) for leaf in classes]
+
+
+def paper_split(
+    y: np.ndarray, n_labeled: int, seed: int, pool: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labelled, unlabelled and test rows as in the paper: half unlabelled, a fifth for labels, the rest test."""
     rows = np.random.default_rng(seed).permutation(len(y))
-    half, pool = len(y) // 2, len(y) // 5
+    half, pool = len(y) // 2, len(y) // 5 if pool is None else pool
     return rows[half : half + n_labeled], rows[:half], rows[half + pool :]

@@ -9,7 +9,8 @@ from sklearn.metrics import f1_score
 from transduce import EntropyRegularizedClassifier, TransductiveClassifier
 from transduce.candidates import RuledOut, from_matrix
 from transduce.corpora import load_clinc150
-from transduce.history import Ending, Outcome
+from transduce.history import Ending
+from transduce.taxonomy import Taxonomy
 
 NAMES = ["hot/coffee", "hot/tea", "cold/juice", "cold/milk"]
 
@@ -154,15 +155,114 @@ def test_every_column_of_a_matrix_is_a_class_and_a_branch_without_classes_is_nam
     assert TransductiveClassifier().fit(np.eye(4), y).classes_.tolist() == [0, 1, 2]
     X, truth = rows()
     with pytest.raises(ValueError, match="names 'art', under which no class is labelled"):
-        TransductiveClassifier(taxonomy=[*NAMES, "art/song"]).fit(X, labels(truth, "art"))
+        TransductiveClassifier(taxonomy=[*NAMES, "art/song"]).fit(X, labels(truth, RuledOut("art")))
 
 
-def test_ctrl_c_ends_an_estimate(monkeypatch):
+WIDE = [*NAMES, "hot/soup", "art/song"]
+
+
+@pytest.mark.parametrize("entry", ["hot", {"hot", "cold/milk"}])
+@pytest.mark.parametrize("prior", ["labeled", "estimate", {"hot": 0.5, "cold/juice": 0.25, "cold/milk": 0.25}])
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_all_leaves_under_an_inner_node_are_classes_labelled_or_not(entry, prior, annealing):
     X, truth = rows()
-    monkeypatch.setattr("transduce.estimators.Alternation.run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        TransductiveClassifier(class_prior="estimate").fit(X, labels(truth, ""))
+    y = labels(truth, entry)
+    y[[6, 46]] = entry, entry
+    model = TransductiveClassifier(class_prior=prior, taxonomy=WIDE, annealing=annealing, random_state=0).fit(X, y)
+    assert list(model.classes_) == sorted([*NAMES, "hot/soup"])
+    open_to = {"hot/coffee", "hot/tea", "hot/soup", "cold/milk" if isinstance(entry, set) else "hot/soup"}
+    assert set(model.transduction_[[5, 6, 46]]) <= open_to
+    assert np.mean(model.transduction_ == np.array(NAMES)[truth]) > 0.7
 
 
-def interrupted(self, codes):
-    return Outcome(self.problem.design.zeros(), codes, np.zeros(4), ending=Ending.INTERRUPTED)
+def test_an_inner_node_is_no_full_label_for_want_of_other_labels():
+    X = np.eye(6)
+    y = ["hot/tea", "cold/milk", "hot", "", "", ""]
+    model = TransductiveClassifier(taxonomy=["hot/tea", "hot/soup", "cold/milk"], class_prior=[1, 2, 1]).fit(X, y)
+    assert model.classes_.tolist() == ["cold/milk", "hot/soup", "hot/tea"]
+    assert model.class_counts_.sum() == 4  # the row with the inner node is one of those to be labelled
+    short = TransductiveClassifier(
+        taxonomy=["hot/tea", "hot/soup", "cold/milk"], class_prior={"hot/tea": 2, "cold/milk": 2}
+    )
+    with pytest.raises(ValueError, match="has none for 'hot/soup', which partial labels in y leave open"):
+        short.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["path", "own", "ints"])
+def test_leaves_under_inner_nodes_are_called_as_the_others_are(kind):
+    paths = [("hot", "tea"), ("hot", "soup"), ("cold", "milk")]
+    y, taxonomy, called = {
+        "path": ([paths[0], paths[2], ("hot",), None], ["/".join(path) for path in paths], paths),
+        "own": (["hot/tea", "cold/milk", "hot", ""], paths, ["/".join(path) for path in paths]),
+        "ints": ([0, 2, ("hot",), -1], Taxonomy((0, 1, 2), tuple(paths)), [0, 1, 2]),
+    }[kind]
+    model = TransductiveClassifier(taxonomy=taxonomy, class_prior=[0.3, 0.3, 0.4]).fit(np.eye(4), y)
+    assert model.classes_.tolist() == sorted(called)
+
+
+@pytest.mark.parametrize("prior", [{"tea": 0.5, "hot/tea": 0.2, "cold/milk": 0.3}, {"tea": 0.5, "cold/milk": 0.5}])
+def test_two_names_of_one_class_are_both_named(prior):
+    with pytest.raises(ValueError, match="but 'hot/tea' and 'tea' are the same class"):
+        TransductiveClassifier(taxonomy=["hot/tea", "cold/milk"], class_prior=prior).fit(
+            np.eye(3), ["hot/tea", "cold/milk", ""]
+        )
+
+
+def test_a_tuple_of_ruled_out_labels_is_one_path_or_several_labels():
+    with pytest.raises(TypeError, match=r"Write \[\(0, 1\)\] for a path, and \[0, 1\] for several labels"):
+        RuledOut((0, 1))
+    assert RuledOut([("hot", "tea")]) == RuledOut([["hot", "tea"]])
+    assert RuledOut({0, 1}).labels == RuledOut([0, 1]).labels == {0, 1}
+
+
+class Pressed:
+    """A listener during whose n-th round Ctrl-C is pressed."""
+
+    def __init__(self, n):
+        self.rows, self.n = [], n
+
+    def __call__(self, row):
+        self.rows.append(row)
+        if len(self.rows) == self.n:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("estimator", "entry"),
+    [
+        (TransductiveClassifier, ""),
+        (TransductiveClassifier, {"hot/tea", "cold/milk"}),
+        (EntropyRegularizedClassifier, ""),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_ctrl_c_during_an_estimate_keeps_its_first_fit(estimator, entry, n):
+    X, truth = rows()
+    pressed = Pressed(n)
+    model = estimator(class_prior="estimate", verbose=pressed, random_state=0).fit(X, labels(truth, entry))
+    assert model.termination_condition_ == Ending.INTERRUPTED.value
+    assert model.history_ == pressed.rows
+    assert {row.way for row in model.history_} == {-1}
+    assert len(model.history_) == n
+    low, high, _ = model.bounds_
+    assert np.all((low <= model.class_counts_) & (model.class_counts_ <= high))
+    assert np.mean(model.predict(X) == np.array(NAMES)[truth]) > 0.5
+
+
+def test_ctrl_c_before_the_second_fit_has_a_round_keeps_the_first(monkeypatch):
+    X, truth = rows()
+    y = labels(truth, "")
+    heard = Pressed(0)
+    done = TransductiveClassifier(class_prior="estimate", verbose=heard, random_state=0).fit(X, y)
+    n_first = sum(row.way < 0 for row in heard.rows)
+    assert n_first > 1
+    assert all(row.way >= 0 for row in [*heard.rows[n_first:], *done.history_])
+    monkeypatch.setattr(TransductiveClassifier, "_solve", interrupted)
+    model = TransductiveClassifier(class_prior="estimate", random_state=0).fit(X, y)
+    assert model.termination_condition_ == Ending.INTERRUPTED.value
+    assert len(model.history_) == n_first
+    assert not np.array_equal(model.bounds_.low, done.bounds_.low)
+
+
+def interrupted(self, *rest):
+    raise KeyboardInterrupt

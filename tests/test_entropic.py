@@ -456,3 +456,14 @@ def test_the_entropy_is_never_above_the_greatest():
         for temperature in TEMPERATURES:
             for scale in SCALES:
                 assert solve(problem, temperature, scale).entropy <= np.log(problem.low.size) + 1e-9
+
+
+def test_an_entropy_that_forbidden_labels_rule_out_is_not_sought_at_any_temperature():
+    costs = np.random.default_rng(0).random((40, 4))
+    costs[np.arange(40), np.arange(40) % 4] = costs[np.arange(40), (np.arange(40) + 1) % 4] = np.inf
+    problem = LabelProblem.create(costs, [10, 10, 10, 10])
+    T = None
+    for _ in range(100):
+        soft, T = solve_at_entropy(problem, 0.9, T, None)
+    assert T < 1e4
+    assert soft.entropy == pytest.approx(np.log(2), abs=1e-3)  # the most that two labels allow

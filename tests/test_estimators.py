@@ -19,7 +19,8 @@ from transduce import (
     solve_labels,
 )
 from transduce.checks import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
-from transduce.label_step import Exact
+from transduce.label_step import Exact, Greedy
+from transduce.label_step.entropic import Entropic
 from transduce.losses import Averaged, LargeMargin, MaxEnt
 
 ESTIMATORS = [
@@ -356,3 +357,19 @@ def test_a_misspelt_class_in_the_prior_is_named_beside_the_one_it_leaves_out():
     names = np.where(y < 0, "", np.array(["tea", "milk", "coffee"])[y])
     with pytest.raises(ValueError, match="none for 'milk', and names 'mlk', which no row is labelled with"):
         TransductiveClassifier(class_prior={"tea": 0.5, "mlk": 0.3, "coffee": 0.2}).fit(X, names)
+
+
+def test_a_label_step_that_gives_distributions_is_refused():
+    with pytest.raises(ValueError, match=r"label_step must be .* that gives every row one label, but is Entropic\("):
+        TransductiveClassifier(label_step=Entropic(1.0)).fit(np.eye(3), [0, 1, -1])
+    with pytest.raises(ValueError, match=r"method must be one of .*, but is Entropic\("):
+        solve_labels(np.zeros((2, 2)), [1, 1], Entropic(1.0))
+
+
+@pytest.mark.parametrize("label_step", ["switching", "multi_switch", "single_switch", "simplex", "greedy", Greedy()])
+def test_a_label_step_without_branches_is_called_by_its_parameter(label_step):
+    model = TransductiveClassifier(
+        class_prior={"hot": 0.5, "cold": 0.5}, taxonomy=["hot/a", "hot/b", "cold"], label_step=label_step
+    )
+    with pytest.raises(ValueError, match=r"takes no sizes of branches, .* Use label_step='exact'"):
+        model.fit(np.eye(5), ["hot/a", "hot/b", "cold", "", ""])

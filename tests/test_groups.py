@@ -462,7 +462,7 @@ def test_forbidden_labels_that_rule_bounds_out_are_named_with_figures_that_prove
 
 def test_a_complaint_may_call_groups_by_name():
     with pytest.raises(ValueError, match="'sport' may get at most 1 rows"):
-        TWO.check(np.array([1, 1]), np.array([2, 2]), 2, names=["sport"])
+        replace(TWO, names=("sport",)).check(np.array([1, 1]), np.array([2, 2]), 2)
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"exact"}))

@@ -32,7 +32,8 @@ from transduce.model_selection import (
     labeled_scorer,
     learning_curve,
 )
-from transduce.model_selection.hiding import fit_hidden, scale_prior
+from transduce.model_selection.hiding import find_certain, fit_hidden, scale_prior
+from transduce.priors import are_rows
 
 PAPER = TransductiveClassifier(annealing="paper")
 QUICK = TransductiveClassifierCV((0.1, 1.0), estimator=TransductiveClassifier(annealing=None, max_iter=5), cv=2)
@@ -120,6 +121,33 @@ def test_rows_with_several_candidates_are_never_tested():
 
 
 # Hiding
+
+
+@pytest.mark.parametrize("taxonomy", [None, ["hot/a", "cold/b"]])
+def test_one_candidate_is_a_full_label_here_as_in_a_fit(taxonomy):
+    entries = ["a", {"a"}, frozenset("b"), "b", {"a", "b"}, RuledOut("a"), None]
+    if taxonomy is not None:
+        entries[4:4] = ["hot", {"cold"}]
+    y = np.empty(len(entries), dtype=object)
+    y[:] = entries
+    values, certain = find_certain(y, taxonomy=taxonomy)
+    model = TransductiveClassifier(taxonomy=taxonomy, class_prior={"a": 2, "b": 1}).fit(np.eye(len(y), 3), y)
+    assert certain.sum() == len(y) - model.class_counts_.sum()
+    assert values[certain].tolist() == ["a", "a", "b", "b", *([] if taxonomy is None else ["a", "b"])]
+    assert model.score(np.eye(len(y), 3), y) == np.mean(model.predict(np.eye(len(y), 3))[certain] == values[certain])
+    fit_hidden(model, np.eye(len(y), 3), y, [1])  # whose counts are scaled to one row more
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({"a": 1, "b": None}, {"a": 1.5, "b": None}), ({"a": (1, np.inf), "b": 0}, {"a": (1, np.inf), "b": 0})],
+)
+def test_integers_beside_open_sizes_are_scaled_as_rows(before, after):
+    scaled = scale_prior(before, 10, 15)
+    assert scaled == after
+    assert are_rows(before)
+    assert are_rows(scaled)
+    assert scale_prior({"a": 1.0, "b": None}, 10, 15) == {"a": 1.0, "b": None}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transduce.counts import counts_from_fractions
-from transduce.priors import prior_bounds, prior_counts
+from transduce.priors import are_rows, prior_bounds, prior_counts
 from transduce.taxonomy import Taxonomy
 
 NAMES = np.array(["tea", "coffee", "milk"])
@@ -197,3 +197,46 @@ def test_classes_of_inner_nodes_may_have_sizes_too():
 def test_inner_nodes_that_cannot_be_met_get_one_sentence(prior, sentence):
     with pytest.raises(ValueError, match=sentence):
         prior_bounds(prior, DRINKS, np.arange(4), 100, None, TREE)
+
+
+@pytest.mark.parametrize(
+    ("tea", "low", "high"),
+    [
+        (1, 1, 1),
+        (np.int64(1), 1, 1),
+        (1.0, 12, 12),
+        (np.float32(1), 12, 12),
+        ((1, 1), 1, 1),
+        ((1, np.inf), 1, 12),
+        ((0, 1), 0, 12),
+        ((0.5, 1), 6, 12),
+    ],
+)
+def test_an_integer_beside_open_sizes_is_rows_and_a_float_a_share(tea, low, high):
+    bounds = prior_bounds({"tea": tea, "coffee": None, "milk": 0}, NAMES, LABELS, 12)
+    assert (bounds.low[0], bounds.high[0]) == (low, high)
+
+
+def test_integers_beside_a_fraction_are_shares_and_so_is_all_of_it():
+    assert prior_bounds({"tea": 1, "coffee": (0.0, 0.5), "milk": None}, NAMES, LABELS, 12).low[0] == 12
+    assert prior_bounds({"tea": 1, "coffee": 0, "milk": 0}, NAMES, LABELS, 12).low.tolist() == [12, 0, 0]
+    branch = prior_bounds({"hot": 1, "cold": 0}, DRINKS, np.arange(4), 100, None, TREE)
+    assert branch.groups.low.tolist() == [100]
+    assert are_rows([1, 1, 0])
+    assert not are_rows([1, 0, 0])
+    assert not are_rows("labeled")
+    assert not are_rows(0.5)
+
+
+def test_branches_keep_their_names():
+    prior = {("hot", "coffee"): 0.25, "hot": (0.5, 0.8), "cold": None}
+    assert prior_bounds(prior, DRINKS, np.arange(4), 100, None, TREE).groups.names == ("hot/coffee", "hot")
+
+
+def test_labels_leave_a_class_without_any_room_and_no_duty():
+    names, labels = np.append(NAMES, "cocoa"), np.repeat(LABELS, 10)
+    low, high, _ = prior_bounds("labeled", names, labels, 600)
+    alone = prior_bounds("labeled", NAMES, labels, 600)
+    assert low[3] == 0 < high[3]
+    assert np.all((low[:3] <= alone.low) & (high[:3] >= alone.high))
+    assert high[:3].sum() >= 600

@@ -1,13 +1,15 @@
 """Shares from labels, and doubts about stated ones: Bayes by sampling as the oracle, and what warnings say."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from transduce import TransductiveClassifier
-from transduce.doubts import HARMFUL, PriorWarning
-from transduce.shares import EVENNESS, disagreement, labeled_shares
+from transduce.counts import Bounds
+from transduce.doubts import HARMFUL, PriorWarning, doubts_of
+from transduce.shares import EVENNESS, are_by_design, disagreement, labeled_shares
 
 
 @pytest.mark.parametrize("counts", [[3, 5, 4, 4, 6, 2], [58, 1, 0, 1], [10, 30], [0, 0, 7], [1, 1, 1, 1, 1]])
@@ -58,16 +60,81 @@ def problem():
     rng = np.random.default_rng(0)
     X = np.vstack((rng.normal([3, 0], 1, (200, 2)), rng.normal([0, 3], 1, (200, 2))))
     y = np.full(400, -1)
-    y[:30], y[-30:] = 0, 1
+    y[:28], y[-32:] = 0, 1
     return X, y
 
 
 def test_stated_sizes_against_the_labels_are_warned_of_with_figures():
     X, y = problem()
-    with pytest.warns(PriorWarning, match=r"(0|1) is to get (5|95)\.0% of the rows, but has 50\.0% of the 60 labels"):
+    with pytest.warns(
+        PriorWarning, match=r"(0|1) is to get (5|95)\.0% of the rows, but has (53\.3|46\.7)% of the 60 labels"
+    ):
         model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, random_state=0).fit(X, y)
     assert model.doubts_.disagreement > HARMFUL
     assert model.doubts_.relaxed()[0][0] <= 0.5 < 0.95 <= model.doubts_.relaxed()[0][1]
+
+
+@pytest.mark.parametrize("prior", [[300, 40], {0: 300, 1: None}])
+def test_the_range_advised_is_in_rows_where_rows_were_stated(prior):
+    X, y = problem()
+    with pytest.warns(PriorWarning, match=r"; \(\d+, \d+\) would not pull"):
+        model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
+    low, high = model.doubts_.relaxed()[0]
+    assert isinstance(low, int)
+    assert (low <= 170, high) == (True, 300)
+    assert TransductiveClassifier(class_prior={0: (low, high), 1: None}).fit(X, y).class_counts_[0] >= low
+
+
+def test_advised_ranges_are_rounded_outwards():
+    bounds = Bounds(np.array([2000, 1000]), np.array([2000, 1000]))
+    doubts = doubts_of(bounds, np.array([1, 2]), np.array([1, 2999]), np.zeros(2))
+    assert doubts.relaxed() == [(0.0, 0.667), (0.333, 1.0)]
+    assert replace(doubts, in_rows=True).relaxed() == [(1, 2000), (1000, 2999)]
+    assert replace(doubts, n_rows=1000, in_rows=True).relaxed()[0] == (0, 667)
+
+
+def drinks(n=100):
+    names = np.array(["hot/tea", "hot/coffee", "cold/milk", "cold/juice"])
+    truth = np.repeat(np.arange(4), n)
+    X = 3 * np.eye(4)[truth] + np.random.default_rng(0).normal(size=(4 * n, 4))
+    y = np.where(np.arange(4 * n) % n < np.array([13, 17, 18, 12])[truth], names[truth], "").astype(object)
+    return X, y, names
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        (
+            {"hot": 0.95, "cold": 0.05},
+            r"'(hot|cold)' is to get (95|5)\.0% of the rows, but has 50\.0% of",
+        ),
+        (
+            {"hot": 323, "cold/milk": None, "cold/juice": None},
+            r"'hot' is to get 95\.0%.*; \(1\d\d, 323\) would not pull",
+        ),
+        ({("hot",): (0.9, 0.95), "cold": None}, r"'hot' is to get 90\.0% to 95\.0%"),
+        ({"hot": None, "hot/tea": 0.7, "cold": None}, r"'hot/tea' is to get 70\.0%"),
+    ],
+)
+def test_branches_against_the_labels_are_warned_of(prior, sentence):
+    X, y, names = drinks()
+    with pytest.warns(PriorWarning, match=sentence):
+        model = TransductiveClassifier(class_prior=prior, taxonomy=names, annealing="paper", random_state=0).fit(X, y)
+    assert model.doubts_.disagreement > HARMFUL
+    assert len(model.doubts_.relaxed()) == 4 + sum(name not in names for name in prior)
+
+
+def test_branches_that_fit_are_not_warned_of():
+    X, y, names = drinks()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for prior in ({"hot": 0.5, "cold": 0.5}, {"hot": (0.4, 0.6), "cold": None, "hot/tea": 0.25}):
+            TransductiveClassifier(class_prior=prior, taxonomy=names, annealing="paper", random_state=0).fit(X, y)
+
+
+def test_what_is_open_is_what_the_others_leave():
+    half = disagreement([30, 30], [0.9, 0.1], [0.9, 0.1])
+    assert disagreement([30, 30], [0.9, 0.0], [0.9, 1.0]) == pytest.approx(half)
 
 
 @pytest.mark.parametrize("prior", [{0: 0.5, 1: 0.5}, {0: (0.3, 0.7), 1: None}, "labeled", "estimate"])
@@ -94,3 +161,56 @@ def test_estimated_sizes_are_nearer_than_those_of_the_labels():
         errors.append([np.abs(each - shares).sum() for each in (model.class_counts_ / 575, labeled)])
     estimated, labeled = np.mean(errors, axis=0)
     assert estimated < 0.9 * labeled
+
+
+def uneven(rng, each=8):
+    """Two classes of 40 and 400 rows that overlap a little, with the same number of labels."""
+    y = np.repeat([0, 1], [40, 400])
+    X = np.column_stack((2.0 * y - 1.0, np.ones(y.size))) + rng.normal(scale=0.7, size=(y.size, 2))
+    marked = np.full(y.size, -1)
+    for k in (0, 1):
+        marked[rng.choice(np.flatnonzero(y == k), each, replace=False)] = k
+    return X, y, marked
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([10, 10, 10], True), ([5, 5], True), ([5, 5, 4, 5, 5], True), ([4] * 19 + [2], True), ([1, 1, 1], False),
+        ([3, 5, 4, 4, 6, 2], False), ([30, 2, 1], False), ([7], False), ([0, 5, 5], False),
+    ],
+)  # fmt: skip
+def test_labels_that_chance_would_not_make_so_even_are_by_design(counts, expected):
+    assert are_by_design(counts) is expected
+
+
+def test_labels_drawn_at_random_are_seldom_taken_for_a_design():
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(100, [0.1] * 10, size=2000)
+    assert np.mean([are_by_design(draw) for draw in draws]) < 0.07
+
+
+def test_equal_numbers_of_labels_are_not_taken_for_class_sizes():
+    X, y, marked = uneven(np.random.default_rng(1))
+    counts = TransductiveClassifier(random_state=0).fit(X, marked).class_counts_
+    told = TransductiveClassifier(class_prior="labeled", random_state=0).fit(X, marked).class_counts_
+    truth = np.bincount(y[marked < 0])
+    assert abs(counts[0] - truth[0]) < 40 < abs(told[0] - truth[0])
+
+
+def test_equal_numbers_of_labels_are_no_reason_to_doubt_stated_sizes():
+    X, y, marked = uneven(np.random.default_rng(1))
+    sizes = np.bincount(y[marked < 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PriorWarning)
+        model = TransductiveClassifier(class_prior=sizes, random_state=0).fit(X, marked)
+    assert model.doubts_.by_design
+    assert model.doubts_.disagreement > HARMFUL
+
+
+def test_estimates_heed_forbidden_labels_where_labels_are_by_design():
+    X, y, marked = uneven(np.random.default_rng(2))
+    partial = [{0, 1} if k < 0 and row % 3 == 0 else k for row, k in enumerate(marked.tolist())]
+    partial = [{1} if y[row] == 1 and row % 5 == 0 and k == -1 else k for row, k in enumerate(partial)]
+    model = TransductiveClassifier(random_state=0).fit(X, partial)
+    assert model.class_counts_.sum() == sum(k == -1 or k == {0, 1} for k in partial)

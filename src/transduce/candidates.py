@@ -1,5 +1,7 @@
 """Labels that leave several classes open: sets of candidates, inner nodes of the tree, labels that are ruled out.
 
+An inner node leaves all leaves under it open, whether or not other rows are labelled with them; a label that leaves but
+one class open is a full one.
 A row with candidates takes part in the label step with all other labels forbidden. A row of which only some labels are
 ruled out is an unlabelled row that may not get them.
 """
@@ -23,9 +25,14 @@ class RuledOut:
     (RuledOut('spam'), True)
     """
 
-    def __init__(self, labels: Hashable | Iterable[Hashable]) -> None:
-        several = isinstance(labels, (list, set, frozenset, np.ndarray))
-        self.labels: frozenset[Any] = frozenset(labels if several else [labels])  # type: ignore[arg-type]
+    def __init__(self, labels: Hashable | Iterable[Any]) -> None:
+        if isinstance(labels, tuple):
+            raise TypeError(
+                f"RuledOut must get one label, or several in a list or set, but got {labels!r}, which may be a path or "
+                f"several labels. Write [{labels!r}] for a path, and {list(labels)!r} for several labels."
+            )
+        several: Iterable[Any] = labels if isinstance(labels, (list, Set, np.ndarray)) else [labels]
+        self.labels: frozenset[Any] = frozenset(tuple(one) if isinstance(one, list) else one for one in several)
 
     def __repr__(self) -> str:
         return f"RuledOut({', '.join(sorted(map(repr, self.labels)))})"
@@ -79,15 +86,87 @@ def is_open(value: object) -> bool:
     return isinstance(value, (Set, RuledOut))
 
 
+def _members(value: object) -> Set[Any] | tuple[Any]:
+    """What an entry of y names."""
+    return value.labels if isinstance(value, RuledOut) else value if isinstance(value, Set) else (value,)
+
+
 def named_in(values: Iterable[object], taxonomy: Taxonomy | None) -> list[Any]:
     """Classes that entries of y name, each once, in their order; inner nodes of the tree name none."""
     names: dict[Any, None] = {}
     for value in values:
-        members = value.labels if isinstance(value, RuledOut) else value if isinstance(value, Set) else (value,)
+        members = _members(value)
         for name in sorted(members, key=repr) if len(members) > 1 else members:
             if taxonomy is None or not taxonomy.is_inner(name):
                 names[name] = None
     return list(names)
+
+
+def leaves_under(values: Iterable[object], taxonomy: Taxonomy) -> Array:
+    """Leaves (K,) under the inner nodes that entries of y leave open: all of them are classes.
+
+    >>> tree = Taxonomy.create(["rec/hockey", "rec/chess", "sci/med", "sci/space"])
+    >>> leaves_under(["rec", "sci/med", RuledOut("sci")], tree)
+    array([ True,  True, False, False])
+    """
+    under = np.zeros(taxonomy.n_classes, bool)
+    names = {name for value in values if not isinstance(value, RuledOut) for name in _members(value)}
+    for name in names:
+        if taxonomy.is_inner(name):
+            under |= taxonomy.below(name)
+    return under
+
+
+def leaf_names(taxonomy: Taxonomy, names: list[Any]) -> list[Any]:
+    """What each leaf (K,) is called: as one of the names that users have for it, else in words of the same kind.
+
+    >>> leaf_names(Taxonomy.create(["rec/hockey", "rec/chess", "sci/med"]), ["hockey", "sci/med"])
+    ['hockey', 'rec/chess', 'sci/med']
+    """
+    called: dict[int, Any] = {}
+    for name in names:
+        known = called.setdefault(taxonomy.leaf_of(name), name)
+        if known != name:
+            raise ValueError(
+                f"a class must have one name in y and class_prior, but {known!r} and {name!r} are the same class. "
+                "Keep one of them."
+            )
+    kind = type(names[0]) if names else type(taxonomy.labels[0])
+    for k, path in enumerate(taxonomy.leaf_paths):
+        words = (taxonomy.labels[k], taxonomy.separator.join(path), path)
+        called.setdefault(k, next((each for each in words if isinstance(each, kind)), words[0]))
+    return [called[k] for k in range(taxonomy.n_classes)]
+
+
+def read_full(
+    values: list[Any], labeled: Array, taxonomy: Taxonomy | None, names: list[Any] | None = None
+) -> tuple[list[Any], Array]:
+    """Entries of y with the class in place of what leaves but one open, and which of them name one class.
+
+    A set of one candidate, and an inner node over one leaf, are full labels. `names` are those that users have for
+    classes, if not the ones in y.
+
+    >>> read_full(["tea", {"tea"}, {"tea", "coffee"}, RuledOut("tea"), ""], np.array([True] * 4 + [False]), None)[1]
+    array([ True,  True, False, False, False])
+    """
+    found, full, leaf_of_row = list(values), labeled.copy(), {}
+    for row in np.flatnonzero(labeled).tolist():
+        value, members = values[row], _members(values[row])
+        inner = taxonomy is not None and any(taxonomy.is_inner(name) for name in members)
+        full[row] = len(members) == 1 and not inner and not isinstance(value, RuledOut)
+        if full[row]:
+            (found[row],) = members
+        elif inner and taxonomy is not None and not isinstance(value, RuledOut):
+            leaves = leaves_under([value], taxonomy)
+            leaves[[taxonomy.leaf_of(name) for name in members if not taxonomy.is_inner(name)]] = True
+            if leaves.sum() == 1:
+                leaf_of_row[row] = int(leaves.argmax())
+    if leaf_of_row and taxonomy is not None:
+        known = named_in([found[row] for row in np.flatnonzero(full)], taxonomy) if names is None else names
+        called = leaf_names(taxonomy, known)
+        for row, leaf in leaf_of_row.items():
+            found[row], full[row] = called[leaf], True
+    return found, full
 
 
 def code(values: list[Any], labeled: Array, classes: list[Any], taxonomy: Taxonomy, tree: bool) -> Coded:
@@ -115,9 +194,8 @@ def code(values: list[Any], labeled: Array, classes: list[Any], taxonomy: Taxono
 
 def _allowed(value: object, index: dict[Any, int], taxonomy: Taxonomy, tree: bool, row: int) -> Array:
     """Classes (K,) that an entry leaves open."""
-    members = value.labels if isinstance(value, RuledOut) else value if isinstance(value, Set) else (value,)
     named = np.zeros(len(index), bool)
-    for name in members:
+    for name in _members(value):
         if name in index:
             named[index[name]] = True
         elif tree and taxonomy.is_inner(name):

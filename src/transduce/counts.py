@@ -5,7 +5,7 @@ until the counts sum to n. Equal remainders go to the class named first, so the 
 counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -28,6 +28,7 @@ class Groups:
 
     above      (K+G,) the node that a class or group is part of, always a larger number
     low, high  (G,) rows of each group
+    names      what messages call the groups; none for their numbers
 
     >>> sport = Groups(above=[4, 3, 3, 4], low=[2], high=[5])  # classes 1 and 2 are sport: two to five rows of both
     >>> sport.members(3)
@@ -37,6 +38,7 @@ class Groups:
     above: IntArray
     low: IntArray
     high: IntArray
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n_groups = np.size(self.low)
@@ -78,13 +80,30 @@ class Groups:
             )
         return self._members
 
-    def check(self, low: IntArray, high: IntArray, n_rows: int, names: Sequence[str] | None = None) -> None:
+    def name_of(self, g: int) -> str:
+        """What messages call a group."""
+        numbers = np.flatnonzero(self._members[g]).tolist()
+        return repr(self.names[g]) if self.names else f"group {g} (classes {_list(numbers)})"
+
+    def levels(self) -> Iterator[IntArray]:
+        """Cut all rows into parts: the topmost groups and classes in none, then those with the next, down to classes.
+
+        >>> [parts.tolist() for parts in Groups(above=[4, 3, 3, 4], low=[2], high=[5]).levels()]
+        [[0, 3], [0, 1, 2]]
+        """
+        parts = np.flatnonzero(self.above == self.above.size)
+        while np.any(parts >= self.n_classes):
+            yield parts
+            below = np.flatnonzero(np.isin(self.above, parts[parts >= self.n_classes]))
+            parts = np.sort(np.concatenate((parts[parts < self.n_classes], below)))
+        yield parts
+
+    def check(self, low: IntArray, high: IntArray, n_rows: int) -> None:
         """See that whole numbers of rows can meet the bounds (K,) of the classes and those of the groups.
 
-        From the classes upwards, a group needs what its parts need at least, and has no room but theirs. `names` are
-        those of the groups.
+        From the classes upwards, a group needs what its parts need at least, and has no room but theirs.
         """
-        members = self.members(low.size)
+        self.members(low.size)  # says so if there are other classes
         needed = np.concatenate((low, np.zeros(self.n_groups + 1, np.int64)))
         room = np.concatenate((np.minimum(high, n_rows), np.zeros(self.n_groups + 1, np.int64)))
         for j, above in enumerate(self.above.tolist()):
@@ -92,7 +111,7 @@ class Groups:
             if g >= 0:
                 asked = (int(self.low[g]), int(self.high[g]))
                 if needed[j] > asked[1] or room[j] < asked[0]:
-                    raise ValueError(_group_complaint(g, members[g], names, asked, int(needed[j]), int(room[j])))
+                    raise ValueError(_group_complaint(self.name_of(g), asked, int(needed[j]), int(room[j])))
                 needed[j], room[j] = max(needed[j], asked[0]), min(room[j], asked[1])
             needed[above] += needed[j]
             room[above] += room[j]
@@ -139,10 +158,7 @@ def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
     return nodes.astype(np.int64)
 
 
-def _group_complaint(
-    g: int, members: NDArray[np.bool_], names: Sequence[str] | None, asked: tuple[int, int], needed: int, room: int
-) -> str:
-    name = f"group {g} (classes {_list(np.flatnonzero(members).tolist())})" if names is None else repr(names[g])
+def _group_complaint(name: str, asked: tuple[int, int], needed: int, room: int) -> str:
     if needed > asked[1]:
         return (
             f"{name} may get at most {asked[1]} rows, but its parts must get at least {needed}. "

@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.alternate import Alternation, Settings, allowed_costs
 from transduce.anneal import SoftAnnealing
-from transduce.candidates import Coded, code, from_matrix, is_open
-from transduce.counts import Bounds, apportion
+from transduce.candidates import Coded, code, from_matrix, read_full
+from transduce.counts import Bounds
 from transduce.design import Design
 from transduce.doubts import doubts_of, warn_of_harm
+from transduce.estimating import Estimation
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.inputs import (
     can,
@@ -35,14 +36,14 @@ from transduce.inputs import (
     read_prior,
     row_weights,
 )
-from transduce.label_step import METHODS, LabelProblem, LabelStep
+from transduce.label_step import METHODS, LabelProblem, LabelStep, is_label_step
 from transduce.label_step.entropic import Entropic
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.markers import AUTO, find_labeled
-from transduce.priors import labeled_counts, prior_bounds
+from transduce.priors import are_rows, labeled_counts, prior_bounds
 from transduce.problem import TrainingProblem
 from transduce.schedule import coolings, stages
-from transduce.shares import labeled_shares
+from transduce.taxonomy import Taxonomy
 from transduce.threads import one_blas_thread
 from transduce.weight_step import weight_step_for
 
@@ -91,31 +92,37 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with one_blas_thread():
             if estimated and codes.size > n_labeled:
                 counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
-                bounds = self._estimate(problem, codes, counts, bounds)
-            outcome = self._solve(problem, codes, bounds, rng, on_round)
+                outcome, bounds = self._solve_estimated(problem, codes, counts, bounds, rng, on_round)
+            else:
+                outcome = self._solve(problem, codes, bounds, rng, on_round)
             own = self._keep(problem, outcome, bounds, order, X.shape[1])
-        self.doubts_ = doubts_of(bounds, np.bincount(codes[:n_labeled], minlength=own.size), own, self.prices_)
+        labeled_rows = np.bincount(codes[:n_labeled], minlength=own.size)
+        self.doubts_ = doubts_of(bounds, labeled_rows, own, self.prices_, are_rows(prior))
         if not isinstance(prior, str):
             warn_of_harm(self.doubts_, self.classes_, n_labeled, stacklevel=3)
         return self
 
-    def _estimate(self, problem: TrainingProblem, codes: Array, labeled: Array, bounds: Bounds) -> Bounds:
-        """Class sizes by the rows themselves: the mean of the posterior of a fit with those of the labels."""
-        n_rows = problem.n_rows - problem.n_labeled
-        if problem.forbidden is None:
-            counts = apportion(labeled_shares(labeled).mean, n_rows)
-            bounds = Bounds(counts, counts)
+    def _solve_estimated(
+        self,
+        problem: TrainingProblem,
+        codes: Array,
+        labeled: Array,
+        bounds: Bounds,
+        rng: np.random.Generator,
+        on_round: Callable[[HistoryRow], None],
+    ) -> tuple[Outcome, Bounds]:
+        """Solve with class sizes by the rows themselves; where that is interrupted too early, the first fit is kept."""
         settings = Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
-        step = weight_step_for(problem.loss, 100 * int(self.max_iter))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        outcome = Alternation(problem, *bounds[:2], step, METHODS["exact"], settings, rng).run(codes)
-        if outcome.ending is Ending.INTERRUPTED:
-            raise KeyboardInterrupt
-        shares = _own_shares(problem, outcome.W)
-        if problem.forbidden is not None:  # whole numbers on both sides can be met, whatever is forbidden
-            return Bounds(np.floor(n_rows * shares).astype(np.int64), np.ceil(n_rows * shares).astype(np.int64))
-        counts = apportion(shares, n_rows)
-        return Bounds(counts, counts)
+        first_rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        estimation = Estimation.create(problem, codes, labeled, bounds, settings, first_rng, on_round)
+        first = estimation.first_fit(codes)
+        try:
+            if first.ending is not Ending.INTERRUPTED:
+                bounds = estimation.sizes(first)
+                return self._solve(problem, codes, bounds, rng, on_round), bounds
+        except KeyboardInterrupt:
+            first.ending = Ending.INTERRUPTED
+        return first, estimation.bounds
 
     @abstractmethod
     def _solve(
@@ -163,10 +170,11 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on the rows with one label; others have no truth to compare with."""
         values, labeled = find_labeled(from_matrix(y)[0], self.unlabeled)
-        labeled &= np.array([not is_open(v) and not self.taxonomy_.is_inner(v) for v in plain(values)], dtype=bool)
+        tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
+        entries, labeled = read_full(plain(values), labeled, tree, self.classes_.tolist())
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
-        guesses, truth = self.predict(X)[labeled].tolist(), plain(values[labeled])
+        guesses, truth = self.predict(X)[labeled].tolist(), [entries[row] for row in np.flatnonzero(labeled)]
         right = np.array([guess == name for guess, name in zip(guesses, truth, strict=True)], dtype=np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         return float(np.average(right, weights=weights))
@@ -243,7 +251,7 @@ class TransductiveClassifier(CountedClassifier):
 
     class_prior : shares of the rows without a full label: fractions or counts in the order of `classes_`, or a mapping
         by name (of a class, or of an inner node of the taxonomy) to a number, to (low, high), or to None for "not
-        known"; "labeled" for ranges that the labelled rows suggest; "estimate" for sizes from all rows
+        known"; "estimate" for sizes that all rows suggest together; "labeled" for ranges by the labelled rows alone
 
     taxonomy : the tree of classes, or anything that Taxonomy.create takes; None for flat classes
 
@@ -272,7 +280,8 @@ class TransductiveClassifier(CountedClassifier):
 
     n_jobs : threads for large problems; None or -1 for one a core. Results do not depend on it
 
-    verbose : whether to print a line a round; or a function, called with each row of the history as it comes
+    verbose : whether to print a line a round; or a function, called with each row of the history as it comes, and with
+        those of the fit that class_prior="estimate" begins with
 
     Attributes
     ----------
@@ -300,7 +309,7 @@ class TransductiveClassifier(CountedClassifier):
         *,
         alpha: float = 1e-3,
         unlabeled_weight: float = 1.0,
-        class_prior: object = "labeled",
+        class_prior: object = "estimate",
         taxonomy: object = None,
         label_step: str | LabelStep = "exact",
         annealing: object = "soft",
@@ -350,9 +359,10 @@ class TransductiveClassifier(CountedClassifier):
         if not named and not can(self.loss, "label_costs", "value", "gradient"):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, or a loss of your own, but is {self.loss!r}.")
         named = isinstance(self.label_step, str) and self.label_step in METHODS
-        if not named and not can(self.label_step, "solve"):
+        if not named and not is_label_step(self.label_step):
             raise ValueError(
-                f"label_step must be one of {', '.join(METHODS)}, or your own, but is {self.label_step!r}."
+                f"label_step must be one of {', '.join(METHODS)}, or your own with solve(problem, prices, start) that "
+                f"gives every row one label, but is {self.label_step!r}."
             )
 
     def _solve(
@@ -364,12 +374,18 @@ class TransductiveClassifier(CountedClassifier):
         on_round: Callable[[HistoryRow], None],
     ) -> Outcome:
         weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
+        step = METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step
+        if bounds.groups is not None and not getattr(step, "takes_groups", True):
+            raise ValueError(
+                f"label_step {self.label_step!r} takes no sizes of branches, but class_prior states them. "
+                "Use label_step='exact', or state sizes of classes only."
+            )
         alternation = Alternation(
             problem,
             bounds.low,
             bounds.high,
             weight_step_for(problem.loss, 100 * int(self.max_iter)),
-            METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step,
+            step,
             Settings(
                 weights if problem.n_rows > problem.n_labeled else (),
                 float(self.tol),
@@ -402,19 +418,6 @@ def _listener(verbose: object) -> Callable[[HistoryRow], None]:
     if callable(verbose):
         return verbose
     return _print_round if verbose else _say_nothing
-
-
-def _own_shares(problem: TrainingProblem, W: Array) -> Array:
-    """Class shares (K,) of the unlabelled rows by the posterior alone; by the best scores, where there is none."""
-    scores = problem.design.scores(W)[problem.n_labeled :]
-    if hasattr(problem.loss, "posterior"):
-        posterior = np.asarray(problem.loss.posterior(scores))
-    else:
-        posterior = np.eye(problem.n_classes)[scores.argmax(axis=1)]
-    if problem.forbidden is not None:
-        posterior = np.where(problem.forbidden, 0.0, np.maximum(posterior, np.finfo(np.float64).tiny))
-        posterior /= posterior.sum(axis=1, keepdims=True)
-    return np.asarray(posterior.mean(axis=0))
 
 
 def _say_nothing(row: HistoryRow) -> None:

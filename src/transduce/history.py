@@ -36,7 +36,8 @@ class HistoryRow:
     gap               what the weight step left open: a bound on J − J* for losses with a dual, else the gradient
     seconds           since the start
     temperature       T of the soft labels, 0 where they are hard
-    way               which of several ways to the labels: 0 for the first, or the only one
+    way               which of several ways to the labels: 0 for the first, or the only one; −1 for the fit that
+                      class sizes are estimated by
     residual          largest share by which a class size is off, for methods that have to work to meet them
     """
 

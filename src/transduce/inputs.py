@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.candidates import named_in
+from transduce.candidates import leaf_names, leaves_under, named_in
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -51,17 +51,23 @@ def check_rows(X: Any, values: Array, labeled: Array) -> None:
 def classes_and_tree(
     values: Array, labeled: Array, prior: object, taxonomy: object, columns: Sequence[Any] = ()
 ) -> tuple[Array, Taxonomy]:
-    """Classes from the labels, the names of the prior and of columns, sorted, and the tree they are leaves of."""
+    """Classes from the labels, the names of the prior and of columns, sorted, and the tree they are leaves of.
+
+    All leaves under an inner node that a label leaves open are classes too.
+    """
     tree = None if taxonomy is None else Taxonomy.create(taxonomy)
-    names = named_in([*plain(values[labeled]), *columns], tree)
+    entries = [*plain(values[labeled]), *columns]
+    names = named_in(entries, tree)
     if isinstance(prior, Mapping):
         names += [name for name in prior if name not in names and (tree is None or not tree.is_inner(name))]
     if tree is None:
         classes = class_array(sorted_names(names), values)
         return classes, Taxonomy.flat(classes.tolist())
-    leaves = [tree.leaf_of(name) for name in names]
-    classes = class_array(sorted_names(names), values)
-    return classes, tree.reorder([tree.labels[leaves[names.index(name)]] for name in classes.tolist()])
+    called = leaf_names(tree, names)
+    under = np.flatnonzero(leaves_under(entries, tree))
+    leaf_of = {called[k]: k for k in (*(tree.leaf_of(name) for name in names), *under)}
+    names = sorted_names(list(leaf_of))
+    return class_array(names, values), tree.reorder([tree.labels[leaf_of[name]] for name in names])
 
 
 def can(thing: object, *verbs: str) -> bool:

@@ -5,11 +5,12 @@
     {name: 0.2}                  by name; a value may also be (low, high), or None for "not known"
     {"sport": (0.2, 0.4)}        an inner node of the taxonomy, whose classes need no size of their own then
 
-Numbers up to 1 are shares; where any is larger, all are rows.
+Numbers up to 1 are shares; where any is larger, all are rows. A 1 that is written as an integer, beside other integers
+and sizes that are open, is one row: {"tea": 1, "coffee": None}. Write 1.0 for all rows; (0, 1) is any share.
 """
 
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,7 +41,8 @@ def prior_bounds(
 ) -> Bounds:
     """Bounds of the counts of the unlabelled rows.
 
-    `forbidden` (n_rows, K) are labels that rows may not get: sizes that come from labels alone heed them.
+    `forbidden` (n_rows, K) are labels that rows may not get: sizes that come from labels alone heed them. Labels do not
+    say that a class without any has rows at all, so it may be left empty then.
 
     classes (K,) are the names of the classes, labels (l,) the class index of each labelled row, weights (l,) what it
     weighs. A number beside a range means the whole numbers on both sides of it, so that rounding never makes it
@@ -80,6 +82,25 @@ def prior_counts(class_prior: object, classes: Array, labels: IntArray, n_rows: 
     return apportion(values, n_rows)
 
 
+def are_rows(class_prior: object) -> bool:
+    """Whether stated sizes, in order or by name, are numbers of rows; otherwise they are shares.
+
+    >>> are_rows({"tea": 0.2, "milk": None}), are_rows({"tea": 20, "milk": None})
+    (False, True)
+    >>> are_rows({"tea": 1, "milk": None}), are_rows({"tea": 1.0, "milk": None}), are_rows({"tea": 1, "milk": 0})
+    (True, False, False)
+    """
+    if isinstance(class_prior, str) or not isinstance(class_prior, Iterable):
+        return False
+    sizes = list(class_prior.values() if isinstance(class_prior, Mapping) else class_prior)
+    pairs: list[Any] = [size if _is_range(size) else (size, size) for size in sizes if size is not None]
+    ends = [end for pair in pairs for end in pair if np.isfinite(end)]
+    if any(end > 1 for end in ends):
+        return True
+    least = sum(low for low, _ in pairs)  # single numbers of which this is 1 are shares of all rows
+    return all(isinstance(end, Integral) for end in ends) and (least > 1 or (least == 1 and any(map(_is_range, sizes))))
+
+
 def _of_labels(
     class_prior: str,
     classes: Array,
@@ -93,12 +114,26 @@ def _of_labels(
             "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, "
             f"but is {class_prior!r}."
         )
-    mean, deviation = labeled_shares(labeled_counts(classes.size, labels, weights))
-    sizes = expected_sizes(mean, n_rows, forbidden)
-    leeway = SPREAD * deviation / mean
+    counts = labeled_counts(classes.size, labels, weights)
+    low, high = _around(counts, np.ones(classes.size, bool), n_rows, forbidden)
+    seen = counts > 0
+    if not np.all(seen):
+        without = _around(counts, seen, n_rows, forbidden)
+        low, high = np.where(seen, np.minimum(low, without[0]), 0), np.maximum(high, without[1])
+    return Bounds(low, high)
+
+
+def _around(
+    counts: FloatArray, there: NDArray[np.bool_], n_rows: int, forbidden: Array | None
+) -> tuple[IntArray, IntArray]:
+    """Rows around the shares that labels give to the classes that are there."""
+    shares, leeway = np.zeros(counts.size), np.zeros(counts.size)
+    mean, deviation = labeled_shares(counts[there])
+    shares[there], leeway[there] = mean, SPREAD * deviation / mean
+    sizes = expected_sizes(shares, n_rows, forbidden)
     low = np.floor(sizes * np.maximum(1.0 - leeway, 0.0))
     high = np.minimum(np.ceil(sizes * (1.0 + leeway)), n_rows)
-    return Bounds(low.astype(np.int64), high.astype(np.int64))
+    return low.astype(np.int64), high.astype(np.int64)
 
 
 def expected_sizes(shares: FloatArray, n_rows: int, forbidden: Array | None) -> FloatArray:
@@ -148,20 +183,20 @@ def _of_ranges(
     )
     if n_rows == 0:
         return Bounds(np.zeros(classes.size, np.int64), np.zeros(classes.size, np.int64))
-    if np.all(pairs[np.isfinite(pairs)] <= 1.0):
+    if not are_rows(class_prior):
         pairs = pairs * n_rows
     low, high = _whole(pairs, [*classes.tolist(), *inner], n_rows)
     n_classes = classes.size
     if not inner:
         _check_feasible(low, high, n_rows)
         return Bounds(low, high)
-    groups = _nested(members.astype(bool), low[n_classes:], high[n_classes:])
-    order = np.argsort(members.sum(axis=1), kind="stable")
-    groups.check(low[:n_classes], high[:n_classes], n_rows, [str(inner[g]) for g in order])
+    names = ["/".join(name) if isinstance(name, tuple) else str(name) for name in inner]
+    groups = _nested(members.astype(bool), low[n_classes:], high[n_classes:], names)
+    groups.check(low[:n_classes], high[:n_classes], n_rows)
     return Bounds(low[:n_classes], high[:n_classes], groups)
 
 
-def _nested(members: NDArray[np.bool_], low: IntArray, high: IntArray) -> Groups:
+def _nested(members: NDArray[np.bool_], low: IntArray, high: IntArray, names: Sequence[str]) -> Groups:
     """Groups from their classes (G, K), smaller ones first, each below the smallest that holds it."""
     order = np.argsort(members.sum(axis=1), kind="stable")
     members, n_groups, n_classes = members[order], *members.shape
@@ -172,7 +207,7 @@ def _nested(members: NDArray[np.bool_], low: IntArray, high: IntArray) -> Groups
             if np.all(members[g][mine]):
                 above[node] = n_classes + g
                 break
-    return Groups(above, low[order], high[order])
+    return Groups(above, low[order], high[order], tuple(names[g] for g in order))
 
 
 def _whole(pairs: FloatArray, names: Sequence[Any], n_rows: int) -> tuple[IntArray, IntArray]:
@@ -232,6 +267,8 @@ def _check_names(class_prior: Mapping[Any, Any], classes: Array, labels: IntArra
     if missing:
         strange = [name for k, name in enumerate(names) if k not in labels and name in class_prior]
         hint = f", and names {strange[0]!r}, which no row is labelled with" if strange else ""
+        if names.index(missing[0]) not in labels:
+            hint = ", which partial labels in y leave open"
         raise ValueError(
             f"class_prior must give every class a share, but has none for {missing[0]!r}{hint}. Add it, or 0."
         )

@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import gammainc, gammaln
 
 FloatArray = NDArray[np.float64]
 
 EVENNESS = np.logspace(-1.5, 3.0, 91)
 """Values of a that are summed over, all as likely at first."""
+BY_DESIGN = 0.05
+"""Counts that chance would make as even as this less often were made so."""
 
 
 class Shares(NamedTuple):
@@ -46,10 +48,27 @@ def labeled_shares(counts: ArrayLike) -> Shares:
     return Shares(mean / mean.sum(), np.sqrt(variance))
 
 
+def are_by_design(counts: ArrayLike) -> bool:
+    """Whether classes have so equal numbers of labels that these cannot have been drawn at random.
+
+    Ten labels of each class, say: such counts are no witness of class sizes.
+
+    >>> are_by_design([10, 10, 10, 9, 10]), are_by_design([3, 5, 4, 4, 6, 2])
+    (True, False)
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    if c.size < 2 or c.min() < 2:
+        return False
+    even = c.mean()
+    chi_squared = float(((c - even) ** 2 / even).sum())
+    return bool(gammainc((c.size - 1) / 2, chi_squared / 2) < BY_DESIGN)
+
+
 def disagreement(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     """How far labelled rows are from shares between low and high: the likelihood ratio a degree of freedom.
 
     About 1 where they were drawn at random from such shares; see docs/class-sizes.md for what larger values foretell.
+    What is open to a class is no more than what the others leave.
 
     >>> half = [0.5, 0.5]
     >>> round(disagreement([20, 20], half, half), 2), round(disagreement([38, 2], half, half), 1)
@@ -59,7 +78,10 @@ def disagreement(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     total = c.sum()
     if c.size < 2 or total == 0:
         return 0.0
-    stated = np.clip(c / total, np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+    least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if not np.array_equal(least, most):
+        least, most = np.maximum(least, 1.0 - (most.sum() - most)), np.minimum(most, 1.0 - (least.sum() - least))
+    stated = np.clip(c / total, least, most)
     stated = np.maximum(stated, 0.5 / max(total, 1.0) * 1e-3)
     stated /= stated.sum()
     held = c > 0

@@ -9,7 +9,7 @@ import pytest
 from growth import QUADRATIC, growth
 from scipy.stats import binomtest
 
-from transduce.app.checkup import Finding, as_json, check_documents, render_findings
+from transduce.app.checkup import Finding, as_json, check_documents, label_notes, render_findings
 from transduce.app.checkup.label_checks import plain_name
 from transduce.app.checkup.prior_checks import exact_interval
 
@@ -201,6 +201,37 @@ def test_a_tree_has_no_class_that_is_a_parent_and_no_level_without_a_name():
     assert both.rows[0] == 2
     assert "'sci//space'" in gaps.what
     assert check(texts, labels, tree=False) == []
+
+
+def test_partial_labels_are_no_classes():
+    texts, labels = clean(classes=("rec/sport", "rec/music", "sci"))
+    labels[40], labels[41] = "rec", "sci|rec/music"
+    found = only(check(texts, labels, tree=True))
+    assert (found.severity, found.rows) == ("note", (41,))
+    assert "'rec' is a parent of classes" in found.what
+    labels[0:24:3] = [None] * 8
+    scarce = [one.what for one in check(texts, labels, tree=True) if "full label" in one.what]
+    assert scarce == ["1 class with fewer than 5 full labels: 'rec/sport' (2)."]
+    assert label_notes(["a", "a", "b", "b", "a|b"]) == []
+    assert "'a|b'" in label_notes(["a", "a", "b", "b", "a|b"], flat=True)[0]
+
+
+def test_a_partial_label_is_not_the_end_of_the_work_nor_a_conflict():
+    texts, labels = clean(n=30, classes=("rec/sport", "rec/music", "sci"))
+    assert "nothing is left" in only(check(texts, labels, tree=True)).what
+    labels[0], texts[0] = "rec", texts[3]
+    assert not [one for one in check(texts, labels, tree=True) if one.severity != "note"]
+
+
+def test_sizes_of_branches_are_those_of_their_classes():
+    texts, labels = clean(classes=("rec/sport", "rec/music", "sci"))
+    fine = {"rec": (0.6, 0.6), "rec/sport": (0.3, 0.3), "sci": (0.4, 0.4)}
+    assert check(texts, labels, fine, tree=True) == []
+    off = only(check(texts, labels, {"rec": (0.1, 0.1), "sci": (0.2, 0.9)}, tree=True))
+    assert "'rec' (labels 66.7%" in off.what
+    assert "sum to at least 1.2" in only(check(texts, labels, {"rec": (0.7, 0.7), "sci": (0.5, 0.5)}, tree=True)).what
+    rest = only(check(texts, labels, {"rec": (0.7, 0.7)}, tree=True))
+    assert "1 labelled class without a size: 'sci'; the sizes leave 30.0%" in rest.what
 
 
 def test_paths_without_a_tree_are_noted():

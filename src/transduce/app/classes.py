@@ -33,11 +33,7 @@ def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) 
     >>> sorted(classes_of(["rec/hockey", "rec/chess", "sci", "rec", "sci|rec/chess"], "here").open[4])
     ['rec/chess', 'sci']
     """
-    names = {label for label in labels if label is not None}
-    single = names if flat else {name for name in names if not _is_choice(name, names)}
-    tree = not flat and are_paths(single)
-    inner = {node for name in single for node in parents_of(name)} if tree else set()
-    classes = tuple(sorted(single - inner))
+    classes, tree, meant = read_names({label for label in labels if label is not None}, flat=flat)
     if not classes:
         raise InputError(f"{where} has no label at all; fill in a few, for every class at least one.")
     if len(classes) == 1:
@@ -45,12 +41,26 @@ def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) 
     for name in classes if tree else ():
         if "" in name.split("/"):
             raise InputError(f"{where} has {name!r}, a path with an empty part; mend it, or pass --flat.")
-    known = set(classes)
-    meant = {name: frozenset(_meant(name, classes)) for name in names - known}
     sure = {name: name for name in classes} | {name: min(each) for name, each in meant.items() if len(each) == 1}
     full = tuple(None if label is None else sure.get(label) for label in labels)
     open_rows = {i: meant[label] for i, label in enumerate(labels) if label is not None and label not in sure}
     return Named(classes, tree, full, open_rows)
+
+
+def read_names(
+    names: set[str], *, flat: bool = False, tree: bool | None = None
+) -> tuple[tuple[str, ...], bool, dict[str, frozenset[str]]]:
+    """Classes among the names that labels have, sorted; whether they are a tree, if not known; and what others mean.
+
+    >>> read_names({"rec/hockey", "rec/chess", "rec"})[2] == {"rec": {"rec/hockey", "rec/chess"}}
+    True
+    """
+    single = names if flat else {name for name in names if not _is_choice(name, names)}
+    if tree is None:
+        tree = not flat and are_paths(single)
+    inner = {node for name in single for node in parents_of(name)} if tree else set()
+    classes = tuple(sorted(single - inner))
+    return classes, tree, {name: frozenset(_meant(name, classes)) for name in names - set(classes)}
 
 
 def _is_choice(name: str, names: set[str]) -> bool:

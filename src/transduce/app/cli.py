@@ -192,7 +192,7 @@ def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
 def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, strict: bool, **options: Any) -> int | None:
     """Say what a careful colleague would notice first in FILE."""
     from transduce.app.checkup import as_json, check_documents, is_odd, render_findings
-    from transduce.app.classes import are_paths
+    from transduce.app.classes import read_names
     from transduce.app.columns import choose_columns
     from transduce.app.prior import as_ranges, read_prior
     from transduce.app.tables import labels_of, texts_of
@@ -206,9 +206,10 @@ def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, stri
         assert columns.label is not None
         labels = labels_of(table, columns.label).to_list()
         texts = texts_of(table, columns.text).to_list() if columns.text else [f"row {i}" for i in range(len(labels))]
-        tree = not flat and are_paths(name for name in labels if name is not None)
-        ranges = as_ranges(stated, sum(name is None for name in labels)) if stated else None
-        findings = check_documents(texts, labels, ranges, tree=tree)
+        _, tree, meant = read_names({name for name in labels if name is not None}, flat=flat)
+        n_open = sum(name is None or (name in meant and len(meant[name]) > 1) for name in labels)
+        ranges = as_ranges(stated, n_open) if stated else None
+        findings = check_documents(texts, labels, ranges, tree=tree, flat=flat)
     if options["as_json"]:
         _print_json({"file": file, "findings": as_json(findings)})
     else:
@@ -324,7 +325,15 @@ def _read(file: str, options: dict[str, Any], listener: "Listener | None" = None
         return table
     from transduce.app.preparing import prepared
 
-    return prepared(table, options["text"], options["label"], options.get("answers"), listener, notes=notes)
+    return prepared(
+        table,
+        options["text"],
+        options["label"],
+        options.get("answers"),
+        listener,
+        notes=notes,
+        flat=options.get("flat", False),
+    )
 
 
 def _load(model: str, file: str) -> "Model":

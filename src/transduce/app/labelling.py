@@ -30,6 +30,7 @@ from transduce.counts import Bounds
 from transduce.doubts import PriorWarning, warn_of_harm
 from transduce.estimators import TransductiveClassifier
 from transduce.priors import prior_bounds
+from transduce.shares import are_by_design
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -98,7 +99,8 @@ def label_table(table: Table, settings: LabelSettings, listener: Listener) -> La
     verdict = judge(np.asarray(clf.transduction_), clf.label_distributions_, own_scores.argmax(axis=1))
     own = model.probabilities(own_scores[task.codes < 0])
     unstated = [name for name in task.classes if isinstance(task.prior, str) or task.prior[name] is None]
-    sizes = sizes_of(task.classes, task.codes, task.bounds, verdict, own, clf.prices_, unstated)
+    bounds = clf.bounds_ if task.prior == "estimate" else task.bounds
+    sizes = sizes_of(task.classes, task.codes, bounds, verdict, own, clf.prices_, unstated)
     about = {**told_by(clf), **_asked(task, settings, float(clf.alpha)), "sizes": sizes}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - begin, 3)})
     in_place = task.columns.label if task.columns.label == "label" else None
@@ -118,7 +120,7 @@ def read_task(table: Table, settings: LabelSettings, listener: Listener) -> Task
     codes = np.array([-1 if label is None else index[label] for label in named.full], dtype=np.int64)
     if named.open:
         listener.say(shown(_told_open(given, named.open)))
-    prior, said, sentence = _stated(settings.prior, classes, named.tree)
+    prior, said, sentence = _stated(settings.prior, classes, named.tree, codes)
     for assumption in said:
         listener.say(f"Note: {assumption}.")
     bounds = _bounds(prior, classes, codes, named.tree)
@@ -151,11 +153,19 @@ def features_of(table: Table, columns: Columns, settings: LabelSettings, listene
     return Vectorizer(features, (), np.zeros(0, np.float32)), X
 
 
-def _stated(prior: Mapping[str, Share], classes: Sequence[str], tree: bool) -> tuple[Prior | str, list[str], str]:
+def _stated(
+    prior: Mapping[str, Share], classes: Sequence[str], tree: bool, codes: NDArray[np.int64]
+) -> tuple[Prior | str, list[str], str]:
     """The prior for every class, assumptions, and the sentence on where the sizes came from."""
     if prior:
         full, said = complete_prior(prior, classes, tree=tree)
         return full, said, "Class sizes were stated." if None not in full.values() else "Some class sizes were stated."
+    if are_by_design(np.bincount(codes[codes >= 0], minlength=len(classes))):
+        assumption = (
+            "no class sizes were stated, and the classes have so equal numbers of labels that these say nothing of "
+            "sizes, so they are estimated from all rows; state what you know by --prior"
+        )
+        return "estimate", [assumption], "Class sizes are estimated from all rows: the labels are too even to tell."
     assumption = (
         "no class sizes were stated, so about the shares of the labelled rows are used, as if they had been drawn at "
         "random; state what you know by --prior"
@@ -166,7 +176,8 @@ def _stated(prior: Mapping[str, Share], classes: Sequence[str], tree: bool) -> t
 def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64], tree: bool) -> Bounds:
     names, taxonomy = np.array(classes, dtype=object), Taxonomy.from_names(classes) if tree else None
     try:
-        return prior_bounds(prior, names, codes[codes >= 0], int((codes < 0).sum()), None, taxonomy)
+        known = "labeled" if isinstance(prior, str) else prior
+        return prior_bounds(known, names, codes[codes >= 0], int((codes < 0).sum()), None, taxonomy)
     except (ValueError, TypeError) as error:
         reason = str(error).replace("class_prior", "the prior")
         raise InputError(f"the class sizes cannot be used: {reason}") from None

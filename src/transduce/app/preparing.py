@@ -12,7 +12,14 @@ from transduce.app.tables.faults import shown
 
 
 def prepared(
-    table: Table, text: Sequence[str], label: str | None, answers: str | None, listener: Listener, *, notes: bool = True
+    table: Table,
+    text: Sequence[str],
+    label: str | None,
+    answers: str | None,
+    listener: Listener,
+    *,
+    notes: bool = True,
+    flat: bool = False,
 ) -> Table:
     """The table with all labels that people gave and no others; what was done, and what is odd about them, is said."""
     column = choose_columns(table, text, label, texts=False).label
@@ -23,6 +30,6 @@ def prepared(
         said = [*said, *more]
     for sentence in said:
         listener.say(shown(sentence))
-    for sentence in label_notes(labels_of(table, column).to_list()) if notes else ():
+    for sentence in label_notes(labels_of(table, column).to_list(), flat=flat) if notes else ():
         listener.say(f"Note: {shown(sentence)}")
     return table

@@ -4,6 +4,7 @@ A label step is a settings object with one verb, `solve(problem, prices, start) 
 counts, never features or weights, so any loss and any model can stand before it.
 """
 
+import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
@@ -31,12 +32,16 @@ __all__ = [
     "Status",
     "Switching",
     "TracePoint",
+    "is_label_step",
     "solve_labels",
 ]
 
 
 class LabelStep(Protocol):
-    """Anything that turns a label problem into an assignment; bring your own and pass it as `method`."""
+    """Anything that turns a label problem into an assignment; bring your own and pass it as `method`.
+
+    One with an attribute `takes_groups` that is False is never given bounds on groups of classes by an estimator.
+    """
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
@@ -103,9 +108,28 @@ def solve_labels(
 def _step(method: str | LabelStep) -> LabelStep:
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
-    if isinstance(method, (str, type)) or not hasattr(method, "solve"):
+    if isinstance(method, str) or not is_label_step(method):
         raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep object, but is {method!r}.")
     return method
+
+
+def is_label_step(thing: object) -> bool:
+    """Whether an object, not a class, has the verb solve(problem, prices, start).
+
+    >>> from transduce.label_step.entropic import Entropic
+    >>> is_label_step(Exact()), is_label_step(Exact), is_label_step(Entropic(1.0))  # distributions are no labels
+    (True, False, False)
+    """
+    solve = getattr(thing, "solve", None)
+    if isinstance(thing, type) or not callable(solve):
+        return False
+    try:
+        inspect.signature(solve).bind(None, None, None)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature to look at
+        return True
+    return True
 
 
 def _checked_start(problem: LabelProblem, start: ArrayLike | None) -> IntArray | None:

@@ -38,6 +38,8 @@ BEYOND_FLOATS = 1e6
 """Costs of so many T leave too few digits for the entropy, if counts cannot be met."""
 DIGITS = 1e6
 """Costs of more T than this would leave too few digits in an entropy that is found as a difference."""
+HOTTEST = 1e3
+"""Temperature, in units of the largest cost, that is not gone beyond: what forbidden labels rule out is not there."""
 TRIES = 12
 """Temperatures tried for one entropy."""
 STALLED = 8
@@ -173,7 +175,7 @@ def solve_at_entropy(
         guess = T * float(np.exp(np.clip((np.log(max(wanted, 1e-12)) - here[1]) / slope, -2.0, 2.0)))
         if not least < guess < most:
             guess = float(np.sqrt(least * most))
-        if not coldest < guess < np.inf:
+        if not coldest < guess < HOTTEST * search.largest:
             break
         T = guess
     return answer, T

@@ -5,6 +5,7 @@ counts; where forbidden labels leave greedy rows without a place, the fewest pos
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Greedy:
     >>> Greedy().solve(problem).labels
     array([0, 1, 1])
     """
+
+    takes_groups: ClassVar[bool] = False
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None

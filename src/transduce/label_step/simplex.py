@@ -13,6 +13,7 @@ Each pivot looks at all n × K cells to move one of them: expect it to be slow, 
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Simplex:
     (array([1, 0, 1]), 1.0, [3.0, 1.0])
     """
 
+    takes_groups: ClassVar[bool] = False
     max_seconds: float | None = None
 
     def solve(

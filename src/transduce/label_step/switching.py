@@ -6,6 +6,7 @@ counts are ranges, single moves inside the bounds join the list.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Switching:
     (array([1, 0, 1]), 1.0, 2)
     """
 
+    takes_groups: ClassVar[bool] = False
     max_rounds: int | None = None
 
     def solve(
@@ -68,6 +70,8 @@ class SingleSwitch:
     >>> SingleSwitch().solve(problem, start=np.array([0, 1, 1])).n_moves
     2
     """
+
+    takes_groups: ClassVar[bool] = False
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None

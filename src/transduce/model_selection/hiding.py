@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from transduce.candidates import from_matrix, is_open
+from transduce.candidates import from_matrix, read_full
 from transduce.inputs import plain, read_prior
 from transduce.markers import AUTO, find_labeled
+from transduce.priors import are_rows
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -94,17 +95,23 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
 def find_certain(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> tuple[Array, Array]:
     """Values of y as an array, and which of them are labels that name one class.
 
-    Sets of candidates, labels ruled out and inner nodes of the taxonomy are no truth to score a row by.
+    Sets of candidates, labels ruled out and inner nodes of the taxonomy are no truth to score a row by; but a set of
+    one, and an inner node over one leaf, are the label that they leave.
 
     >>> find_certain(["tea", frozenset({"tea", "coffee"}), ""])[1]
     array([ True, False, False])
     """
     values, labeled = find_labeled(from_matrix(y)[0], unlabeled)
-    tree = None if taxonomy is None else Taxonomy.create(taxonomy)
-    for row in np.flatnonzero(labeled) if tree is not None or values.dtype.kind == "O" else ():
-        (name,) = plain(values[row : row + 1])
-        labeled[row] = not (is_open(name) or (tree is not None and tree.is_inner(name)))
-    return values, labeled
+    if taxonomy is None and values.dtype.kind != "O":
+        return values, labeled
+    entries = plain(values)
+    found, full = read_full(entries, labeled, None if taxonomy is None else Taxonomy.create(taxonomy))
+    other = [row for row in np.flatnonzero(full) if found[row] is not entries[row]]
+    if other:
+        values = values.astype(object)
+        for row in other:
+            values[row] = found[row]
+    return values, full
 
 
 def parameter(estimator: Any, name: str, default: object) -> Any:
@@ -158,12 +165,11 @@ def _sum_to(entries: Any, n_rows: int) -> bool:
 
 
 def _are_counts(entries: list[Any]) -> bool:
-    """Whether a prior with ranges holds numbers above 1: then they are counts, as `priors` reads them."""
+    """Whether sizes are counts, as `priors` reads them; what is no numbers is left for the estimator to refuse."""
     try:
-        ends = np.concatenate([[0.0], *(np.ravel(value) for value in entries if value is not None)]).astype(np.float64)
+        return are_rows(entries)
     except (TypeError, ValueError):
         return False
-    return bool(np.any(ends[np.isfinite(ends)] > 1.0))
 
 
 def _scale_range(value: Any, factor: float) -> Any:
@@ -171,5 +177,5 @@ def _scale_range(value: Any, factor: float) -> Any:
         return None
     low, high = np.ravel(value)[[0, -1]] * factor
     if np.ndim(value) == 0:
-        return float(low)
+        return int(low) if low == np.floor(low) else float(low)
     return int(np.floor(low + 1e-9)), float(high) if np.isinf(high) else int(np.ceil(high - 1e-9))

@@ -9,6 +9,7 @@ from transduce.app.checkup.findings import NOTE, PROBLEM, WARNING, Documents, Fi
 from transduce.app.checkup.label_checks import LABEL_CHECKS, NOTED
 from transduce.app.checkup.prior_checks import PRIOR_CHECKS
 from transduce.app.checkup.text_checks import TEXT_CHECKS
+from transduce.app.classes import are_paths
 
 _WIDTH, _INDENT = 100, 9
 
@@ -19,8 +20,11 @@ def check_documents(
     prior: Mapping[str, tuple[float, float]] | None,
     *,
     tree: bool,
+    flat: bool = False,
 ) -> list[Finding]:
     """Findings, the most severe first; labels are None or blank where there is none, prior is the share low..high.
+
+    `tree` says whether labels are paths, `flat` that all of them, even "a|b", are names of classes.
 
     >>> found = check_documents(["tea, please", "Tea,  please", ""], ["tea", "coffee", None], None, tree=False)
     >>> for one in found:
@@ -33,18 +37,19 @@ def check_documents(
     if len(texts) != len(labels):
         raise ValueError(f"every text needs a label or None, but {len(texts)} texts and {len(labels)} labels came.")
     given = [label if label is not None and label.strip() else None for label in labels]
-    documents = Documents(texts, given, prior, tree)
+    documents = Documents(texts, given, prior, tree, flat)
     found = [one for check in (*LABEL_CHECKS, *PRIOR_CHECKS, *TEXT_CHECKS) for one in check(documents)]
     return sorted(found, key=lambda one: (PROBLEM, WARNING, NOTE).index(one.severity))
 
 
-def label_notes(labels: Sequence[str | None]) -> list[str]:
+def label_notes(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
     """What is plainly odd about labels, in sentences; the texts are not looked at, so that it takes no time.
 
     >>> label_notes(["tea", "tea", "?", "?", None])
     ["'?' (rows 3 and 4) counts as a class, but may stand for no label. Leave the cells empty where there is none."]
     """
-    documents = Documents((), labels, None, False)
+    tree = not flat and are_paths(label for label in labels if label is not None)
+    documents = Documents((), labels, None, tree, flat)
     found = [one for check in NOTED for one in check(documents) if one.severity in (PROBLEM, WARNING)]
     return [f"{one.what} {one.advice}" for one in found]
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from transduce.app.classes import read_names
+
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 MOST_ROWS = 20
 MOST_ALIKE = 5
@@ -28,26 +30,51 @@ class Finding:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, labels (None where there is none), shares of the classes if known, and whether class names are paths."""
+    """Texts, labels (None where there is none), shares of the classes if known, and how class names are to be read.
+
+    tree  whether they are paths
+    flat  whether all are plain names, even such as "a|b"
+    """
 
     texts: Sequence[str]
     labels: Sequence[str | None]
     prior: Mapping[str, tuple[float, float]] | None
     tree: bool
+    flat: bool = False
 
     @cached_property
-    def rows_of(self) -> dict[str, list[int]]:
-        """Labelled rows of each class, counted from 1; classes by name."""
+    def rows_with(self) -> dict[str, list[int]]:
+        """Rows with each label, as it is written, counted from 1; labels by name."""
         found: dict[str, list[int]] = {}
         for row, label in enumerate(self.labels, 1):
             if label is not None:
                 found.setdefault(label, []).append(row)
         return dict(sorted(found.items()))
 
+    @cached_property
+    def rows_of(self) -> dict[str, list[int]]:
+        """Rows of each class, counted from 1, that have a full label; classes by name."""
+        classes, _, meant = read_names(set(self.rows_with), flat=self.flat, tree=self.tree)
+        found = {name: list(self.rows_with[name]) for name in classes}
+        for name, each in meant.items():
+            if len(each) == 1:
+                found[min(each)] += self.rows_with[name]
+        return found
+
+    def rows_under(self, name: str) -> list[int]:
+        """Rows with a full label of a class, or of those under a branch."""
+        below = (other for other in self.rows_of if self.tree and other.startswith(f"{name}/"))
+        return self.rows_of[name] if name in self.rows_of else [row for one in below for row in self.rows_of[one]]
+
     @property
     def n_labelled(self) -> int:
-        """How many rows have a label."""
+        """How many rows have a full label."""
         return sum(map(len, self.rows_of.values()))
+
+    @property
+    def n_partial(self) -> int:
+        """How many rows have a label that leaves several classes open."""
+        return sum(map(len, self.rows_with.values())) - self.n_labelled
 
 
 def finding(severity: str, what: str, rows: Iterable[int], advice: str) -> Finding:

@@ -57,32 +57,33 @@ def scarce_classes(documents: Documents) -> Iterator[Finding]:
         rows = [row for rows in rows_of.values() for row in rows]
         yield finding(WARNING, what, rows, "Check that this is the label column and not an identifier or a text.")
         return
+    full = "full " if documents.n_partial else ""
     single = [name for name, rows in rows_of.items() if len(rows) == 1]
     if single:
-        what = f"{number_of(len(single), 'class', 'classes')} with one label only: {name_list(single)}."
+        what = f"{number_of(len(single), 'class', 'classes')} with one {full}label only: {name_list(single)}."
         yield finding(WARNING, what, (rows_of[name][0] for name in single), "Label a few more rows of each.")
     few = {name: rows for name, rows in rows_of.items() if 1 < len(rows) < FEW}
     if few:
         named = name_list((f"{name!r} ({len(rows)})" for name, rows in few.items()), quote=False)
-        what = f"{number_of(len(few), 'class', 'classes')} with fewer than {FEW} labels: {named}."
+        what = f"{number_of(len(few), 'class', 'classes')} with fewer than {FEW} {full}labels: {named}."
         yield finding(NOTE, what, (row for rows in few.values() for row in rows), "More labels here help most.")
 
 
 def decimal_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that are measurements, or whole numbers that went through a float column."""
-    decimals = [name for name in documents.rows_of if _DECIMAL.fullmatch(name)]
-    if decimals and 2 * len(decimals) > len(documents.rows_of):
-        of_all = f"{len(decimals)} of {number_of(len(documents.rows_of), 'different label')}"
+    decimals = [name for name in documents.rows_with if _DECIMAL.fullmatch(name)]
+    if decimals and 2 * len(decimals) > len(documents.rows_with):
+        of_all = f"{len(decimals)} of {number_of(len(documents.rows_with), 'different label')}"
         what = f"Decimal numbers stand as labels, such as {decimals[0]!r}: {of_all}."
-        rows = (row for name in decimals for row in documents.rows_of[name])
+        rows = (row for name in decimals for row in documents.rows_with[name])
         yield finding(WARNING, what, rows, "Check that this is the label column; write classes as 1, not 1.0.")
 
 
 def placeholder_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that say that there is none, each of which would become a class."""
-    found = [name for name in documents.rows_of if name.casefold() in PLACEHOLDERS]
+    found = [name for name in documents.rows_with if name.casefold() in PLACEHOLDERS]
     if found:
-        rows = [row for name in found for row in documents.rows_of[name]]
+        rows = [row for name in found for row in documents.rows_with[name]]
         counts = "counts as a class" if len(found) == 1 else "count as classes"
         what = f"{name_list(found)} ({row_list(rows)}) {counts}, but may stand for no label."
         yield finding(WARNING, what, rows, "Leave the cells empty where there is none.")
@@ -90,7 +91,7 @@ def placeholder_labels(documents: Documents) -> Iterator[Finding]:
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that differ only in case, space, punctuation or Unicode form, and rare ones close to a frequent one."""
-    rows_of = documents.rows_of
+    rows_of = documents.rows_with
     variants: dict[str, list[str]] = {}
     for name in rows_of:
         variants.setdefault(plain_name(name), []).append(name)
@@ -153,14 +154,14 @@ def _ratio(one: str, two: str) -> float:
 
 def tree_of_labels(documents: Documents) -> Iterator[Finding]:
     """Names that cannot be classes of a tree, or that look like paths where no tree is asked for."""
-    rows_of, names = documents.rows_of, sorted(set(documents.rows_of) | set(documents.prior or ()))
+    rows_of, names = documents.rows_with, sorted(set(documents.rows_with) | set(documents.prior or ()))
     if not documents.tree:
         if are_paths(rows_of) and all(map(parents_of, rows_of)):
             what = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."
             yield finding(NOTE, what, (), "Leave out --flat if the parts are levels of a tree.")
         return
     inner = {node for name in names for node in parents_of(name)}
-    both = [name for name in names if name in inner]
+    both = [name for name in rows_of if name in inner]
     if both:
         below = next(name for name in names if name.startswith(both[0] + "/"))
         verb = "is" if len(both) == 1 else "are"

@@ -20,6 +20,7 @@ from transduce.app.checkup.findings import (
     number_of,
 )
 from transduce.app.checkup.label_checks import plain_name
+from transduce.app.classes import parents_of
 from transduce.app.prior import ROUNDING
 
 FloatArray = NDArray[np.float64]
@@ -34,8 +35,8 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     prior, rows_of = documents.prior, documents.rows_of
     if prior is None or not rows_of:
         return
-    unlabelled = [name for name in prior if name not in rows_of]
-    unsized = [name for name in rows_of if name not in prior]
+    unlabelled = [name for name in prior if not documents.rows_under(name)]
+    unsized = [name for name in rows_of if not _is_sized(name, documents)]
     meant = {name: near for name in unlabelled[:_MOST_UNKNOWN] if (near := _nearest(name, unsized or list(rows_of)))}
     yield from first_of(_unknown(name, near, rows_of[near]) for name, near in meant.items())
     alone = [name for name in unlabelled if name not in meant]
@@ -43,13 +44,26 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
         what = f"{number_of(len(alone), 'class', 'classes')} of the class sizes without any label: {name_list(alone)}."
         yield finding(WARNING, what, (), "Label a few rows of each: what such a class is like, only labels can tell.")
     if unsized:
-        left = 1 - sum(low for low, _ in prior.values())
+        left = 1 - sum(low for low, _ in _topmost(documents))
         what = (
             f"{number_of(len(unsized), 'labelled class', 'labelled classes')} without a size: {name_list(unsized)}; "
             f"the sizes leave {max(left, 0.0):.1%} for them."
         )
         rows = (row for name in unsized for row in rows_of[name])
         yield finding(PROBLEM if left <= _EXACT else WARNING, what, rows, "Give every class a size.")
+
+
+def _is_sized(name: str, documents: Documents) -> bool:
+    """Whether a class has a size, or a branch above it in a tree."""
+    above = parents_of(name) if documents.tree else ()
+    return any(each in (documents.prior or {}) for each in (name, *above))
+
+
+def _topmost(documents: Documents) -> list[tuple[float, float]]:
+    """Sizes of classes and branches that are part of no other one with a size."""
+    prior = documents.prior or {}
+    parents = {name: parents_of(name) if documents.tree else [] for name in prior}
+    return [bounds for name, bounds in prior.items() if not any(above in prior for above in parents[name])]
 
 
 def _unknown(name: str, near: str, rows: list[int]) -> Finding:
@@ -73,8 +87,8 @@ def sums_of_prior(documents: Documents) -> Iterator[Finding]:
         what = f"The share of {name_list(impossible)} cannot be: it goes from {low:g} to {high:g}."
         yield finding(PROBLEM, what, (), "Give shares from 0 to 1, the low end first.")
         return
-    least, most = (sum(bounds[end] for bounds in prior.values()) for end in (0, 1))
-    others = any(name not in prior for name in documents.rows_of)
+    least, most = (sum(bounds[end] for bounds in _topmost(documents)) for end in (0, 1))
+    others = not all(_is_sized(name, documents) for name in documents.rows_of)
     if prior and (least > 1 + _EXACT or (most < 1 - _EXACT and not others)):
         total, bound = (least, "at least") if least > 1 else (most, "at most")
         severity = NOTE if abs(total - 1) <= ROUNDING else PROBLEM
@@ -85,12 +99,12 @@ def sums_of_prior(documents: Documents) -> Iterator[Finding]:
 
 
 def prior_against_labels(documents: Documents) -> Iterator[Finding]:
-    """Classes whose stated share lies outside the exact 95 % interval of their share among the labels."""
+    """Classes and branches whose stated share lies outside the exact 95 % interval of their share of the labels."""
     prior, n = documents.prior or {}, documents.n_labelled
     if not n:
         return
-    names = [name for name in prior if name in documents.rows_of]
-    counts = np.array([len(documents.rows_of[name]) for name in names], dtype=np.float64)
+    names = [name for name in prior if documents.rows_under(name)]
+    counts = np.array([len(documents.rows_under(name)) for name in names], dtype=np.float64)
     low, high = exact_interval(counts, n)
     outside = []
     for name, count, least, most in zip(names, counts, low, high, strict=True):

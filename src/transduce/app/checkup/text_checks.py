@@ -68,7 +68,7 @@ def _groups_of_equals(texts: Sequence[str]) -> list[list[int]]:
 
 def _conflicts(documents: Documents, groups: list[list[int]]) -> Iterator[Finding]:
     labels = documents.labels
-    labelled = ([row for row in group if labels[row - 1] is not None] for group in groups)
+    labelled = ([row for row in group if labels[row - 1] in documents.rows_of] for group in groups)
     conflicts = [rows for rows in labelled if len({labels[row - 1] for row in rows}) > 1]
     if not conflicts:
         return

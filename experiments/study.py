@@ -1,0 +1,127 @@
+"""What studies have in common when they show their rows: verdicts, means, tables, curves."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.methods import TOLD
+
+Row = dict[str, Any]
+AGREES, PARTLY, DIFFERS = "agrees", "in part", "differs"
+STYLES: dict[str, dict[str, Any]] = {
+    "supervised": {"color": "black", "linestyle": "--"},
+    "paper": {"color": "black", "linestyle": "-"},
+    "default": {"color": "tab:blue", "linestyle": "-", "marker": "o", "markersize": 3.5},
+    "no annealing": {"color": "tab:orange", "linestyle": "-"},
+    "all labels": {"color": "tab:red", "linestyle": "--"},
+}
+"""As in the paper: supervised dashed, the method continuous, all labels known a red line; ours beside them in blue."""
+
+
+class Verdict(NamedTuple):
+    """A claim, what the paper says, what we see, and whether they agree: AGREES, PARTLY or DIFFERS, and why not."""
+
+    claim: str
+    paper: str
+    ours: str
+    word: str
+    reason: str = ""
+
+
+class Summary(NamedTuple):
+    """Mean and standard deviation of a result over the seeds."""
+
+    mean: float
+    deviation: float
+    n: int
+
+
+def select(rows: Iterable[Row], **values: Any) -> list[Row]:
+    """Rows with these values."""
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
+def summary(rows: Iterable[Row], result: str = "macro_f", **values: Any) -> Summary:
+    """Of a result in the rows with these values; NaN where there are none."""
+    found = np.array([row[result] for row in select(rows, **values)], dtype=float)
+    if not found.size:
+        return Summary(float("nan"), float("nan"), 0)
+    return Summary(float(found.mean()), float(found.std(ddof=1)) if found.size > 1 else 0.0, found.size)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Without the zero before the point: .853."""
+    if np.isnan(value):
+        return ""
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def spread(s: Summary) -> str:
+    """Mean ± deviation."""
+    return "" if not s.n else f"{number(s.mean)} ± {number(s.deviation)}"
+
+
+def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def unique(rows: Iterable[Row], name: str) -> list[Any]:
+    """Values of a column, in the order in which they come."""
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def curves_table(rows: Sequence[Row], x: str, told: str) -> str:
+    """Mean ± deviation of each method and set against x."""
+    lines = []
+    for name in unique(rows, "set"):
+        mine = select(rows, set=name)
+        for method in unique(mine, "method"):
+            sizes = sorted(set(unique(select(mine, method=method), x)))
+            each = ", ".join(f"{size}: {spread(summary(mine, method=method, **{x: size}))}" for size in sizes)
+            lines.append([name, TOLD[method], each])
+    return markdown(["set", "method", f"macro F against {told}"], lines)
+
+
+def curves(rows: Sequence[Row], x: str, told: str, n_columns: int = 3) -> Figure:
+    """Macro F against x, a panel a set, a line a method with its deviation; all labels known is a level line."""
+    names = unique(rows, "set")
+    n_lines = -(-len(names) // n_columns)
+    figure = Figure(figsize=(3.6 * min(n_columns, len(names)), 2.9 * n_lines), layout="constrained")
+    panels = figure.subplots(n_lines, min(n_columns, len(names)), squeeze=False).ravel()
+    for panel, name in zip(panels, names, strict=False):
+        _panel(panel, select(rows, set=name), x)
+        panel.set_title(name, fontsize=10)
+        panel.set_xlabel(told)
+        panel.set_ylabel("macro F")
+    for panel in panels[len(names) :]:
+        panel.set_axis_off()
+    panels[0].legend(fontsize=7)
+    return figure
+
+
+def _panel(panel: Axes, rows: list[Row], x: str) -> None:
+    for method in unique(rows, "method"):
+        mine = select(rows, method=method)
+        if method == "all labels":
+            panel.axhline(summary(mine).mean, label=TOLD[method], **STYLES[method])
+            continue
+        sizes = sorted(set(unique(mine, x)))
+        found = [summary(mine, **{x: size}) for size in sizes]
+        mean, deviation = np.array([s.mean for s in found]), np.array([s.deviation for s in found])
+        panel.plot(sizes, mean, label=TOLD[method], **STYLES[method])
+        panel.fill_between(sizes, mean - deviation, mean + deviation, color=STYLES[method]["color"], alpha=0.12, lw=0)
+    panel.set_xscale("log")
+    panel.grid(alpha=0.3)
+
+
+def save(figure: Figure, path: Any) -> None:
+    """An SVG that depends on nothing but what it shows."""
+    with matplotlib.rc_context({"svg.hashsalt": "transduce", "svg.fonttype": "none", "font.size": 9}):
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
