@@ -246,14 +246,14 @@ def test_labels_of_several_kinds_get_one_sentence():
 
 def test_verbose_prints_a_line_a_round(capsys):
     X, _, y = blobs()
-    model = TransductiveClassifier(verbose=1).fit(X, y)
+    model = TransductiveClassifier(class_prior="labeled", verbose=1).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
 
 
 def test_verbose_may_be_a_function():
     rows = []
     X, y = np.eye(6), np.array([0, 1, -1, -1, -1, -1])
-    model = TransductiveClassifier(verbose=rows.append).fit(X, y)
+    model = TransductiveClassifier(class_prior="labeled", verbose=rows.append).fit(X, y)
     assert len(rows) == model.n_iter_
 
 

@@ -282,7 +282,7 @@ def test_every_fit_of_a_search_sees_all_unlabelled_rows_and_no_label_that_it_is_
 def test_scores_ignore_unlabelled_rows():
     X, truth, y = blobs()
     model = clone(PAPER).set_params(random_state=0).fit(X, y)
-    model.intercept_ += np.array([0.3, 0.0, -0.3])  # some mistakes
+    model.intercept_ += np.array([2.0, 0.0, -2.0])  # some mistakes
     predicted, known = model.predict(X), np.arange(len(y)) % 3 > 0
     labels = np.where(known, truth, -1)
     for metric, expected in (
@@ -511,6 +511,7 @@ def test_only_the_chosen_model_warns():
 
 def test_doubts_about_the_prior_are_said_once():
     X, _, y = blobs()
+    y[np.flatnonzero(y == 0)[:2]] = -1
     doubtful = clone(PAPER).set_params(class_prior=[0.02, 0.02, 0.96])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
