@@ -11,12 +11,13 @@ or the old labels stay. A stage ends when no label moves, so rounds cannot repea
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.checkpoints import Shelf, Stage
 from transduce.counts import Groups
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import Exact, LabelProblem, LabelStep
@@ -29,6 +30,8 @@ Array = NDArray[Any]
 LOOSE_FLOOR, FLOOR = 1e-4, 1e-5
 """Labels that lower the loss of the unlabelled rows by no more than this share of it are as good as the old ones, which
 stay: first while weight steps are loose, then at their final tolerance."""
+STATE = ("W", "targets", "kappa", "posterior", "gaps")
+"""Arrays of a weight step's state that are kept with a stage."""
 SHARES = (0.6, 0.2)
 """Where to look between the old weights and new ones at which J would be higher."""
 
@@ -56,19 +59,24 @@ class Alternation:
     rng: np.random.Generator
     on_round: Callable[[HistoryRow], None] = lambda row: None
     groups: Groups | None = None
+    shelf: Shelf = field(default_factory=Shelf)
 
-    def run(self, labels: Array, start: Array | None = None) -> Outcome:
+    def run(self, labels: Array, start: Callable[[], Array] | None = None) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored.
 
-        `start` are labels of the unlabelled rows to begin from, in place of the greedy ones.
+        `start` gives labels of the unlabelled rows to begin from, in place of the greedy ones. Where the shelf has a
+        stage of this fit, it goes on from there.
         """
         outcome = Outcome(self.problem.design.zeros(), labels.copy(), np.zeros(self.problem.n_classes))
         begin = time.perf_counter()
         try:
-            if start is None:
+            saved = self.shelf.load()
+            if saved is not None:
+                self._go_on(outcome, saved, begin)
+            elif start is None:
                 self._play(outcome, begin)
             else:
-                outcome.labels[self.problem.n_labeled :] = start
+                outcome.labels[self.problem.n_labeled :] = start()
                 self._stages(outcome, self.weight_step.start(self.problem, outcome.labels), begin)
         except KeyboardInterrupt:
             outcome.ending = Ending.INTERRUPTED
@@ -89,14 +97,45 @@ class Alternation:
         self._record(outcome, HistoryRow(0, 0.0, report.objective, 0, report.gap, time.perf_counter() - begin))
         if supervised:
             outcome.ending = Ending.SUPERVISED if report.converged else Ending.NOT_CONVERGED
+            self._keep(outcome, None, 0, False)
             return
+        self._keep(outcome, state, 0, False)
         self._stages(outcome, state, begin)
 
-    def _stages(self, outcome: Outcome, state: WeightState, begin: float) -> None:
+    def _stages(
+        self, outcome: Outcome, state: WeightState, begin: float, n_done: int = 0, at_rest: bool = False
+    ) -> None:
         """Steps 10 to 15."""
-        at_rest = False
-        for stage, weight in enumerate(self.settings.weights, start=1):
-            at_rest = self._stage(outcome, state, stage, weight, begin, at_rest)
+        n_stages = len(self.settings.weights)
+        for stage in range(n_done + 1, n_stages + 1):
+            at_rest = self._stage(outcome, state, stage, self.settings.weights[stage - 1], begin, at_rest)
+            self._keep(outcome, state if stage < n_stages else None, stage, at_rest)
+
+    def _keep(self, outcome: Outcome, state: WeightState | None, stage: int, at_rest: bool) -> None:
+        """Put a complete stage on the shelf; the last one without what weight steps hold."""
+        if self.shelf.path is None:
+            return
+        arrays = {"W": outcome.W, "labels": outcome.labels, "prices": outcome.prices}
+        facts = {
+            "stage": stage, "at_rest": bool(at_rest), "objective": float(outcome.objective), "done": state is None,
+            "ending": outcome.ending.name, "history": [asdict(row) for row in outcome.history],
+            "rng": self.rng.bit_generator.state,
+        }  # fmt: skip
+        self.shelf.save(arrays | packed_state(state), facts)
+
+    def _go_on(self, outcome: Outcome, saved: Stage, begin: float) -> None:
+        """Take up the fit after the stage that was kept."""
+        facts = saved.facts
+        outcome.W[...], outcome.labels[...] = saved.arrays["W"], saved.arrays["labels"]
+        outcome.prices, outcome.objective = saved.arrays["prices"], facts["objective"]
+        outcome.ending = Ending[facts["ending"]]
+        outcome.history[:] = [HistoryRow(**row) for row in facts["history"]]
+        if facts["done"]:
+            return
+        self.rng.bit_generator.state = facts["rng"]
+        state = unpacked_state(self.problem, saved)
+        begin -= outcome.history[-1].seconds if outcome.history else 0.0
+        self._stages(outcome, state, begin, facts["stage"], facts["at_rest"])
 
     def _stage(
         self, outcome: Outcome, state: WeightState, stage: int, weight: float, begin: float, at_rest: bool
@@ -185,6 +224,22 @@ class Alternation:
         outcome.objective = row.objective
         outcome.history.append(row)
         self.on_round(row)
+
+
+def packed_state(state: WeightState | None) -> dict[str, Array]:
+    """What a weight step holds, as arrays to keep; scores follow from the weights."""
+    if state is None:
+        return {}
+    facts = np.array([state.objective, state.scores is not None], dtype=np.float64)
+    return {f"state_{name}": getattr(state, name) for name in STATE} | {"state_facts": facts}
+
+
+def unpacked_state(problem: TrainingProblem, saved: Stage) -> WeightState:
+    """The state as it was kept."""
+    W, targets, kappa, posterior, gaps = (saved.arrays[f"state_{name}"] for name in STATE)
+    objective, with_scores = saved.arrays["state_facts"].tolist()
+    scores = problem.design.scores(W) if with_scores else None
+    return WeightState(W, targets, kappa, posterior, gaps, objective, scores)
 
 
 def _first_labels(problem: LabelProblem) -> Array:

@@ -13,13 +13,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.alternate import Alternation, weighted_costs
+from transduce.alternate import Alternation, packed_state, unpacked_state, weighted_costs
+from transduce.checkpoints import Checkpoint, Shelf
 from transduce.counts import Bounds
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem
@@ -27,7 +28,7 @@ from transduce.label_step.entropic import solve_at_entropy
 from transduce.losses import softened
 from transduce.problem import TrainingProblem
 from transduce.schedule import ROUNDS, SoftStage
-from transduce.weight_step import Smooth, weight_step_for
+from transduce.weight_step import Smooth, WeightState, WeightStep, weight_step_for
 
 Array = NDArray[Any]
 
@@ -52,12 +53,13 @@ class SoftAnnealing:
 
     alternation: Alternation
     coolings: tuple[tuple[SoftStage, ...], ...]
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def run(self, labels: Array) -> Outcome:
         """Fit from the labels of the labelled rows; those of unlabelled rows are ignored."""
         problem = self.alternation.problem
         if not self.alternation.settings.weights or problem.n_rows == problem.n_labeled or problem.n_classes < 2:
-            return self.alternation.run(labels)
+            return replace(self.alternation, shelf=self.checkpoint.shelf("way 0")).run(labels)
         clock = _Clock(self.alternation.on_round)
         small = problem.n_rows * problem.n_classes <= PARALLEL_CELLS
         n_threads = min(problem.design.n_threads, 1 + len(self.coolings)) if small else 1
@@ -65,8 +67,10 @@ class SoftAnnealing:
         shared = replace(self.alternation, problem=replace(problem, design=design))
         tasks = []
         for way, rng in enumerate([self.alternation.rng, *self.alternation.rng.spawn(len(self.coolings))]):
-            mine = replace(shared, rng=rng, on_round=clock.of_way(way))
-            tasks.append((mine, None if way == 0 else self.coolings[way - 1]))
+            shelf = self.checkpoint.shelf(f"way {way}")
+            cooling = replace(self.checkpoint.shelf(f"cooling {way}"), told=shelf.told)
+            mine = replace(shared, rng=rng, on_round=clock.of_way(way, shelf), shelf=shelf)
+            tasks.append((mine, None if way == 0 else self.coolings[way - 1], cooling))
         outcomes: list[Outcome | None] = [None] * len(tasks)
 
         def go(way: int) -> None:
@@ -93,9 +97,9 @@ class _Clock:
         self.stopped = threading.Event()
         self.rows: dict[int, list[HistoryRow]] = {}
 
-    def of_way(self, way: int) -> Callable[[HistoryRow], None]:
-        """What a way tells its rounds to."""
-        rows = self.rows[way] = []
+    def of_way(self, way: int, shelf: Shelf) -> Callable[[HistoryRow], None]:
+        """What a way tells its rounds to; its shelf remembers them."""
+        rows = self.rows[way] = shelf.told
 
         def tell(row: HistoryRow) -> None:
             row = replace(row, way=way, seconds=time.perf_counter() - self.begin)
@@ -160,11 +164,10 @@ def _best(outcomes: list[Outcome | None], clock: _Clock, interrupted: bool) -> O
     return best
 
 
-def _one_way(alternation: Alternation, stages: tuple[SoftStage, ...] | None, labels: Array) -> Outcome:
+def _one_way(alternation: Alternation, stages: tuple[SoftStage, ...] | None, cooling: Shelf, labels: Array) -> Outcome:
     """The paper's way; or cool, then settle at the final weight."""
     if stages is None:
         return alternation.run(labels)
-    start = _cool(alternation, labels, stages)
     settings, tell = alternation.settings, alternation.on_round
     tol = max(settings.tol, min(settings.early_tol, ARRIVAL_TOL))
 
@@ -172,41 +175,65 @@ def _one_way(alternation: Alternation, stages: tuple[SoftStage, ...] | None, lab
         tell(replace(row, stage=len(stages) + 1))
 
     last = replace(settings, weights=settings.weights[-1:], early_tol=tol)
-    return replace(alternation, settings=last, on_round=tell_later).run(labels, start)
+    settling = replace(alternation, settings=last, on_round=tell_later)
+    return settling.run(labels, lambda: _cool(alternation, labels, stages, cooling))
 
 
-def _cool(alternation: Alternation, labels: Array, stages: tuple[SoftStage, ...]) -> Array:
+def _cool(alternation: Alternation, labels: Array, stages: tuple[SoftStage, ...], shelf: Shelf) -> Array:
     """Hard labels of the unlabelled rows after all stages."""
     hard, rng = alternation.problem, alternation.rng
     bounds = Bounds(alternation.low, alternation.high, alternation.groups)
     problem = replace(hard, loss=softened(hard.loss))
     unlabeled = slice(hard.n_labeled, None)
-    targets = np.zeros((hard.n_rows, hard.n_classes), hard.design.dtype)
-    targets[np.arange(hard.n_labeled), labels[: hard.n_labeled]] = 1.0
-    targets[unlabeled] = _at_first(hard, _first_shares(bounds, hard.n_rows - hard.n_labeled))
     step = weight_step_for(problem.loss, SWEEPS)
     if isinstance(step, Smooth):
         step = replace(step, max_iter=ITERATIONS)
-    state = step.start(problem, targets)
-    first = weight_step_for(problem.loss, FIRST_SWEEPS)
-    first.retarget(problem, state, targets, problem.kappa(0.0))
-    report = first.solve(problem, state, FIRST_TOL, rng)
-    T, prices = None, np.zeros(hard.n_classes)
+    saved = shelf.load()
+    if saved is None:
+        state, scores = _warm(problem, step, _first_targets(hard, labels, bounds), rng)
+        T, n_done, prices = None, 0, np.zeros(hard.n_classes)
+        chosen = np.full(hard.n_rows - hard.n_labeled, -1)
+    else:
+        state = unpacked_state(problem, saved)
+        T, n_done, rng.bit_generator.state = (saved.facts[name] for name in ("T", "stage", "rng"))
+        prices, chosen, scores = saved.arrays["prices"], saved.arrays["chosen"], problem.design.scores(state.W)
+    targets = state.targets.copy()
     evenly = np.ones(hard.n_rows) if hard.n_partial else hard.shares  # a temperature is for rows of one kind
-    chosen = np.full(hard.n_rows - hard.n_labeled, -1)
-    for number, stage in enumerate(stages, start=1):
+    for number, stage in list(enumerate(stages, start=1))[n_done:]:
         kappa = problem.kappa(stage.weight)
         for _ in range(ROUNDS):
-            costs = weighted_costs(problem, problem.loss.label_costs(report.scores[unlabeled]), evenly)
+            costs = weighted_costs(problem, problem.loss.label_costs(scores[unlabeled]), evenly)
             soft, T = solve_at_entropy(LabelProblem(costs, *bounds), stage.entropy, T, prices)
             prices, targets[unlabeled] = soft.prices, soft.posterior
             step.retarget(problem, state, targets, kappa)
             report = step.solve(problem, state, 0.0, rng)
+            scores = report.scores
             now = soft.posterior.argmax(axis=1)
             moved, chosen = int((now != chosen).sum()), now
             alternation.on_round(HistoryRow(number, stage.weight, report.objective, moved, report.gap, 0.0, T))
-    costs = weighted_costs(hard, hard.loss.label_costs(report.scores[unlabeled]), hard.kappa(stages[-1].weight))
+        kept = packed_state(state) | {"prices": prices, "chosen": chosen}
+        shelf.save(kept, {"stage": number, "T": T, "rng": rng.bit_generator.state})
+    costs = weighted_costs(hard, hard.loss.label_costs(scores[unlabeled]), hard.kappa(stages[-1].weight))
     return np.asarray(alternation.label_step.solve(LabelProblem(costs, *bounds)).labels)
+
+
+def _first_targets(problem: TrainingProblem, labels: Array, bounds: Bounds) -> Array:
+    """Given labels, and distributions of all others that know nothing but the class sizes."""
+    targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
+    targets[np.arange(problem.n_labeled), labels[: problem.n_labeled]] = 1.0
+    shares = _first_shares(bounds, problem.n_rows - problem.n_labeled)
+    targets[problem.n_labeled :] = _at_first(problem, shares)
+    return targets
+
+
+def _warm(
+    problem: TrainingProblem, step: WeightStep, targets: Array, rng: np.random.Generator
+) -> tuple[WeightState, Array]:
+    """Weights of the labelled rows alone, and scores at them."""
+    state = step.start(problem, targets)
+    first = weight_step_for(problem.loss, FIRST_SWEEPS)
+    first.retarget(problem, state, targets, problem.kappa(0.0))
+    return state, first.solve(problem, state, FIRST_TOL, rng).scores
 
 
 def _at_first(problem: TrainingProblem, shares: Array) -> Array:

@@ -52,11 +52,11 @@ class _MaxEntClassifier(CountedClassifier):
             raise ValueError("partial labels are for TransductiveClassifier; drop them, or label those rows in full.")
 
     def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> Outcome:
-        problem, codes, bounds, rng, on_round = rest
+        problem, codes, bounds, run = rest
         settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
-        return Direct(problem, bounds.low, bounds.high, METHODS["exact"], settings, rng, on_round, bounds.groups).run(
-            codes
-        )
+        return Direct(
+            problem, bounds.low, bounds.high, METHODS["exact"], settings, run.rng, run.on_round, bounds.groups
+        ).run(codes)
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
@@ -168,8 +168,8 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
     _default_weight = 0.1
 
     def _solve(self, *rest: Any) -> Outcome:
-        problem, codes, bounds, rng, on_round = rest
+        problem, codes, bounds, run = rest
         return PosteriorRegularization(
             problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
-            int(self.max_iter), rng, on_round, bounds.groups,
+            int(self.max_iter), run.rng, run.on_round, bounds.groups,
         ).run(codes)  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.alternate import Alternation, Settings
+from transduce.checkpoints import Shelf
 from transduce.counts import Bounds, apportion
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import METHODS
@@ -56,7 +57,7 @@ class Estimation:
             bounds = Bounds(counts, counts)
         return cls(problem, bounds, settings, rng, on_round)
 
-    def first_fit(self, labels: Array) -> Outcome:
+    def first_fit(self, labels: Array, shelf: Shelf) -> Outcome:
         """Fit from the labels of the labelled rows, by the paper's way."""
         step = weight_step_for(self.problem.loss, 100 * self.settings.max_rounds)
 
@@ -64,7 +65,8 @@ class Estimation:
             self.on_round(replace(row, way=FIRST_FIT))
 
         low, high, _ = self.bounds
-        first = Alternation(self.problem, low, high, step, METHODS["exact"], self.settings, self.rng, tell).run(labels)
+        play = Alternation(self.problem, low, high, step, METHODS["exact"], self.settings, self.rng, tell, shelf=shelf)
+        first = play.run(labels)
         first.history = [replace(row, way=FIRST_FIT) for row in first.history]
         return first
 

@@ -7,7 +7,8 @@ class does what all have in common, and each estimator says how its problem is s
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from transduce.alternate import Alternation, Settings, allowed_costs
 from transduce.anneal import SoftAnnealing
 from transduce.candidates import Coded, code, from_matrix, read_full
+from transduce.checkpoints import Checkpoint, fingerprint
 from transduce.counts import Bounds
 from transduce.design import Design
 from transduce.doubts import doubts_of, warn_of_harm
@@ -57,7 +59,17 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
 }
 EARLY_TOL = 0.25
 """Weight steps stop at this relative gap while labels still move: they will be looked at again."""
+NOT_OF_THE_RESULT = ("class_prior", "taxonomy", "n_jobs", "verbose", "checkpoint")
+"""Parameters that a fit's result does not depend on, or by what they are read into only."""
 TROUBLE = (Ending.NOT_CONVERGED, Ending.UNMET, Ending.STILL_FALLING)
+
+
+class Run(NamedTuple):
+    """How a fit goes about it: its chance, who hears of its rounds, and where stages are kept."""
+
+    rng: np.random.Generator
+    on_round: Callable[[HistoryRow], None]
+    checkpoint: Checkpoint
 
 
 class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,13 +100,13 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bounds = prior_bounds(*known, of_labels, tree, forbidden)
         problem = self._problem(X[order], n_labeled, weights, self._n_heavy(read), forbidden)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        on_round = _listener(self.verbose)
+        run = Run(rng, _listener(self.verbose), self._checkpoint(problem, codes, bounds))
         with one_blas_thread():
             if estimated and codes.size > n_labeled:
                 counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
-                outcome, bounds = self._solve_estimated(problem, codes, counts, bounds, rng, on_round)
+                outcome, bounds = self._solve_estimated(problem, codes, counts, bounds, run)
             else:
-                outcome = self._solve(problem, codes, bounds, rng, on_round)
+                outcome = self._solve(problem, codes, bounds, run)
             own = self._keep(problem, outcome, bounds, order, X.shape[1])
         labeled_rows = np.bincount(codes[:n_labeled], minlength=own.size)
         self.doubts_ = doubts_of(bounds, labeled_rows, own, self.prices_, are_rows(prior))
@@ -108,32 +120,28 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes: Array,
         labeled: Array,
         bounds: Bounds,
-        rng: np.random.Generator,
-        on_round: Callable[[HistoryRow], None],
+        run: Run,
     ) -> tuple[Outcome, Bounds]:
         """Solve with class sizes by the rows themselves; where that is interrupted too early, the first fit is kept."""
         settings = Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
         first_rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        estimation = Estimation.create(problem, codes, labeled, bounds, settings, first_rng, on_round)
-        first = estimation.first_fit(codes)
+        estimation = Estimation.create(problem, codes, labeled, bounds, settings, first_rng, run.on_round)
+        first = estimation.first_fit(codes, run.checkpoint.shelf("first fit"))
         try:
             if first.ending is not Ending.INTERRUPTED:
                 bounds = estimation.sizes(first)
-                return self._solve(problem, codes, bounds, rng, on_round), bounds
+                return self._solve(problem, codes, bounds, run), bounds
         except KeyboardInterrupt:
             first.ending = Ending.INTERRUPTED
         return first, estimation.bounds
 
     @abstractmethod
-    def _solve(
-        self,
-        problem: TrainingProblem,
-        codes: Array,
-        bounds: Bounds,
-        rng: np.random.Generator,
-        on_round: Callable[[HistoryRow], None],
-    ) -> Outcome:
+    def _solve(self, problem: TrainingProblem, codes: Array, bounds: Bounds, run: Run) -> Outcome:
         """Weights and labels for rows that come labelled ones first."""
+
+    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds) -> Checkpoint:
+        """Where stages of this fit are kept; nowhere, unless the user asks for it."""
+        return Checkpoint()
 
     def _loss(self) -> Loss:
         return MaxEnt()
@@ -283,6 +291,9 @@ class TransductiveClassifier(CountedClassifier):
     verbose : whether to print a line a round; or a function, called with each row of the history as it comes, and with
         those of the fit that class_prior="estimate" begins with
 
+    checkpoint : a folder to keep every complete stage in; a fit that was killed goes on from there when it is called
+        again with the same data and parameters, and ends as if nothing had happened
+
     Attributes
     ----------
     classes_ : names of the classes, sorted; coef_, intercept_ : weights; transduction_ : labels of all training rows
@@ -322,6 +333,7 @@ class TransductiveClassifier(CountedClassifier):
         random_state: object = None,
         n_jobs: int | None = None,
         verbose: object = 0,
+        checkpoint: object = None,
     ) -> None:
         self.loss = loss
         self.alpha = alpha
@@ -339,6 +351,7 @@ class TransductiveClassifier(CountedClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def _n_heavy(self, read: Coded) -> int:
         return int(read.partial.sum()) if self.partial_weight == "labeled" else 0
@@ -365,14 +378,16 @@ class TransductiveClassifier(CountedClassifier):
                 f"gives every row one label, but is {self.label_step!r}."
             )
 
-    def _solve(
-        self,
-        problem: TrainingProblem,
-        codes: Array,
-        bounds: Bounds,
-        rng: np.random.Generator,
-        on_round: Callable[[HistoryRow], None],
-    ) -> Outcome:
+    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds) -> Checkpoint:
+        if self.checkpoint is None:
+            return Checkpoint()
+        known = [v for k, v in sorted(self.get_params(deep=False).items()) if k not in NOT_OF_THE_RESULT]
+        arrays = [*problem.design.rows, self.taxonomy_.paths, codes, problem.shares, *bounds[:2]]
+        arrays += [] if problem.forbidden is None else [problem.forbidden]
+        arrays += [] if bounds.groups is None else [bounds.groups.above, bounds.groups.low, bounds.groups.high]
+        return Checkpoint.open(self.checkpoint, fingerprint([*arrays, problem.n_labeled, problem.n_partial, *known]))
+
+    def _solve(self, problem: TrainingProblem, codes: Array, bounds: Bounds, run: Run) -> Outcome:
         weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
         step = METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step
         if bounds.groups is not None and not getattr(step, "takes_groups", True):
@@ -392,13 +407,13 @@ class TransductiveClassifier(CountedClassifier):
                 max(float(self.tol), EARLY_TOL),
                 int(self.max_iter),
             ),
-            rng,
-            on_round,
+            run.rng,
+            run.on_round,
             bounds.groups,
         )
         if isinstance(self.annealing, str) and self.annealing == "soft":
-            return SoftAnnealing(alternation, coolings(float(self.unlabeled_weight))).run(codes)
-        return alternation.run(codes)
+            return SoftAnnealing(alternation, coolings(float(self.unlabeled_weight)), run.checkpoint).run(codes)
+        return replace(alternation, shelf=run.checkpoint.shelf("way 0")).run(codes)
 
 
 def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds, scores: Array) -> Array:

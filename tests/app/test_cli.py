@@ -888,3 +888,27 @@ def test_the_command_that_the_demo_suggests_can_be_typed(good, tmp_path, monkeyp
     done = read(suggested[-1])
     assert done.columns == ["text", "label", "confidence", "runner_up", "overruled"]
     assert done.height == len(demo.NEW_REQUESTS)
+
+
+def test_a_checkpoint_carries_a_fit_over_a_kill(place, good, tmp_path, monkeypatch):
+    whole, out, stages = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "stages"
+    good("label", place.pile, "-o", whole, "--quiet")
+
+    def killed(*arguments):
+        raise SystemError
+
+    with monkeypatch.context() as patch, pytest.raises(SystemError):
+        patch.setattr("transduce.app.labelling._model", killed)
+        run(["label", str(place.pile), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
+    assert not out.exists()
+    good("label", place.pile, "-o", out, "--checkpoint", stages, "--quiet")
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(place, tell, good, tmp_path):
+    command = ("label", place.pile, "-o", tmp_path / "out.csv", *QUICK, "--checkpoint", tmp_path / "stages", "--quiet")
+    good(*command)
+    told = tell(*command, "--alpha", "0.01")
+    assert told.code == 2
+    assert "belongs to a fit of other data or parameters. Name another, or remove it." in told.err
+    assert told.err.count("\n") == 1

@@ -75,6 +75,7 @@ def cli() -> None:
 @click.option("--model", metavar="MODEL", help="Write the classifier here (.safetensors).")
 @click.option("--report", metavar="REPORT", help="Write a page to look at here (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, for the report alone.")
+@click.option("--checkpoint", metavar="DIR", help="Keep stages of the fit here; if it is killed, run the same again.")
 @SPOKEN
 def label(file: str, out: str, model: str | None, report: str | None, **options: Any) -> int | None:
     """Label every row of FILE that has no label yet, and write it to OUT.
@@ -313,6 +314,7 @@ def _settings(options: dict[str, Any]) -> "LabelSettings":
         annealing=None if options["annealing"] == "none" else options["annealing"],
         seed=options["seed"],
         n_jobs=options["jobs"],
+        checkpoint=options.get("checkpoint"),
     )
 
 

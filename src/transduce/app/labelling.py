@@ -53,6 +53,7 @@ class LabelSettings:
     annealing: str | None = "soft"
     seed: int = 0
     n_jobs: int | None = None
+    checkpoint: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +202,7 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
         random_state=settings.seed,
         n_jobs=settings.n_jobs,
         verbose=listener.round,
+        checkpoint=settings.checkpoint,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")  # numpy's, which a user can do nothing about
