@@ -897,9 +897,10 @@ def test_a_checkpoint_carries_a_fit_over_a_kill(place, good, tmp_path, monkeypat
     def killed(*arguments):
         raise SystemError
 
-    with monkeypatch.context() as patch, pytest.raises(SystemError):
+    with monkeypatch.context() as patch:
         patch.setattr("transduce.app.labelling._model", killed)
-        run(["label", str(place.pile), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
+        with pytest.raises(SystemError):
+            run(["label", str(place.pile), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
     assert not out.exists()
     good("label", place.pile, "-o", out, "--checkpoint", stages, "--quiet")
     assert out.read_bytes() == whole.read_bytes()
