@@ -70,44 +70,54 @@ def table(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
+    """For each copy: figures where they are nearest to the paper's, what annealing gains there, and our default."""
     found = []
-    for name, labels, alpha in cases(rows):
-        if not all(select(rows, set=name, labels=labels, alpha=alpha, method=method) for method in PAPER):
+    for name in unique(rows, "set"):
+        means = {}
+        for _, labels, alpha in cases(select(rows, set=name)):
+            mine = select(rows, set=name, labels=labels, alpha=alpha)
+            means[labels, alpha] = {method: summary(mine, method=method).mean for method in unique(mine, "method")}
+        whole = {case: f for case, f in means.items() if set(PAPER) <= set(f)}
+        if not whole:
             continue
-        mine, where = select(rows, set=name, labels=labels, alpha=alpha), f"{name}, labels {labels}, alpha {alpha:g}"
-        f = {method: summary(mine, method=method).mean for method in unique(mine, "method")}
-        found += [_order(f, where), _values(f, where, labels)]
-        if "default" in f:
-            lift = f["default"] - f["paper"]
-            ours = f"{number(f['default'])}, {lift:+.3f} against the paper's annealing"
-            word = AGREES if lift > 0 else DIFFERS
-            found.append(Verdict(f"{where}: soft annealing, our default, is better", "not in the paper", ours, word))
+        near = min(whole, key=lambda case: sum(abs(whole[case][method] - PAPER[method]) for method in PAPER))
+        found += [_values(whole[near], f"{name}, labels {near[0]}, alpha {near[1]:g}"), _gains(name, near, whole)]
+        for case, f in means.items():
+            if {"default", "paper"} <= set(f):
+                found.append(_ours(f, f"{name}, labels {case[0]}, alpha {case[1]:g}"))
     return found
 
 
-def _order(f: dict[str, float], where: str) -> Verdict:
-    """Whether the alternation helps, and annealing helps it."""
-    gains = f["no annealing"] - f["supervised"], f["paper"] - f["no annealing"]
-    return Verdict(
-        f"{where}: the alternation is above supervised learning, and annealing above no annealing",
-        f"{PAPER['no annealing'] - PAPER['supervised']:+.3f} and {PAPER['paper'] - PAPER['no annealing']:+.3f}",
-        f"{gains[0]:+.3f} and {gains[1]:+.3f}",
-        AGREES if min(gains) > 0.01 else PARTLY if max(gains) > 0.01 else DIFFERS,
-        "" if gains[1] > 0.01 else "Weight steps here are loose while labels still move, which anneals by itself.",
-    )
-
-
-def _values(f: dict[str, float], where: str, labels: str) -> Verdict:
+def _values(f: dict[str, float], where: str) -> Verdict:
     """Whether the figures are the paper's."""
-    off = {method: f[method] - PAPER[method] for method in PAPER}
-    is_near = [abs(value) <= NEAR for value in off.values()]
-    reason = "Other rows and features of the same collection."
-    if labels == "at random" and off["supervised"] < -NEAR:
-        reason += " A class that gets no label has F 0 in supervised learning."
+    is_near = [abs(f[method] - PAPER[method]) <= NEAR for method in PAPER]
     return Verdict(
         f"{where}: macro F of supervised learning, without and with annealing",
         ", ".join(number(value) for value in PAPER.values()),
         ", ".join(number(f[method]) for method in PAPER),
         AGREES if all(is_near) else PARTLY if any(is_near) else DIFFERS,
-        "" if all(is_near) else reason,
+        "Other rows and features of the collection; of the ways to draw labels and to read λ the nearest is shown.",
     )
+
+
+def _gains(name: str, near: tuple[str, float], whole: dict[tuple[str, float], dict[str, float]]) -> Verdict:
+    """Whether the alternation helps, and annealing helps it."""
+    gains = {case: (f["no annealing"] - f["supervised"], f["paper"] - f["no annealing"]) for case, f in whole.items()}
+    least = min(min(pair) for pair in gains.values())
+    others = "; ".join(f"labels {c[0]}, alpha {c[1]:g}: {a:+.3f}, {b:+.3f}" for c, (a, b) in gains.items() if c != near)
+    return Verdict(
+        f"{name}: the alternation is above supervised learning, and annealing above no annealing",
+        f"{PAPER['no annealing'] - PAPER['supervised']:+.3f} and {PAPER['paper'] - PAPER['no annealing']:+.3f}",
+        f"{gains[near][0]:+.3f} and {gains[near][1]:+.3f} there" + (f" ({others})" if others else ""),
+        AGREES if least > 0.01 else PARTLY if min(gains[near]) > 0.01 else DIFFERS,
+        ""
+        if least > 0.01
+        else "With a larger alpha weight steps are loose while labels move, which anneals by itself.",
+    )
+
+
+def _ours(f: dict[str, float], where: str) -> Verdict:
+    lift = f["default"] - f["paper"]
+    ours = f"{number(f['default'])}, {lift:+.3f} against the paper's annealing"
+    word = AGREES if lift > 0 else DIFFERS
+    return Verdict(f"{where}: soft annealing, our default, is better", "not in the paper", ours, word)

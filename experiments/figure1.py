@@ -4,7 +4,7 @@
 of these weights, from these labels. ohscal has the paper's 5581 unlabelled rows. aut-avn could not be had: in its place
 the documents of gcat are cut in two, each of their words into one half or the other by chance, and 35 888 halves are
 drawn. The same from the labels of the north-west corner, with which textbooks begin, rows being in random order. Quick
-methods are timed as the best of a few runs; the simplex is stopped after LIMIT seconds.
+methods are timed as the best of a few runs; the simplex would be stopped after 60 seconds.
 """
 
 import time
