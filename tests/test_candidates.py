@@ -1,15 +1,21 @@
 """Partial labels: every way to write them, what they forbid, and what they are worth."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
 
 from transduce import EntropyRegularizedClassifier, TransductiveClassifier
 from transduce.candidates import RuledOut, from_matrix
 from transduce.corpora import load_clinc150
+from transduce.doubts import PriorWarning
 from transduce.history import Ending
+from transduce.label_step import solve_labels
 from transduce.taxonomy import Taxonomy
 
 NAMES = ["hot/coffee", "hot/tea", "cold/juice", "cold/milk"]
@@ -145,7 +151,9 @@ def test_sizes_from_labels_heed_what_partial_labels_forbid(prior):
     y = np.array([frozenset({0, 1}) if k < 2 else frozenset({2, 3}) for k in truth], dtype=object)
     for k in range(4):
         y[np.flatnonzero(truth == k)[:4]] = k
-    model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)  # as many labels of each class say nothing of sizes
+        model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
     assert np.mean(model.transduction_ == truth) > 0.9
     assert model.score(X, y) > 0.9  # of the rows with a single label
 
@@ -266,3 +274,179 @@ def test_ctrl_c_before_the_second_fit_has_a_round_keeps_the_first(monkeypatch):
 
 def interrupted(self, *rest):
     raise KeyboardInterrupt
+
+
+TRIPS = np.array(["banking", "travel", "work"], dtype=object)
+
+
+def trips(entry=None, n=30):
+    truth = np.arange(n) % 3
+    y = np.where(np.arange(n) < 7, TRIPS[truth], "").astype(object)
+    if entry is not None:
+        y[20:21] = np.fromiter([entry], dtype=object)
+    return 2 * np.eye(3)[truth] + 0.2 * np.random.default_rng(0).normal(size=(n, 3)), y
+
+
+def fit_trips(entry=None, **parameters):
+    return TransductiveClassifier(annealing="paper", random_state=0, **parameters).fit(*trips(entry))
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (RuledOut("tarvel"), r"row 20 of y rules out 'tarvel', which no label.* names\. Did you mean 'travel'\?"),
+        (
+            RuledOut(["travel", "zzz"]),
+            r"rules out 'zzz', which no label, no set of candidates and no class_prior names\. C",
+        ),
+        (
+            np.array(["travel", "work"]),
+            r"row 20 of y is an array, which is no label\. Write a set, such as \{'travel',",
+        ),
+        (
+            ["travel", "work"],
+            r"row 20 of y is \('travel', 'work'\), a list or tuple.*Write a set, \{'travel', 'work'\}",
+        ),
+        (("travel", "work"), r"a list or tuple among other labels\. Write a set.*a path needs taxonomy="),
+        ({"travel", None}, r"row 20 of y names None in .*marks unlabelled rows and is no class"),
+        ({"travel", ""}, r"row 20 of y names '' in .*marks unlabelled rows and is no class"),
+        ({"travel", np.nan}, r"row 20 of y names nan in "),
+        (RuledOut(""), r"row 20 of y names '' in RuledOut\(''\)"),
+        (RuledOut(list(TRIPS)), r"row 20 of y leaves no class open: it rules out all 3\. Rule out fewer"),
+    ],
+)
+def test_slips_in_partial_labels_are_named_with_their_row(entry, sentence):
+    with pytest.raises(ValueError, match=sentence) as complaint:
+        fit_trips(entry)
+    assert len(str(complaint.value)) < 220
+
+
+def test_an_array_in_a_list_is_named_too():
+    X, y = trips()
+    with pytest.raises(ValueError, match="row 20 of y is an array"):
+        TransductiveClassifier().fit(X, [*y[:20], np.array(["travel", "work"]), *y[21:]])
+
+
+def test_what_marks_a_row_may_be_a_class_where_the_user_says_so():
+    X, y = trips()
+    y = [0 if name == "travel" else 1 if name else None for name in y]
+    y[20] = {-1, 0}
+    assert TransductiveClassifier(unlabeled=None).fit(X, y).classes_.tolist() == [-1, 0, 1]
+    with pytest.raises(ValueError, match="row 20 of y names -1"):
+        TransductiveClassifier().fit(X, y)
+
+
+def test_what_is_ruled_out_may_be_known_from_candidates_sizes_or_the_taxonomy():
+    X, y = trips(RuledOut("party"))
+    y[21] = {"party", "work"}
+    assert "party" in TransductiveClassifier(annealing="paper").fit(X, y).classes_
+    fit_trips(RuledOut("party"), class_prior={"banking": 0.3, "travel": 0.3, "work": 0.3, "party": 0.1})
+    assert "party" in fit_trips(RuledOut("party"), taxonomy=[*TRIPS, "party"]).classes_
+
+
+@pytest.mark.parametrize(
+    ("entry", "prior", "sentence"),
+    [
+        ({"banking", "tarvel"}, "estimate", "'tarvel' is taken for a class.*candidates only.*misspelling of 'travel'"),
+        (
+            None,
+            {"banking": 0.3, "travel": 0.3, "work": 0.3, "bankng": 0.1},
+            "'bankng' is taken for a class.*only class_prior names it.*misspelling of 'banking'",
+        ),
+        ("banking/card", "estimate", "'banking' in y is taken for a class of its own beside 'banking/card'"),
+        (frozenset({"banking/card", "work"}), "estimate", "'banking' in y is taken for a class of its own"),
+    ],
+)
+def test_names_that_are_likely_slips_are_asked_after(entry, prior, sentence):
+    with pytest.warns(UserWarning, match=sentence) as caught:
+        fit_trips(entry, class_prior=prior)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_classes_of_other_names_need_no_label():
+    fit_trips({"banking", "parties"})
+    fit_trips(None, class_prior={"banking": 0.3, "travel": 0.3, "work": 0.3, "homework": 0.1})
+    fit_trips({"travel"}, class_prior={"banking": 0.3, "travel": 0.4, "work": 0.3})
+
+
+@pytest.mark.parametrize("kind", [list, "tuples", sparse.csr_matrix, "arrays"])
+def test_a_matrix_may_be_sparse_or_lists(kind):
+    X, y = trips()
+    matrix = np.array([[name in ("", each) for each in TRIPS] for name in y])
+    matrix[20] = [True, False, True]
+    other = {"tuples": [tuple(row) for row in matrix.tolist()], "arrays": list(matrix)}
+    y = other[kind] if isinstance(kind, str) else matrix.tolist() if kind is list else kind(matrix)
+    model, same = (TransductiveClassifier(annealing="paper", random_state=0).fit(X, each) for each in (y, matrix))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.transduction_.tolist() == same.transduction_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (
+            np.eye(4, 2, dtype=int),
+            r"y is a matrix of 0 and 1 with shape \(4, 2\).*\.astype\(bool\) if it holds candidates",
+        ),
+        (np.eye(4, 2, dtype=int).tolist(), r"y is a matrix of 0 and 1.*\.astype\(bool\)"),
+        (pd.DataFrame(np.eye(4, 2)), r"y is a matrix of 0 and 1.*\.astype\(bool\)"),
+        (sparse.csr_matrix(np.eye(4, 2)), r"y is a sparse matrix of float64\. Pass y\.astype\(bool\)"),
+        (np.ones((4, 1), bool), "y is a boolean matrix of one column"),
+    ],
+)
+def test_matrices_that_say_something_else_get_one_sentence(y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TransductiveClassifier().fit(np.eye(4), y)
+
+
+def test_tuples_of_numbers_are_labels():
+    y = [(0, 1), (1, 0), None, None]
+    assert TransductiveClassifier().fit(np.eye(4), y).classes_.tolist() == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("prior", "taxonomy", "sentence"),
+    [
+        (
+            dict(zip(NAMES, (2, 2, 74, 74), strict=True)),
+            None,
+            "'cold/juice' and 'cold/milk' must get 148 rows, but the rows allowed to take one of them are 132, "
+            "16 too few. Leave more classes open in y, or lower the sizes in class_prior.",
+        ),
+        (
+            {"hot/coffee": (0, 2), "hot/tea": (0, 2), "cold/milk": None, "cold/juice": None},
+            None,
+            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, with room for at most 4, 16 too few.",
+        ),
+        (
+            {"hot": 13, "cold": None},
+            NAMES,
+            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, but branch 'hot' may get at most 13.",
+        ),
+        (
+            {"cold": 140, "hot": None},
+            NAMES,
+            "branch 'cold' must get 140 rows, but the rows allowed to take 'cold/juice' and 'cold/milk' are 132.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_sizes_that_partial_labels_rule_out_are_named(prior, taxonomy, sentence, annealing):
+    X, truth = rows()
+    y = labels(truth, "")
+    y[2:22] = [{"hot/coffee", "hot/tea"}] * 20
+    with pytest.raises(ValueError, match=re.escape(sentence)) as complaint:
+        TransductiveClassifier(class_prior=prior, taxonomy=taxonomy, annealing=annealing).fit(X, y)
+    assert str(complaint.value).startswith("class_prior cannot be met beside the partial labels in y: ")
+
+
+def test_without_names_counts_that_cannot_be_met_are_told_by_number():
+    with pytest.raises(ValueError, match="the counts cannot be met: class 1 must get 2 rows") as complaint:
+        solve_labels([[0.0, np.inf], [0.0, np.inf], [0.0, 1.0]], [1, 2])
+    assert type(complaint.value) is ValueError
+
+
+def test_a_branch_that_is_nearly_known_is_asked_after():
+    X, truth = rows()
+    with pytest.raises(ValueError, match=r"neither a class nor a branch: label 'clod' .*did you mean 'cold'"):
+        TransductiveClassifier(taxonomy=NAMES, class_prior={"hot": 0.5, "clod": 0.5}).fit(X, labels(truth, ""))

@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -221,7 +220,7 @@ def test_float32_rows_and_sure_posteriors_stay_finite():
 def test_the_scale_of_rows_does_not_matter():
     """Rows a thousand times as short with alpha a million times as small are the same problem."""
     problem, truth, counts = rows_of(TREES["flat"])
-    rows = sparse.csr_matrix(problem.design.rows, (N, N_FEATURES))
+    rows = problem.design.matrix()
     small = TrainingProblem.create(
         Design.create(1e-3 * rows.toarray(), TREES["flat"]),
         MaxEnt(),

@@ -381,6 +381,11 @@ COMPLAINTS = [
     (lambda: Groups([1, 2, 3], [0], [1]), "node 0 is part of 1"),
     (lambda: Groups([2, 5, 3], [0], [1]), "node 1 is part of 5"),
     (lambda: Groups([1], [0], [1]), "above must be whole numbers"),
+    (
+        lambda: Groups([4, 4, 4, 4], [1], [1]),
+        "group 0 must get at least 1 rows, but no class is part of it. Name node 3",
+    ),
+    (lambda: Groups([2, 2, 3], [0], [1], ("hot", "cold")), "names must be one for each of the 1 groups"),
     (lambda: Groups([2.0, 2.0, 3.0], [0], [1]), "above must be whole numbers"),
     (lambda: TWO.members(3), "groups must be those of the 3 classes there are, but are of 2"),
     (lambda: solve_labels([[0.0, 1.0, 2.0]], [1, 0, 0], groups=TWO), "of the 3 classes there are, but are of 2"),

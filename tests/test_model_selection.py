@@ -200,6 +200,8 @@ def test_rows_that_are_not_there_cannot_be_hidden():
         ({"a": (21, 33), "b": 60}, {"a": (25, 40), "b": 72.0}),
         ({"a": (21, np.inf), "b": None}, {"a": (25, np.inf), "b": None}),
         ({"a": (0.2, 0.3), "b": None}, {"a": (0.2, 0.3), "b": None}),
+        ([(20, 30), None], [(24, 36), None]),
+        ([(0.2, 0.3), None], [(0.2, 0.3), None]),
         ({"a": 50, "b": 30, "b/x": 20, "b/y": 10}, {"a": 60.0, "b": 36.0, "b/x": 24.0, "b/y": 12.0}),
         ([30, 60], [30, 60]),  # wrong, for the estimator to refuse
         ({"a": "x", "b": (1, 2)}, {"a": "x", "b": (1, 2)}),
@@ -645,3 +647,23 @@ def test_the_sensible_alpha_is_chosen_among_absurd_ones():
     assert scores[1] > scores[0]
     mean = search.cv_results_["mean_test_score"]
     assert mean[1] > mean[0]
+
+
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_ctrl_c_ends_a_learning_curve(pipeline):
+    X, truth, _ = blobs()
+    clf = clone(PAPER).set_params(label_step=Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        learning_curve(make_pipeline(Normalizer(), clf) if pipeline else clf, X, truth, [9], n_repeats=1)
+
+
+def test_inner_nodes_without_a_taxonomy_are_asked_after():
+    y = ["hot/tea", "hot/tea", "hot/soup", "hot/soup", "hot", "hot"]
+    tree = ["hot/tea", "hot/soup"]
+    with pytest.warns(UserWarning, match="'hot' in y is taken for a class of its own beside 'hot/"):
+        list(HiddenLabelSplit(2, random_state=0).split(np.eye(6), y))
+    model = TransductiveClassifier(taxonomy=tree, random_state=0).fit(np.eye(6), y)
+    with pytest.warns(UserWarning, match="Pass taxonomy= to make it a partial label"):
+        labeled_scorer()(model, np.eye(6), y)
+    list(HiddenLabelSplit(2, random_state=0, taxonomy=tree).split(np.eye(6), y))
+    assert labeled_scorer(taxonomy=tree)(model, np.eye(6), y) == 1.0

@@ -52,10 +52,33 @@ def test_counts_show_assigned_labelled_and_asked():
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["0", "1", "2"]
 
 
-def test_ranges_are_spans():
+def test_ranges_are_spans_and_what_is_not_known_has_no_mark():
     ax = plot_counts(model(class_prior={0: (0.25, 0.75), 1: None, 2: None}))
     spans = ax.containers[2].lines[2][0].get_segments()
-    np.testing.assert_allclose([segment[:, 0] for segment in spans], [(0.25, 0.75), (0, 1), (0, 1)], atol=0.01)
+    np.testing.assert_allclose([segment[:, 0] for segment in spans], [(0.25, 0.75)], atol=0.01)
+    nothing = plot_counts(model(class_prior=dict.fromkeys(range(3))))
+    assert [text.get_text() for text in nothing.get_legend().get_texts()] == ["assigned", "labelled"]
+
+
+def test_branches_with_a_size_have_bars_and_a_price_of_their_own():
+    X, _, y = blobs()
+    names = np.array(["hot/tea", "hot/soup", "cold"], dtype=object)
+    labels = [None if label < 0 else names[label] for label in y]
+    clf = TransductiveClassifier(
+        annealing="paper", random_state=0, taxonomy=list(names), class_prior={"hot": 0.6, "hot/tea": 0.2, "cold": None}
+    ).fit(X, labels)
+    ax = plot_counts(clf)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["cold", "hot/soup", "hot/tea", "hot/…"]
+    assigned, labeled, asked = ax.containers
+    shares = clf.class_counts_ / clf.class_counts_.sum()
+    np.testing.assert_allclose([bar.get_width() for bar in assigned], [*shares, shares[1] + shares[2]])
+    assert [bar.get_width() for bar in labeled][3] == pytest.approx(2 / 3)
+    assert asked.lines[0].get_ydata().tolist() == [1.8, 2.8]
+    prices = [bar.get_width() for bar in plot_prices(clf).patches]
+    np.testing.assert_allclose(clf.prices_, [prices[0], prices[1] + prices[3], prices[2] + prices[3]], atol=1e-12)
+    assert prices[0] == prices[1] == 0.0
+    assert prices[3] != 0.0
+    picture(ax)
 
 
 def test_prices_are_bars():

@@ -1,5 +1,7 @@
 """Class sizes as users state them: many ways to say the same, ranges, inner nodes, complaints."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -88,9 +90,9 @@ def test_a_prior_is_not_modified():
         (0.5, r"shape \(\)"),
         ([0.5, 0.5, 0.5], "must sum to 1, or as counts to the 12 unlabelled rows, but sums to 1.5"),
         ([4, 4, 5], "but sums to 13"),
-        ([0.5, -0.5, 1.0], "0 or more, but class .*coffee.* has -0.5"),
-        ([0.5, np.nan, 0.5], "class .*coffee.* has nan"),
-        ([np.inf, 0, 0], "class .*tea.* has inf"),
+        ([0.5, -0.5, 1.0], "0 or more, but 'coffee' has -0.5"),
+        ([0.5, np.nan, 0.5], "must be numbers, but 'coffee' has nan. Write None for a size not known"),
+        ([np.inf, 0, 0], "must be finite, but 'tea' has inf"),
         ({"tea": 0.5, "coffee": 0.5}, "every class a share, but has none for 'milk'"),
         ({"tea": 0.5, "coffee": 0.25, "milk": 0.25, "beer": 0}, "names 'beer', which is not a class"),
     ],
@@ -101,8 +103,44 @@ def test_bad_priors_get_one_sentence(prior, sentence):
 
 
 def test_words_are_no_prior():
+    for prior in (["many", "few", "few"], ["0.2", "0.3", "0.5"], np.array(["0.2", "0.3", "0.5"])):
+        with pytest.raises(TypeError, match=r"must be numbers, one a class, but has the text '(many|0\.2)'"):
+            prior_bounds(prior, NAMES, LABELS, 12)
+    with pytest.raises(TypeError, match=r"has the text '0\.5'"):
+        prior_bounds({"tea": 0.2, "coffee": 0.3, "milk": "0.5"}, NAMES, LABELS, 12)
     with pytest.raises(TypeError, match="class_prior must be numbers, one a class, but came as"):
-        prior_counts(["many", "few", "few"], NAMES, LABELS, 12)
+        prior_counts([{}, 1, 1], NAMES, LABELS, 12)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_ranges_may_come_in_the_order_of_the_classes(kind):
+    low, high, _ = prior_bounds(kind([(0.25, 0.5), (0.5, 0.75), (0.0, 0.25)]), NAMES, LABELS, 12)
+    assert (low.tolist(), high.tolist()) == ([3, 6, 0], [6, 9, 3])
+    assert prior_bounds([None, 0.5, (0.25, 0.25)], NAMES, LABELS, 12)[1].tolist() == [12, 6, 3]
+
+
+def test_fractions_of_rows_mean_the_rows_on_both_sides_and_none_or_one_row_is_a_range_of_rows():
+    low, high, _ = prior_bounds({"tea": 7.5, "coffee": (0, 1), "milk": None}, NAMES, LABELS, 12)
+    assert (low.tolist(), high.tolist()) == ([7, 0, 0], [8, 1, 12])
+
+
+@pytest.mark.parametrize(
+    ("names", "taxonomy", "sentence"),
+    [
+        (["cold", "warm"], None, "has none for 'cold'. Add it with None for not known, a size, or 0."),
+        (["hot/tea", "warm"], None, "a size, or 0; or pass taxonomy= and state its branch 'hot'."),
+        (["hot/tea", "warm"], Taxonomy.create(["hot/tea", "warm"]), "a size, or 0; or state its branch 'hot'."),
+    ],
+)
+def test_a_class_without_a_size_may_be_stated_as_not_known_or_by_its_branch(names, taxonomy, sentence):
+    for size in (0.5, (0.1, 0.5)):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            prior_bounds({"warm": size}, np.array(names), np.array([0, 1]), 12, None, taxonomy)
+
+
+def test_a_name_that_is_nearly_a_class_is_asked_after():
+    with pytest.raises(ValueError, match=r"names 'cofee', which is not a class\. Did you mean 'coffee'\? The classes"):
+        prior_bounds({"tea": 0.5, "cofee": 0.5, "milk": 0.0}, NAMES, LABELS, 12)
 
 
 def test_ranges_and_unknown_sizes_become_bounds_that_can_be_met():
@@ -146,9 +184,21 @@ def test_counts_may_be_ranges_too():
     [
         ({"tea": (0.5, 0.6), "coffee": (0.5, 0.6), "milk": (0.1, 0.2)}, "low bounds sum to"),
         ({"tea": (0.1, 0.2), "coffee": (0.1, 0.2), "milk": 0.1}, "high bounds sum to"),
-        ({"tea": (0.6, 0.5), "coffee": None, "milk": None}, "a high one not below it"),
-        ({"tea": (-0.1, 0.5), "coffee": None, "milk": None}, "a low bound of 0 or more"),
-        ({"tea": (np.nan, 0.5), "coffee": None, "milk": None}, "a low bound of 0 or more"),
+        ({"tea": (0.6, 0.5), "coffee": None, "milk": None}, "a low bound of 0.6, which is above the high one of 0.5"),
+        ({"tea": (-0.1, 0.5), "coffee": None, "milk": None}, "0 or more, but 'tea' has -0.1"),
+        ({"tea": (np.nan, 0.5), "coffee": None, "milk": None}, "'tea' has nan. Write None"),
+        ({"tea": (0.1, np.nan), "coffee": None, "milk": None}, "'tea' has nan. Write None"),
+        ({"tea": (np.inf, np.inf), "coffee": None, "milk": None}, "'tea' has inf, which only a high bound may be"),
+        (
+            {"tea": 5000, "coffee": None, "milk": None},
+            "gives 'tea' 5000 rows, more than the 12 that are without a full",
+        ),
+        ({"tea": 300, "coffee": 0.1, "milk": None}, "has a share for 'coffee' and a number of rows for 'tea'. Use one"),
+        ({"tea": (0.1, 9), "coffee": None, "milk": None}, "a share and a number of rows for 'tea'. Use one kind"),
+        ([(0.1, 0.5), 20, None], "has a share for 'tea' and a number of rows for 'coffee'"),
+        ([9, 2.5, 0.5], "has a share for 'milk' and a number of rows for 'tea'"),
+        ([(0.1, 0.5)] * 2, "must have one entry for each of the 3 classes, but has 2. The classes are 'tea'"),
+        (None, "is None. Leave it out, or write 'estimate'"),
         ({"tea": (0.43, 0.44), "coffee": None, "milk": None}, "room for a whole number"),
         ({"tea": (0.1, 0.5), "coffee": None}, "has none for 'milk'"),
         ({"tea": (0.1, 0.5), "coffee": None, "milk": None, "d": 0.1}, "names 'd', which is not a class"),

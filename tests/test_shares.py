@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from transduce import TransductiveClassifier
+from transduce import TransductiveClassifier, estimators
 from transduce.counts import Bounds
-from transduce.doubts import HARMFUL, PriorWarning, doubts_of
-from transduce.shares import EVENNESS, are_by_design, disagreement, labeled_shares
+from transduce.doubts import FAR, HARMFUL, PriorWarning, doubts_of, warn_of_harm
+from transduce.history import Ending
+from transduce.shares import EVENNESS, are_by_design, contributions, disagreement, distance, labeled_shares
 
 
 @pytest.mark.parametrize("counts", [[3, 5, 4, 4, 6, 2], [58, 1, 0, 1], [10, 30], [0, 0, 7], [1, 1, 1, 1, 1]])
@@ -187,15 +188,111 @@ def test_labels_that_chance_would_not_make_so_even_are_by_design(counts, expecte
 def test_labels_drawn_at_random_are_seldom_taken_for_a_design():
     rng = np.random.default_rng(0)
     draws = rng.multinomial(100, [0.1] * 10, size=2000)
-    assert np.mean([are_by_design(draw) for draw in draws]) < 0.07
+    assert np.mean([are_by_design(draw) for draw in draws]) < 0.03
 
 
 def test_equal_numbers_of_labels_are_not_taken_for_class_sizes():
     X, y, marked = uneven(np.random.default_rng(1))
     counts = TransductiveClassifier(random_state=0).fit(X, marked).class_counts_
-    told = TransductiveClassifier(class_prior="labeled", random_state=0).fit(X, marked).class_counts_
+    with pytest.warns(PriorWarning, match=r"class_prior='labeled' takes the labels.*Use class_prior='estimate'"):
+        told = TransductiveClassifier(class_prior="labeled", random_state=0).fit(X, marked).class_counts_
     truth = np.bincount(y[marked < 0])
     assert abs(counts[0] - truth[0]) < 40 < abs(told[0] - truth[0])
+
+
+def test_a_class_prior_that_is_left_out_says_nothing_of_equal_numbers_of_labels():
+    X, _, marked = uneven(np.random.default_rng(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked).doubts_.by_design
+
+
+def test_equal_numbers_of_labels_do_not_silence_sizes_that_the_rows_speak_against():
+    X, _, marked = uneven(np.random.default_rng(1))
+    with pytest.warns(
+        PriorWarning,
+        match=r"and the rows disagree: [01] is to get (95|5)\.0% of the rows, but the supervised classifier gives it",
+    ) as caught:
+        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, random_state=0).fit(X, marked)
+    assert "say nothing of sizes" in str(caught[0].message)
+    assert model.doubts_.distance == pytest.approx(0.95 - model.doubts_.own[0], abs=1e-3)
+    assert model.doubts_.distance > FAR
+
+
+def test_the_share_told_is_that_of_the_supervised_classifier():
+    X, y = problem()
+    with pytest.warns(PriorWarning, match="disagree") as caught:
+        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
+    alone = TransductiveClassifier(random_state=0, price_shift=False).fit(X[y >= 0], y[y >= 0])
+    shares = np.bincount(alone.predict(X[y < 0])) / (y < 0).sum()
+    assert model.doubts_.own == pytest.approx(shares, abs=0.01)
+    assert f"the supervised classifier gives it {model.doubts_.own[1]:.1%}" in str(caught[0].message)
+
+
+def test_the_supervised_classifier_is_fitted_only_where_sizes_are_doubted(monkeypatch):
+    X, y = problem()
+    monkeypatch.setattr(estimators, "supervised_counts", lambda *rest: pytest.fail("nothing was doubted"))
+    for prior in ({0: 0.5, 1: 0.5}, "labeled", "estimate"):
+        TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
+
+
+def test_ctrl_c_while_sizes_are_doubted_keeps_the_fit_and_says_so(monkeypatch):
+    def pressed(*rest):
+        raise KeyboardInterrupt
+
+    X, y = problem()
+    monkeypatch.setattr(estimators, "supervised_counts", pressed)
+    with pytest.warns(PriorWarning):
+        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
+    assert model.termination_condition_ == Ending.INTERRUPTED.value
+    assert model.doubts_.distance == 0.0
+
+
+def test_up_to_three_classes_are_named_the_worst_first_with_a_range_each():
+    counts, stated = np.array([100, 30, 10, 30, 30]), np.array([10, 30, 60, 50, 50])
+    doubts = doubts_of(Bounds(stated, stated), counts, stated, np.zeros(5))
+    assert doubts.farthest == (0, 2)  # the others add next to nothing
+    doubts = doubts_of(Bounds(stated[::-1], stated[::-1]), counts, stated, np.zeros(5))
+    assert len(doubts.farthest) <= 3
+    with pytest.warns(PriorWarning, match=r"'b0' is to get 5\.0%.* would not pull\. 'b2' is to .* would not pull\. If"):
+        warn_of_harm(
+            doubts_of(Bounds(stated, stated), counts, stated, np.zeros(5)),
+            np.array([f"b{k}" for k in range(5)]),
+            200,
+            stacklevel=1,
+        )
+
+
+def test_a_narrow_range_is_one_figure():
+    bounds = Bounds(np.array([1000, 98_999]), np.array([1001, 99_000]))
+    doubts = doubts_of(bounds, np.array([34, 26]), np.array([50_000, 50_000]), np.zeros(2))
+    with pytest.warns(PriorWarning, match=r"'a' is to get 1\.0% of the rows") as caught:
+        warn_of_harm(doubts, np.array(["a", "b"]), 60, stacklevel=1)
+    assert "1.0% to 1.0%" not in str(caught[0].message)
+
+
+def test_what_is_not_known_is_not_named():
+    bounds = Bounds(np.array([95, 0]), np.array([95, 100]))
+    assert doubts_of(bounds, np.array([30, 30]), np.array([50, 50]), np.zeros(2)).farthest == (0,)
+
+
+def test_distance_is_the_total_variation_from_the_nearest_shares():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        own, stated = rng.dirichlet(np.ones(6), 2)
+        assert distance(own, stated, stated) == pytest.approx(0.5 * np.abs(own - stated).sum())
+        assert distance(own, np.minimum(own, stated), np.maximum(own, stated)) == pytest.approx(0.0)
+    assert distance([0.5, 0.5], [0.9, 0.0], [0.9, 1.0]) == pytest.approx(0.4)
+
+
+def test_contributions_add_up_to_the_disagreement():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        counts, low = rng.multinomial(80, rng.dirichlet(np.ones(5))), rng.dirichlet(np.ones(5))
+        high = np.minimum(low + rng.choice([0.0, 0.2], 5), 1.0)
+        parts = contributions(counts, low, high)
+        assert parts.min() >= 0.0
+        assert parts.sum() == pytest.approx(4 * disagreement(counts, low, high))
 
 
 def test_equal_numbers_of_labels_are_no_reason_to_doubt_stated_sizes():

@@ -57,7 +57,7 @@ def fit(problem, targets, tol=1e-9, step=None, kappa=None, seed=0):
 
 
 def dense(problem) -> np.ndarray:
-    return sparse.csr_matrix(problem.design.rows, (problem.n_rows, problem.design.n_features)).toarray()
+    return problem.design.matrix().toarray()
 
 
 def weights_by_equation(problem, state) -> np.ndarray:

@@ -8,14 +8,18 @@ ruled out is an unlabelled row that may not get them.
 
 from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
+
+_ROWS = (list, tuple, np.ndarray)
 
 
 class RuledOut:
@@ -61,16 +65,21 @@ class Coded:
 def from_matrix(y: Any) -> tuple[Any, list[Any]]:
     """Candidates as a boolean matrix (n, K): entries with labels, sets and None, and the names of all classes.
 
-    Columns of a data frame name the classes; otherwise their numbers do. Anything else comes back as it is, and names
-    nothing.
+    Columns of a data frame name the classes; otherwise their numbers do. The matrix may be sparse, or a list of lists.
+    Anything else comes back as it is, and names nothing.
 
     >>> entries, names = from_matrix(np.array([[True, False], [True, True], [False, True]]))
     >>> entries.tolist(), names
     ([0, None, 1], [0, 1])
     """
-    matrix = np.asarray(y) if hasattr(y, "shape") and len(y.shape) == 2 else None
-    if matrix is None or matrix.dtype != bool or matrix.shape[1] < 2:
+    matrix = _as_matrix(y)
+    if matrix is None or matrix.dtype != bool:
         return y, []
+    if matrix.shape[1] < 2:
+        raise ValueError(
+            "y is a boolean matrix of one column, but a matrix of candidates has a column for each class. Pass all "
+            "columns, or one label a row."
+        )
     names = list(getattr(y, "columns", range(matrix.shape[1])))
     entries = np.empty(len(matrix), dtype=object)
     for i, row in enumerate(matrix):
@@ -81,12 +90,39 @@ def from_matrix(y: Any) -> tuple[Any, list[Any]]:
     return entries, names
 
 
+def _as_matrix(y: Any) -> Array | None:
+    """The matrix that y is, if it is one; of 0 and 1 it could be anything."""
+    if sparse.issparse(y):
+        if y.dtype != bool:
+            raise ValueError(f"y is a sparse matrix of {y.dtype}. Pass y.astype(bool) if it holds candidates.")
+        return np.asarray(y.toarray())
+    matrix = np.asarray(y) if hasattr(y, "shape") and len(y.shape) == 2 else _from_lists(y)
+    if matrix is not None and matrix.shape[1] > 1 and matrix.dtype.kind in "iuf" and np.isin(matrix, (0, 1)).all():
+        raise ValueError(
+            f"y is a matrix of 0 and 1 with shape {matrix.shape}, where one label a row was expected. Pass "
+            "np.asarray(y).astype(bool) if it holds candidates, a column for each class."
+        )
+    return matrix
+
+
+def _from_lists(y: Any) -> Array | None:
+    """A matrix that came as lists of equal length, of bool or of 0 and 1; tuples of numbers are labels."""
+    if not isinstance(y, (list, tuple)) or not y or not all(isinstance(row, _ROWS) for row in y):
+        return None
+    if len({np.shape(row) for row in y}) > 1 or np.ndim(y[0]) != 1 or len(y[0]) < 2:
+        return None
+    if all(isinstance(cell, (bool, np.bool_)) for row in y for cell in row):
+        return np.array(y, dtype=bool)
+    numbers = all(not isinstance(row, tuple) and all(isinstance(cell, Integral) for cell in row) for row in y)
+    return np.array(y) if numbers else None
+
+
 def is_open(value: object) -> bool:
     """Whether an entry of y names candidates, or rules labels out."""
     return isinstance(value, (Set, RuledOut))
 
 
-def _members(value: object) -> Set[Any] | tuple[Any]:
+def members_of(value: object) -> Set[Any] | tuple[Any]:
     """What an entry of y names."""
     return value.labels if isinstance(value, RuledOut) else value if isinstance(value, Set) else (value,)
 
@@ -95,8 +131,8 @@ def named_in(values: Iterable[object], taxonomy: Taxonomy | None) -> list[Any]:
     """Classes that entries of y name, each once, in their order; inner nodes of the tree name none."""
     names: dict[Any, None] = {}
     for value in values:
-        members = _members(value)
-        for name in sorted(members, key=repr) if len(members) > 1 else members:
+        named = members_of(value)
+        for name in sorted(named, key=repr) if len(named) > 1 else named:
             if taxonomy is None or not taxonomy.is_inner(name):
                 names[name] = None
     return list(names)
@@ -110,7 +146,7 @@ def leaves_under(values: Iterable[object], taxonomy: Taxonomy) -> Array:
     array([ True,  True, False, False])
     """
     under = np.zeros(taxonomy.n_classes, bool)
-    names = {name for value in values if not isinstance(value, RuledOut) for name in _members(value)}
+    names = {name for value in values if not isinstance(value, RuledOut) for name in members_of(value)}
     for name in names:
         if taxonomy.is_inner(name):
             under |= taxonomy.below(name)
@@ -151,14 +187,14 @@ def read_full(
     """
     found, full, leaf_of_row = list(values), labeled.copy(), {}
     for row in np.flatnonzero(labeled).tolist():
-        value, members = values[row], _members(values[row])
-        inner = taxonomy is not None and any(taxonomy.is_inner(name) for name in members)
-        full[row] = len(members) == 1 and not inner and not isinstance(value, RuledOut)
+        value, named = values[row], members_of(values[row])
+        inner = taxonomy is not None and any(taxonomy.is_inner(name) for name in named)
+        full[row] = len(named) == 1 and not inner and not isinstance(value, RuledOut)
         if full[row]:
-            (found[row],) = members
+            (found[row],) = named
         elif inner and taxonomy is not None and not isinstance(value, RuledOut):
             leaves = leaves_under([value], taxonomy)
-            leaves[[taxonomy.leaf_of(name) for name in members if not taxonomy.is_inner(name)]] = True
+            leaves[[taxonomy.leaf_of(name) for name in named if not taxonomy.is_inner(name)]] = True
             if leaves.sum() == 1:
                 leaf_of_row[row] = int(leaves.argmax())
     if leaf_of_row and taxonomy is not None:
@@ -195,7 +231,7 @@ def code(values: list[Any], labeled: Array, classes: list[Any], taxonomy: Taxono
 def _allowed(value: object, index: dict[Any, int], taxonomy: Taxonomy, tree: bool, row: int) -> Array:
     """Classes (K,) that an entry leaves open."""
     named = np.zeros(len(index), bool)
-    for name in _members(value):
+    for name in members_of(value):
         if name in index:
             named[index[name]] = True
         elif tree and taxonomy.is_inner(name):
@@ -211,5 +247,8 @@ def _allowed(value: object, index: dict[Any, int], taxonomy: Taxonomy, tree: boo
     if isinstance(value, Set) and not value:
         raise ValueError(f"row {row} of y is an empty set, which leaves no class open. Use None for an unlabelled row.")
     if not allowed.any():
-        raise ValueError(f"row {row} of y leaves no class open, since no class is under {value!r}. Label it otherwise.")
+        raise ValueError(
+            f"row {row} of y leaves no class open: it rules out all {len(index)}. Rule out fewer, or use None for an "
+            "unlabelled row."
+        )
     return allowed

@@ -50,7 +50,17 @@ class Groups:
                 f"each low count must be at most its high count, but group {g} has low {low[g]} and high {high[g]}. "
                 "Exchange or widen them."
             )
-        for name, value in (("above", _nodes_above(self.above, n_groups)), ("low", low), ("high", high)):
+        if self.names and len(self.names) != n_groups:
+            raise ValueError(f"names must be one for each of the {n_groups} groups, or none, but are {self.names!r}.")
+        above = _nodes_above(self.above, n_groups)
+        empty = np.setdiff1d(above.size - n_groups + np.flatnonzero(low), above)
+        if empty.size:
+            g = int(empty[0]) - above.size + n_groups
+            raise ValueError(
+                f"group {g} must get at least {low[g]} rows, but no class is part of it. Name node {empty[0]} in above "
+                "for its classes, or lower its low count."
+            )
+        for name, value in (("above", above), ("low", low), ("high", high)):
             object.__setattr__(self, name, value)
 
     @property

@@ -2,8 +2,9 @@
 
     S = (X W) Pᵀ        pullback(R) = Xᵀ R P
 
-X is held as one CSR matrix, W (d, M) in C order with a column for each node of the tree, P (K, M) says which nodes a
-class passes through. Everything above works on scores; other engines can stand in this one's place.
+X is held as one CSR matrix, in memory or mapped from a file, whose rows are taken in any order. W (d, M) is in C order
+with a column for each node of the tree, P (K, M) says which nodes a class passes through. Everything above works on
+scores; other engines can stand in this one's place.
 """
 
 import os
@@ -37,28 +38,31 @@ class Design:
 
     data: Array
     indices: Array
-    indptr: Array
+    spans: Array
     n_features: int
     taxonomy: Taxonomy
     n_threads: int = 1
 
     @classmethod
-    def create(cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None = None) -> "Design":
+    def create(cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None = None, order: Array | None = None) -> "Design":
         """Take a CSR matrix or array as it is; anything else is converted, float32 and float64 kept.
 
-        n_jobs threads share the work on large problems, -1 or None for one a core; results do not depend on it.
+        Rows come in the given order (n,), that of X if there is none; they are not moved for it. n_jobs threads share
+        the work on large problems, -1 or None for one a core; results do not depend on it.
         """
         rows = sparse.csr_matrix(X) if not sparse.issparse(X) else X.tocsr()
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
         data = rows.data if rows.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
-        return cls(data, rows.indices, rows.indptr, rows.shape[1], taxonomy, _threads(n_jobs))
+        spans = np.column_stack((rows.indptr[:-1], rows.indptr[1:])).astype(np.int64)
+        spans = spans if order is None else spans[order]
+        return cls(data, rows.indices, spans, rows.shape[1], taxonomy, _threads(n_jobs))
 
     @property
     def n_rows(self) -> int:
         """Rows."""
-        return int(self.indptr.size - 1)
+        return int(self.spans.shape[0])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -68,7 +72,14 @@ class Design:
     @property
     def rows(self) -> tuple[Array, Array, Array]:
         """The arrays of the CSR matrix, as kernels take them."""
-        return self.data, self.indices, self.indptr
+        return self.data, self.indices, self.spans
+
+    def matrix(self) -> sparse.csr_matrix:
+        """X with its rows in their order, a copy."""
+        sizes = self.spans[:, 1] - self.spans[:, 0]
+        indptr = np.concatenate(([0], np.cumsum(sizes)))
+        places = np.repeat(self.spans[:, 0] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return sparse.csr_matrix((self.data[places], self.indices[places], indptr), (self.n_rows, self.n_features))
 
     @cached_property
     def tree(self) -> tuple[Array, Array]:
@@ -82,7 +93,7 @@ class Design:
     def squared_norms(self) -> Array:
         """‖x_i‖² (n,)."""
         norms = np.zeros(self.n_rows)
-        _squared_norms(self.data, self.indptr, norms)
+        _squared_norms(self.data, self.spans, norms)
         return norms
 
     @cached_property
@@ -109,7 +120,7 @@ class Design:
         out = np.empty((self.n_rows, self.taxonomy.n_classes), W.dtype)
 
         def fill(part: slice) -> None:
-            all_scores(self.data, self.indices, self.indptr[part.start : part.stop + 1], *self.tree, W, out[part])
+            all_scores(self.data, self.indices, self.spans[part], *self.tree, W, out[part])
 
         parts = list(self._parts(self.data.size * W.shape[1]))
         if len(parts) == 1:
@@ -134,7 +145,8 @@ class Design:
     def _parts(self, work: int) -> Iterator[slice]:
         """Rows in parts of about equal work, one a thread that is worth starting."""
         n_parts = max(1, min(self.n_threads, work // WORTH_A_THREAD))
-        ends = np.searchsorted(self.indptr, np.linspace(0, self.data.size, n_parts + 1)[1:-1])
+        sizes = np.cumsum(self.spans[:, 1] - self.spans[:, 0])
+        ends = np.searchsorted(sizes, np.linspace(0, self.data.size, n_parts + 1)[1:-1])
         bounds = [0, *ends.tolist(), self.n_rows]
         return (slice(low, high) for low, high in pairwise(bounds))
 
@@ -148,7 +160,7 @@ def _threads(n_jobs: int | None) -> int:
 
 
 @kernel
-def _squared_norms(data: Array, indptr: Array, out: Array) -> None:
+def _squared_norms(data: Array, spans: Array, out: Array) -> None:
     for i in range(out.size):
-        for p in range(indptr[i], indptr[i + 1]):
+        for p in range(spans[i, 0], spans[i, 1]):
             out[i] += data[p] * data[p]

@@ -81,6 +81,17 @@ class Estimation:
 
 def _predicted(problem: TrainingProblem, labels: Array, settings: Settings, rng: np.random.Generator) -> Bounds:
     """Sizes of the classes as the supervised classifier labels the unlabelled rows; none is quite empty."""
+    counts = supervised_counts(problem, labels, settings, rng)
+    if problem.forbidden is None:
+        counts = apportion((counts + 1) / (counts + 1).sum(), int(counts.sum()))
+    return Bounds(counts, counts)
+
+
+def supervised_counts(problem: TrainingProblem, labels: Array, settings: Settings, rng: np.random.Generator) -> Array:
+    """Unlabelled rows of each class (K,) as the supervised classifier labels them, heeding what is forbidden.
+
+    It has the loss and the alpha of the problem, and learns from the labelled rows alone.
+    """
     step, nothing = weight_step_for(problem.loss, 100 * settings.max_rounds), np.zeros(problem.n_classes, np.int64)
     alone = replace(settings, weights=())
     supervised = Alternation(problem, nothing, nothing, step, METHODS["exact"], alone, rng).run(labels)
@@ -89,10 +100,7 @@ def _predicted(problem: TrainingProblem, labels: Array, settings: Settings, rng:
     scores = problem.design.scores(supervised.W)[problem.n_labeled :]
     if problem.forbidden is not None:
         scores = np.where(problem.forbidden, -np.inf, scores)
-    counts = np.bincount(scores.argmax(axis=1), minlength=problem.n_classes)
-    if problem.forbidden is None:
-        counts = apportion((counts + 1) / (counts + 1).sum(), int(counts.sum()))
-    return Bounds(counts, counts)
+    return np.bincount(scores.argmax(axis=1), minlength=problem.n_classes)
 
 
 def own_shares(problem: TrainingProblem, W: Array) -> Array:

@@ -25,8 +25,8 @@ from transduce.candidates import Coded, code, from_matrix, read_full
 from transduce.checkpoints import Checkpoint, fingerprint
 from transduce.counts import Bounds
 from transduce.design import Design
-from transduce.doubts import doubts_of, warn_of_harm
-from transduce.estimating import Estimation
+from transduce.doubts import doubts_of, warn_of_design, warn_of_harm
+from transduce.estimating import Estimation, supervised_counts
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.inputs import (
     can,
@@ -37,9 +37,11 @@ from transduce.inputs import (
     plain,
     read_prior,
     row_weights,
+    warn_of_names,
 )
 from transduce.label_step import METHODS, LabelProblem, LabelStep, is_label_step
 from transduce.label_step.entropic import Entropic
+from transduce.label_step.infeasible import InfeasibleError, in_users_words
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.markers import AUTO, find_labeled
 from transduce.priors import are_rows, labeled_counts, prior_bounds
@@ -98,21 +100,42 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = ("labeled" if estimated else prior, self.classes_, codes[:n_labeled], codes.size - n_labeled)
         forbidden = None if read.allowed is None else ~read.allowed[order[n_labeled:]]
         bounds = prior_bounds(*known, of_labels, tree, forbidden)
-        problem = self._problem(X[order], n_labeled, weights, self._n_heavy(read), forbidden)
+        if tree is None and not columns:
+            warn_of_names(values, labeled, prior, stacklevel=3)
+        problem = self._problem(X, order, n_labeled, weights, self._n_heavy(read), forbidden)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         run = Run(rng, _listener(self.verbose), self._checkpoint(problem, codes, bounds))
         with one_blas_thread():
-            if estimated and codes.size > n_labeled:
-                counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
-                outcome, bounds = self._solve_estimated(problem, codes, counts, bounds, run)
-            else:
-                outcome = self._solve(problem, codes, bounds, run)
+            try:
+                if estimated and codes.size > n_labeled:
+                    counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
+                    outcome, bounds = self._solve_estimated(problem, codes, counts, bounds, run)
+                else:
+                    outcome = self._solve(problem, codes, bounds, run)
+            except InfeasibleError as error:
+                raise in_users_words(error, self.classes_, bounds.groups) from None
             own = self._keep(problem, outcome, bounds, order, X.shape[1])
-        labeled_rows = np.bincount(codes[:n_labeled], minlength=own.size)
-        self.doubts_ = doubts_of(bounds, labeled_rows, own, self.prices_, are_rows(prior))
+            labeled_rows = np.bincount(codes[:n_labeled], minlength=own.size)
+            self.doubts_ = doubts_of(bounds, labeled_rows, own, self.prices_, are_rows(prior))
+            if not isinstance(prior, str) and self.doubts_.are_open and codes.size > n_labeled:
+                self._judge(problem, codes)
         if not isinstance(prior, str):
             warn_of_harm(self.doubts_, self.classes_, n_labeled, stacklevel=3)
+        elif prior == "labeled" and self.doubts_.by_design and codes.size > n_labeled:
+            warn_of_design(stacklevel=3)
         return self
+
+    def _judge(self, problem: TrainingProblem, codes: Array) -> None:
+        """Compare stated sizes with those of the supervised classifier; Ctrl-C leaves the fit as it is."""
+        try:  # a chance of its own: whether sizes are doubted changes nothing that comes after
+            counts = supervised_counts(problem, codes, self._first_settings(), np.random.default_rng(0))
+        except KeyboardInterrupt:
+            self.termination_condition_ = Ending.INTERRUPTED.value
+        else:
+            self.doubts_ = self.doubts_.judged(counts)
+
+    def _first_settings(self) -> Settings:
+        return Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
 
     def _solve_estimated(
         self,
@@ -123,9 +146,8 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         run: Run,
     ) -> tuple[Outcome, Bounds]:
         """Solve with class sizes by the rows themselves; where that is interrupted too early, the first fit is kept."""
-        settings = Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
         first_rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        estimation = Estimation.create(problem, codes, labeled, bounds, settings, first_rng, run.on_round)
+        estimation = Estimation.create(problem, codes, labeled, bounds, self._first_settings(), first_rng, run.on_round)
         first = estimation.first_fit(codes, run.checkpoint.shelf("first fit"))
         try:
             if first.ending is not Ending.INTERRUPTED:
@@ -202,12 +224,12 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("y must give at least one row a single label, but all are open. Label a few rows in full.")
 
     def _problem(
-        self, X: Any, n_labeled: int, sample_weight: Array | None, n_partial: int, forbidden: Array | None
+        self, X: Any, order: Array, n_labeled: int, sample_weight: Array | None, n_partial: int, forbidden: Array | None
     ) -> TrainingProblem:
         if self.fit_intercept:
             constant = np.ones((X.shape[0], 1), X.dtype)
             X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
-        design = Design.create(X, self.taxonomy_, self.n_jobs)
+        design = Design.create(X, self.taxonomy_, self.n_jobs, order)
         return TrainingProblem.create(
             design, self._loss(), float(self.alpha), n_labeled, sample_weight, n_partial, forbidden
         )
@@ -258,8 +280,8 @@ class TransductiveClassifier(CountedClassifier):
     unlabeled_weight : weight of all unlabelled rows together, where the labelled ones weigh 1
 
     class_prior : shares of the rows without a full label: fractions or counts in the order of `classes_`, or a mapping
-        by name (of a class, or of an inner node of the taxonomy) to a number, to (low, high), or to None for "not
-        known"; "estimate" for sizes that all rows suggest together; "labeled" for ranges by the labelled rows alone
+        by name (of a class, or of an inner node of the taxonomy); each a number, (low, high), or None for "not known";
+        "estimate" for sizes that all rows suggest together; "labeled" for ranges by the labelled rows alone
 
     taxonomy : the tree of classes, or anything that Taxonomy.create takes; None for flat classes
 

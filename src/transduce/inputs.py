@@ -1,16 +1,21 @@
 """What users pass to an estimator, checked and turned into names, codes and weights; each complaint is one sentence."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.candidates import leaf_names, leaves_under, named_in
+from transduce.candidates import RuledOut, is_open, leaf_names, leaves_under, members_of, named_in
+from transduce.spelling import did_you_mean, slip_of
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
+
+_LOOKED_AT = 100
+"""Names without labels that are looked at for misspellings, at most."""
 
 
 def check_above_zero(estimator: object, *names: str) -> None:
@@ -57,9 +62,13 @@ def classes_and_tree(
     """
     tree = None if taxonomy is None else Taxonomy.create(taxonomy)
     entries = [*plain(values[labeled]), *columns]
+    if tree is None:
+        _check_flat(values, labeled, prior, columns)
     names = named_in(entries, tree)
     if isinstance(prior, Mapping):
-        names += [name for name in prior if name not in names and (tree is None or not tree.is_inner(name))]
+        named = [name for name in prior if name not in names and (tree is None or not tree.is_inner(name))]
+        _check_in_tree(named, tree)
+        names += named
     if tree is None:
         classes = class_array(sorted_names(names), values)
         return classes, Taxonomy.flat(classes.tolist())
@@ -68,6 +77,83 @@ def classes_and_tree(
     leaf_of = {called[k]: k for k in (*(tree.leaf_of(name) for name in names), *under)}
     names = sorted_names(list(leaf_of))
     return class_array(names, values), tree.reorder([tree.labels[leaf_of[name]] for name in names])
+
+
+def _check_flat(values: Array, labeled: Array, prior: object, columns: Sequence[Any]) -> None:
+    """Without a tree, see that no path stands among other labels, and that what is ruled out is a class."""
+    rows, entries = np.flatnonzero(labeled).tolist(), plain(values[labeled])
+    paths = [isinstance(entry, tuple) for entry in entries]
+    if any(paths) and not all(path or is_open(entry) for path, entry in zip(paths, entries, strict=True)):
+        row, entry = next(pair for pair, path in zip(zip(rows, entries, strict=True), paths, strict=True) if path)
+        raise ValueError(
+            f"row {row} of y is {entry!r}, a list or tuple among other labels. Write a set, {set_of(entry)}, for a row "
+            "with several candidates; a path needs taxonomy=."
+        )
+    if not any(isinstance(entry, RuledOut) for entry in entries):
+        return
+    known = named_in((entry for entry in entries if not isinstance(entry, RuledOut)), None)
+    known += [*columns, *(prior if isinstance(prior, Mapping) else ())]
+    for row, entry in zip(rows, entries, strict=True):
+        strange = [] if not isinstance(entry, RuledOut) else [name for name in entry.labels if name not in known]
+        if strange:
+            raise ValueError(
+                f"row {row} of y rules out {strange[0]!r}, which no label, no set of candidates and no class_prior "
+                f"names.{did_you_mean(strange[0], known)} Correct it, or leave it out."
+            )
+
+
+def _check_in_tree(names: list[Any], tree: Taxonomy | None) -> None:
+    """See that names in class_prior that are no branches are classes of the tree."""
+    for name in names if tree is not None else ():
+        try:
+            tree.leaf_of(name)  # type: ignore[union-attr]
+        except ValueError as error:
+            raise ValueError(f"class_prior names what is neither a class nor a branch: {error}") from None
+
+
+def set_of(entry: tuple[Any, ...]) -> str:
+    """A tuple written as a set.
+
+    >>> set_of(("tea", "coffee"))
+    "{'tea', 'coffee'}"
+    """
+    return "{" + ", ".join(map(repr, entry)) + "}"
+
+
+def warn_of_names(values: Array, labeled: Array, prior: object, stacklevel: int) -> None:
+    """Without a tree: ask whether a name without labels is a misspelling, and whether a label is an inner node."""
+    full: dict[Any, None] = {}
+    named: dict[Any, None] = {}
+    for entry in plain(values[labeled]):
+        if not isinstance(entry, RuledOut):
+            (named if len(members_of(entry)) > 1 else full).update(dict.fromkeys(members_of(entry)))
+    stated = dict.fromkeys(prior) if isinstance(prior, Mapping) else {}
+    for name in sorted((name for name in named | stated if name not in full), key=repr)[:_LOOKED_AT]:
+        near = slip_of(name, full)
+        if near is not None:
+            where = "y has it among candidates only" if name in named else "only class_prior names it"
+            warnings.warn(
+                f"{name!r} is taken for a class, but no row is labelled with it: {where}. If it is a misspelling of "
+                f"{near!r}, which has labels, correct it.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+    warn_of_inner([*full, *named], stacklevel + 1)
+
+
+def warn_of_inner(names: Iterable[Any], stacklevel: int) -> None:
+    """Without a tree, labels such as "hot" beside "hot/tea" are classes of their own: say so, once."""
+    paths = {tuple(name.split("/")) if isinstance(name, str) else name: name for name in names}
+    paths = {path: name for path, name in paths.items() if isinstance(path, tuple)}
+    above = {path[:k]: name for path, name in paths.items() for k in range(1, len(path))}
+    inner = [path for path in paths if path in above]
+    if inner:
+        warnings.warn(
+            f"{paths[inner[0]]!r} in y is taken for a class of its own beside {above[inner[0]]!r}. Pass taxonomy= to "
+            "make it a partial label, which leaves open what is under it.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def can(thing: object, *verbs: str) -> bool:
@@ -89,7 +175,8 @@ def sorted_names(names: list[Any]) -> list[Any]:
     except TypeError as error:
         kinds = ", ".join(sorted({type(name).__name__ for name in names}))
         raise ValueError(
-            f"labels and names in class_prior must be of one kind that can be sorted, but are {kinds}. Convert them."
+            f"names of classes, in y and in class_prior, must be of one kind that can be sorted, but are {kinds}. "
+            "Convert them."
         ) from error
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from transduce.candidates import is_open, members_of
+
 Array = NDArray[Any]
 
 AUTO = "auto"
@@ -30,6 +32,8 @@ def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
     """
     values = _one_dimension(y)
     labeled = ~_missing(values)
+    if values.dtype.kind == "O":
+        _check_members(values, unlabeled)
     if not isinstance(unlabeled, str) or unlabeled != AUTO:
         if unlabeled is not None:
             known = zip(values.tolist(), labeled.tolist(), strict=True)
@@ -45,6 +49,18 @@ def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
         if values.dtype.kind == "O":
             _warn_of_signs([value for value, known in zip(values.tolist(), labeled, strict=True) if known])
     return values, labeled & ~minus
+
+
+def _check_members(values: Array, unlabeled: object) -> None:
+    """See that sets of candidates, and labels ruled out, hold labels."""
+    auto = isinstance(unlabeled, str) and unlabeled == AUTO
+    for row, value in enumerate(values.tolist()):
+        for member in members_of(value) if is_open(value) else ():
+            if _is_missing(member) or (_is_marker(member) if auto else member == unlabeled):
+                raise ValueError(
+                    f"row {row} of y names {member!r} in {value!r}, but that marks unlabelled rows and is no class. "
+                    "Leave it out, or use None alone for an unlabelled row."
+                )
 
 
 def _one_dimension(y: Any) -> Array:
@@ -70,11 +86,23 @@ def _is_nullable(y: Any) -> bool:
 
 def _from_list(y: Any) -> Array:
     items = list(y)
+    _check_arrays(items)
     if any(item is None or isinstance(item, str) for item in items) or any(isinstance(i, (tuple, list)) for i in items):
         values = np.empty(len(items), dtype=object)
         values[:] = items
         return values
     return np.asarray(items)
+
+
+def _check_arrays(items: list[Any]) -> None:
+    """See that no entry is an array, which is neither a label nor a set."""
+    for row, item in enumerate(items):
+        if isinstance(item, np.ndarray) and item.size != 1:
+            example = "{" + ", ".join(map(repr, item.ravel()[:2].tolist())) + "}"
+            raise ValueError(
+                f"row {row} of y is an array, which is no label. Write a set, such as {example}, for a row with "
+                "several candidates."
+            )
 
 
 def _missing(values: Array) -> NDArray[np.bool_]:
@@ -83,6 +111,7 @@ def _missing(values: Array) -> NDArray[np.bool_]:
     if values.dtype.kind in "Mm":
         return np.isnat(values)
     if values.dtype.kind == "O":
+        _check_arrays(values.tolist())
         return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
     return np.zeros(values.size, dtype=bool)
 

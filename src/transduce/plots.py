@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from transduce.label_step.nodes import Nodes
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -55,31 +57,63 @@ def plot_learning_curve(
 
 
 def plot_counts(clf: Any, ax: "Axes | None" = None) -> "Axes":
-    """Draw, for each class, the shares asked for (a tick or a span), of the labelled rows, and of those assigned."""
+    """Draw, for each class, the shares asked for (a tick or a span), of the labelled rows, and of those assigned.
+
+    A size that was left open has no mark. Branches with a size have bars of their own, below the classes.
+    """
     model = _fitted(clf)
-    assigned = np.asarray(model.class_counts_)
-    labeled = labeled_counts(model)
+    assigned, labeled = (_with_branches(model, counts) for counts in (model.class_counts_, labeled_counts(model)))
+    n_rows, n_labeled = max(int(model.class_counts_.sum()), 1), max(int(labeled_counts(model).sum()), 1)
     rows = np.arange(assigned.size)
     ax = _class_axes(model) if ax is None else ax
-    ax.barh(rows - 0.2, _shares(assigned), 0.4, color=BLUE, label="assigned")
-    ax.barh(rows + 0.2, _shares(labeled), 0.4, color=ORANGE, label="labelled")
-    low, high = (bound / max(int(assigned.sum()), 1) for bound in (model.bounds_.low, model.bounds_.high))
-    ends = np.vstack((np.zeros_like(low), high - low))
-    ax.errorbar(low, rows - 0.2, xerr=ends, fmt="|", color=INK, markersize=9, capsize=4, label="asked")
+    ax.barh(rows - 0.2, assigned / n_rows, 0.4, color=BLUE, label="assigned")
+    ax.barh(rows + 0.2, labeled / n_labeled, 0.4, color=ORANGE, label="labelled")
+    groups = model.bounds_.groups
+    low, high = (
+        np.append(bound, [] if groups is None else of_groups) / n_rows
+        for bound, of_groups in (
+            (model.bounds_.low, groups and groups.low),
+            (model.bounds_.high, groups and groups.high),
+        )
+    )
+    asked = np.flatnonzero((low > 0) | (high < 1))
+    if asked.size:
+        low, high = low[asked], np.minimum(high[asked], 1.0)
+        ends = np.vstack((np.zeros_like(low), high - low))
+        ax.errorbar(low, rows[asked] - 0.2, xerr=ends, fmt="|", color=INK, markersize=9, capsize=4, label="asked")
     ax.set_xlabel("share of rows")
     ax.legend()
     return _name_classes(ax, model)
 
 
 def plot_prices(clf: Any, ax: "Axes | None" = None) -> "Axes":
-    """Draw the price of each class: far from 0 is where the sizes asked for and the documents disagree."""
+    """Draw the price of each class: far from 0 is where the sizes asked for and the documents disagree.
+
+    Where branches have sizes, the price of a branch is drawn once, below the classes, and those of its classes without
+    it; the sum of both is what a row pays.
+    """
     model = _fitted(clf)
-    prices = np.asarray(model.prices_)
+    prices = _own_prices(model)
     ax = _class_axes(model) if ax is None else ax
     ax.barh(np.arange(prices.size), prices, 0.7, color=np.where(prices < 0, ORANGE, BLUE).tolist())
     ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.set_xlabel("price: what the class pays rows to come")
     return _name_classes(ax, model)
+
+
+def _own_prices(model: Any) -> Array:
+    """Prices of classes, then of branches, each without those of the branches above."""
+    prices, bounds = np.asarray(model.prices_, dtype=np.float64), model.bounds_
+    if bounds.groups is None:
+        return prices
+    nodes = Nodes.create(bounds.low, bounds.high, bounds.groups, int(model.class_counts_.sum()))
+    return nodes.differences(nodes.potentials(prices))
+
+
+def _with_branches(model: Any, counts: Array) -> Array:
+    """Counts of classes, then of branches that have a size."""
+    groups = model.bounds_.groups
+    return counts if groups is None else np.append(counts, groups.members(counts.size) @ counts)
 
 
 SCORES = {"f1_macro": "macro F", "f1_micro": "micro F", "accuracy": "accuracy"}
@@ -114,12 +148,8 @@ def _fitted(clf: Any) -> Any:
     return clf
 
 
-def _shares(counts: Array) -> Array:
-    return np.asarray(counts / max(int(counts.sum()), 1))
-
-
 def _class_axes(model: Any) -> "Axes":
-    return _axes(height=1.2 + 0.3 * len(model.classes_))
+    return _axes(height=1.2 + 0.3 * _with_branches(model, model.class_counts_).size)
 
 
 def _axes(height: float = 4.0) -> "Axes":
@@ -134,8 +164,10 @@ def _axes(height: float = 4.0) -> "Axes":
 
 
 def _name_classes(ax: "Axes", model: Any) -> "Axes":
-    """One row a class, the first at the top; names stand as they are, whatever signs they hold."""
+    """One row a class, the first at the top, then branches; names stand as they are, whatever signs they hold."""
     names = ["/".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in model.classes_.tolist()]
+    if model.bounds_.groups is not None:
+        names += [f"{name}/…" for name in model.bounds_.groups.names]
     ax.set_yticks(np.arange(len(names)), [name.replace("$", r"\$") for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     return ax

@@ -5,8 +5,11 @@
     {name: 0.2}                  by name; a value may also be (low, high), or None for "not known"
     {"sport": (0.2, 0.4)}        an inner node of the taxonomy, whose classes need no size of their own then
 
-Numbers up to 1 are shares; where any is larger, all are rows. A 1 that is written as an integer, beside other integers
-and sizes that are open, is one row: {"tea": 1, "coffee": None}. Write 1.0 for all rows; (0, 1) is any share.
+    [(0.1, 0.3), 0.2, None]      the same in the order of the classes
+
+Numbers up to 1 are shares; where any is larger, all are rows, and one between 0 and 1 is refused. A 1 that is written
+as an integer, beside other integers and sizes that are open, is one row: {"tea": 1, "coffee": None}. Write 1.0 for all
+rows. (0, 1) is any share; beside a number of rows it is no row or one, and None is any number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from transduce.counts import Bounds, Groups, apportion
 from transduce.shares import labeled_shares
+from transduce.spelling import did_you_mean
 from transduce.taxonomy import Taxonomy
 
 Array: TypeAlias = NDArray[Any]
@@ -56,19 +60,28 @@ def prior_bounds(
     """
     if isinstance(class_prior, str):
         return _of_labels(class_prior, classes, labels, n_rows, weights, forbidden)
+    if class_prior is None:
+        raise ValueError(
+            "class_prior must say something of class sizes, but is None. Leave it out, or write 'estimate', where you "
+            "know nothing; None is for single classes, in a mapping."
+        )
+    class_prior = _ranges_by_name(class_prior, classes)
+    _check_one_kind(class_prior, classes)
     if isinstance(class_prior, Mapping) and _is_loose(class_prior, taxonomy):
         return _of_ranges(class_prior, classes, labels, n_rows, taxonomy)
-    counts = prior_counts(class_prior, classes, labels, n_rows)
+    counts = prior_counts(class_prior, classes, labels, n_rows, taxonomy)
     return Bounds(counts, counts)
 
 
-def prior_counts(class_prior: object, classes: Array, labels: IntArray, n_rows: int) -> IntArray:
+def prior_counts(
+    class_prior: object, classes: Array, labels: IntArray, n_rows: int, taxonomy: Taxonomy | None = None
+) -> IntArray:
     """Exact counts from fractions or counts, in order or by name.
 
     >>> prior_counts({"coffee": 0.75, "tea": 0.25}, np.array(["tea", "coffee"]), np.array([0, 1]), 8)
     array([2, 6])
     """
-    values = _prior_array(class_prior, classes, labels)
+    values = _prior_array(class_prior, classes, labels, taxonomy)
     if n_rows == 0:
         return np.zeros(classes.size, np.int64)
     total = values.sum()
@@ -99,6 +112,45 @@ def are_rows(class_prior: object) -> bool:
         return True
     least = sum(low for low, _ in pairs)  # single numbers of which this is 1 are shares of all rows
     return all(isinstance(end, Integral) for end in ends) and (least > 1 or (least == 1 and any(map(_is_range, sizes))))
+
+
+def _ranges_by_name(class_prior: object, classes: Array) -> object:
+    """Ranges and unknown sizes in the order of the classes, as a mapping; anything else as it is."""
+    if isinstance(class_prior, Mapping) or not isinstance(class_prior, (Sequence, np.ndarray)):
+        return class_prior
+    sizes = list(class_prior)
+    if not any(_is_range(size) for size in sizes):
+        return class_prior
+    if len(sizes) != classes.size:
+        raise ValueError(
+            f"class_prior must have one entry for each of the {classes.size} classes, but has {len(sizes)}. "
+            f"The classes are {_list(classes.tolist())}."
+        )
+    return dict(zip(classes.tolist(), sizes, strict=True))
+
+
+def _check_one_kind(class_prior: object, classes: Array) -> None:
+    """See that no share stands beside a number of rows."""
+    if not isinstance(class_prior, (Mapping, Sequence, np.ndarray)):
+        return
+    if isinstance(class_prior, Mapping):
+        sizes = list(class_prior.items())
+    else:
+        sizes = list(zip(classes.tolist(), class_prior, strict=False))
+    ends = [(name, end) for name, size in sizes for end in (size if _is_range(size) and size is not None else (size,))]
+    ends = [(name, end) for name, end in ends if _is_number(end)]
+    rows = next((name for name, end in ends if end > 1 and np.isfinite(end)), None)
+    share = next((name for name, end in ends if 0 < end < 1), None)
+    if rows is not None and share is not None:
+        raise ValueError(
+            f"class_prior has a share for {share!r} and a number of rows for {rows!r}. Use one kind."
+            if share != rows
+            else f"class_prior has a share and a number of rows for {share!r}. Use one kind."
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _of_labels(
@@ -176,7 +228,7 @@ def _of_ranges(
     members = np.array([taxonomy.below(name) for name in inner]) if taxonomy and inner else np.zeros((0, classes.size))
     stated = {name: value for name, value in class_prior.items() if name not in inner}
     open_to = classes[members.any(axis=0)].tolist() if inner else []
-    _check_names({**dict.fromkeys(open_to), **stated}, classes, labels)
+    _check_names({**dict.fromkeys(open_to), **stated}, classes, labels, taxonomy)
     pairs = np.array(
         [_pair(name, stated.get(name)) for name in classes.tolist()]
         + [_pair(name, class_prior[name]) for name in inner]
@@ -216,6 +268,13 @@ def _whole(pairs: FloatArray, names: Sequence[Any], n_rows: int) -> tuple[IntArr
     exact = pairs[:, 0] == pairs[:, 1]
     low = np.where(exact, np.floor(pairs[:, 0] + noise[:, 0]), np.ceil(pairs[:, 0] - noise[:, 0]))
     high = np.where(exact, np.ceil(pairs[:, 1] - noise[:, 1]), np.floor(pairs[:, 1] + noise[:, 1]))
+    many = low > n_rows
+    if many.any():
+        k = int(np.argmax(many))
+        raise ValueError(
+            f"class_prior gives {names[k]!r} {pairs[k, 0]:.6g} rows, more than the {n_rows} that are without a full "
+            "label. Count those only."
+        )
     high = np.minimum(high, n_rows)
     if np.any(low > high):
         k = int(np.argmax(low > high))
@@ -235,14 +294,30 @@ def _pair(name: object, value: object) -> tuple[float, float]:
     if value is None:
         return 0.0, np.inf
     ends: tuple[Any, Any] = value if _is_range(value) else (value, value)  # type: ignore[assignment]
-    if not all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in ends):
+    if not all(map(_is_number, ends)):
         raise TypeError(f"class_prior must give {name!r} a number, (low, high) or None, but has {value!r}.")
     low, high = float(ends[0]), float(ends[1])
-    if not (0 <= low <= high and low < np.inf):
+    _check_size(name, low)
+    _check_size(name, 0.0 if high == np.inf else high)
+    if low > high:
         raise ValueError(
-            f"class_prior must give {name!r} a low bound of 0 or more and a high one not below it, but has {value!r}."
+            f"class_prior gives {name!r} a low bound of {low:.6g}, which is above the high one of {high:.6g}. "
+            "Exchange them."
         )
     return low, high
+
+
+def _check_size(name: object, size: float) -> None:
+    """See that a size is a number that can be one."""
+    if np.isnan(size):
+        raise ValueError(f"class_prior must be numbers, but {name!r} has nan. Write None for a size not known.")
+    if size < 0:
+        raise ValueError(f"class_prior must be 0 or more, but {name!r} has {size:.6g}. Correct it.")
+    if size == np.inf:
+        raise ValueError(
+            f"class_prior must be finite, but {name!r} has inf, which only a high bound may be. Write None for a "
+            "size not known."
+        )
 
 
 def _check_feasible(low: IntArray, high: IntArray, n_rows: int) -> None:
@@ -257,12 +332,17 @@ def _check_feasible(low: IntArray, high: IntArray, n_rows: int) -> None:
             )
 
 
-def _check_names(class_prior: Mapping[Any, Any], classes: Array, labels: IntArray) -> None:
+def _check_names(
+    class_prior: Mapping[Any, Any], classes: Array, labels: IntArray, taxonomy: Taxonomy | None = None
+) -> None:
     """Every class has an entry, and every entry a class."""
     names = classes.tolist()
     unknown = [name for name in class_prior if name not in names]
     if unknown:
-        raise ValueError(f"class_prior names {unknown[0]!r}, which is not a class. The classes are {_list(names)}.")
+        raise ValueError(
+            f"class_prior names {unknown[0]!r}, which is not a class.{did_you_mean(unknown[0], names)} "
+            f"The classes are {_list(names)}."
+        )
     missing = [name for name in names if name not in class_prior]
     if missing:
         strange = [name for k, name in enumerate(names) if k not in labels and name in class_prior]
@@ -270,32 +350,40 @@ def _check_names(class_prior: Mapping[Any, Any], classes: Array, labels: IntArra
         if names.index(missing[0]) not in labels:
             hint = ", which partial labels in y leave open"
         raise ValueError(
-            f"class_prior must give every class a share, but has none for {missing[0]!r}{hint}. Add it, or 0."
+            f"class_prior must give every class a share, but has none for {missing[0]!r}{hint}. Add it with None for "
+            f"not known, a size, or 0{_branch_hint(missing[0], names, taxonomy)}."
         )
 
 
-def _prior_array(class_prior: object, classes: Array, labels: IntArray) -> FloatArray:
+def _branch_hint(name: object, names: list[Any], taxonomy: Taxonomy | None) -> str:
+    """What else would do for a class without a size: one of a branch above it."""
+    if taxonomy is not None:
+        path = taxonomy.leaf_paths[names.index(name)]
+        return f"; or state its branch {taxonomy.separator.join(path[:-1])!r}" if len(path) > 1 else ""
+    above = name.rpartition("/")[0] if isinstance(name, str) else ""
+    return f"; or pass taxonomy= and state its branch {above!r}" if above else ""
+
+
+def _prior_array(class_prior: object, classes: Array, labels: IntArray, taxonomy: Taxonomy | None = None) -> FloatArray:
+    """Numbers (K,) in the order of the classes."""
     if isinstance(class_prior, Mapping):
-        _check_names(class_prior, classes, labels)
-        try:
-            values = np.array([class_prior[name] for name in classes.tolist()], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"class_prior must map classes to numbers, but came as {dict(class_prior)!r}.") from error
-    else:
-        try:
-            values = np.asarray(class_prior, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"class_prior must be numbers, one a class, but came as {class_prior!r}.") from error
+        _check_names(class_prior, classes, labels, taxonomy)
+        class_prior = [class_prior[name] for name in classes.tolist()]
+    sizes = list(class_prior) if isinstance(class_prior, Iterable) and np.ndim(class_prior) else [class_prior]  # type: ignore[arg-type]
+    texts = [size for size in sizes if isinstance(size, str)]
+    if texts:
+        raise TypeError(f"class_prior must be numbers, one a class, but has the text {str(texts[0])!r}. Convert it.")
+    try:
+        values = np.asarray(class_prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"class_prior must be numbers, one a class, but came as {class_prior!r}.") from error
     if values.shape != (classes.size,):
         raise ValueError(
             f"class_prior must have one number for each of the {classes.size} classes, but has shape {values.shape}. "
             f"The classes are {_list(classes.tolist())}."
         )
-    if not np.all(values >= 0) or not np.all(np.isfinite(values)):
-        k = int(np.argmin(np.isfinite(values) & (values >= 0)))
-        raise ValueError(
-            f"class_prior must be 0 or more, but class {classes.tolist()[k]!r} has {values[k]}. Correct it."
-        )
+    for name, size in zip(classes.tolist(), values.tolist(), strict=True):
+        _check_size(name, size)
     return values
 
 

@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 EVENNESS = np.logspace(-1.5, 3.0, 91)
 """Values of a that are summed over, all as likely at first."""
-BY_DESIGN = 0.05
+BY_DESIGN = 0.02
 """Counts that chance would make as even as this less often were made so."""
 
 
@@ -74,15 +74,43 @@ def disagreement(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     >>> round(disagreement([20, 20], half, half), 2), round(disagreement([38, 2], half, half), 1)
     (0.0, 39.6)
     """
+    parts = contributions(counts, low, high)
+    return float(parts.sum() / max(parts.size - 1, 1))
+
+
+def contributions(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+    """What each class (K,) adds to the likelihood ratio, 2 (c log(c/e) − c + e) with e the rows expected; 0 or more.
+
+    >>> contributions([10, 10, 40], [0.5, 0.2, 0.3], [0.5, 0.2, 0.3]).round(1).tolist()
+    [18.0, 0.4, 19.9]
+    """
     c = np.asarray(counts, dtype=np.float64)
     total = c.sum()
     if c.size < 2 or total == 0:
-        return 0.0
-    least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    if not np.array_equal(least, most):
-        least, most = np.maximum(least, 1.0 - (most.sum() - most)), np.minimum(most, 1.0 - (least.sum() - least))
-    stated = np.clip(c / total, least, most)
+        return np.zeros(c.size)
+    stated = np.clip(c / total, *within_the_rest(low, high))
     stated = np.maximum(stated, 0.5 / max(total, 1.0) * 1e-3)
-    stated /= stated.sum()
-    held = c > 0
-    return float(2.0 * np.sum(c[held] * np.log(c[held] / (total * stated[held]))) / (c.size - 1))
+    expected = total * stated / stated.sum()
+    ratio = np.divide(c, expected, out=np.ones_like(c), where=c > 0)
+    return np.asarray(2.0 * np.maximum(c * np.log(ratio) - c + expected, 0.0))
+
+
+def distance(shares: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
+    """Share of the rows that would have to change their class for these shares to come between low and high.
+
+    Between two lists of shares it is their total variation.
+
+    >>> round(distance([0.9, 0.1], [0.2, 0.8], [0.2, 0.8]), 2), distance([0.9, 0.1], [0.5, 0.0], [1.0, 1.0])
+    (0.7, 0.0)
+    """
+    own = np.asarray(shares, dtype=np.float64)
+    off = np.clip(own, *within_the_rest(low, high)) - own
+    return float(max(off[off > 0].sum(), -off[off < 0].sum()))
+
+
+def within_the_rest(low: ArrayLike, high: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Bounds (K,) of shares, no wider than what the others leave of all rows."""
+    least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if np.array_equal(least, most):
+        return least, most
+    return np.maximum(least, 1.0 - (most.sum() - most)), np.minimum(most, 1.0 - (least.sum() - least))

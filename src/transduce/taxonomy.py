@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.spelling import did_you_mean
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Path: TypeAlias = tuple[str, ...]
@@ -290,7 +292,9 @@ class Taxonomy:
         if any(inner):
             below = np.flatnonzero(self.paths[:, inner].any(axis=1))
             return f"is an inner node, not a class; use one of {self._some(below)}"
-        return f"is not in the taxonomy; add it, or use one of {self._some(range(self.n_classes))}"
+        asked = did_you_mean(key, [*self._meanings, *self._inner]).strip().replace("Did", "did")
+        advice = f"add it, or use one of {self._some(range(self.n_classes))}"
+        return f"is not in the taxonomy; {f'{asked} Else {advice}' if asked else advice}"
 
     def _some(self, leaves: Sequence[int] | IntArray) -> str:
         named = ", ".join(repr(self.labels[k]) for k in leaves[:_NAMED_IN_ERRORS])

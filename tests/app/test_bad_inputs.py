@@ -351,7 +351,7 @@ PRIORS = {
         stated("travel=0:0.1", "banking=0:0.1", "auto_and_commute=0:0.1"),
         r"class sizes.*high bounds sum to 27 of the 96.*Raise",
     ),
-    "too many rows": case(stated("travel=5000"), r"class sizes.*'travel'.*5000 of 96 rows.*Widen"),
+    "too many rows": case(stated("travel=5000"), r"class sizes.*'travel'.*5000.*96"),
     "rows that do not add up": case(
         stated("travel=10", "banking=10", "auto_and_commute=10"),
         r"class sizes.*96 unlabelled rows.*sums to 30.*count the unlabelled",

@@ -216,6 +216,30 @@ def test_partial_labels_are_no_classes():
     assert "'a|b'" in label_notes(["a", "a", "b", "b", "a|b"], flat=True)[0]
 
 
+def test_sets_are_no_misspellings_but_their_parts_may_be():
+    texts, labels = clean(classes=("kitchen_and_dining", "home", "cocoa"))
+    labels[40], labels[41] = "home|kitchen_and_dining", "kitchen_and_dining|home"
+    assert check(texts, labels) == []
+    assert label_notes(labels) == []
+    labels[42:44] = ["home|Cocoa", "home|Cocoa"]
+    labels[44] = "Cocoa"
+    assert "'Cocoa' (3), 'cocoa' (10)" in check(texts, labels)[0].what.replace(" and ", ", ")
+
+
+def test_sets_with_a_part_that_is_no_class_are_a_problem_and_unusual_ones_are_noted():
+    texts, labels = clean()
+    labels[40], labels[41], labels[42:44] = "cofee|tea", "tea|", ["tea|milk", "cocoa|milk"]
+    slip, gap, unseen = check(texts, labels)
+    assert (slip.severity, gap.severity, unseen.severity) == ("problem", "problem", "note")
+    assert slip.what == "The label of row 41 is 'cofee|tea', but no row is labelled 'cofee'; did you mean 'coffee'?"
+    assert (gap.rows, "empty part" in gap.what) == ((42,), True)
+    assert (unseen.rows, unseen.what) == ((43, 44), "1 class known from partial labels alone: 'milk'.")
+    known = check(texts, labels, {"milk": (0.1, 0.1)})
+    assert not [one for one in known if "without any label" in one.what]
+    plain = only(check(texts, [label and f"{label}|drink" for label in clean()[1]]))
+    assert (plain.severity, "plain names, such as 'cocoa|drink'" in plain.what) == ("note", True)
+
+
 def test_a_partial_label_is_not_the_end_of_the_work_nor_a_conflict():
     texts, labels = clean(n=30, classes=("rec/sport", "rec/music", "sci"))
     assert "nothing is left" in only(check(texts, labels, tree=True)).what
@@ -254,7 +278,8 @@ def test_names_of_the_prior_are_compared_with_the_labels():
     )
     assert (alone.severity, "without any label: 'zzz'" in alone.what) == ("warning", True)
     rest = only(check(texts, labels, {"tea": (0.3, 0.3), "cocoa": (0.4, 0.4)}))
-    assert (rest.severity, "leave 30.0%" in rest.what) == ("warning", True)
+    assert (rest.severity, "leave 30.0%" in rest.what) == ("note", True)
+    assert "No trouble" in rest.advice
 
 
 @pytest.mark.parametrize(
@@ -281,6 +306,22 @@ def test_shares_far_from_the_labels_are_noted_with_figures():
     assert (found.severity, found.rows) == ("note", ())
     assert "'tea' (labels 33.3%, 17.3% to 52.8%; stated 5.0% to 10.0%)" in found.what
     assert "coffee" not in found.what
+
+
+def test_sizes_that_foretell_harm_are_a_warning_unless_labels_are_equal_by_design():
+    texts, labels = clean(n=90, n_labelled=60)
+    labels[:30] = ["tea"] * 26 + ["cocoa"] * 4
+    found = check(texts, labels, {"cocoa": (0.9, 0.9)})
+    assert [(one.severity, one.what[:21]) for one in found if "more than chance" in one.what] == [
+        ("warning", "The size of 1 class d")
+    ]
+    mild = check(texts, labels, {"cocoa": (0.38, 0.38)})
+    assert [one.severity for one in mild if "more than chance" in one.what] == ["note"]
+    even = check(*clean(), {"tea": (0.9, 0.9)})
+    assert [one.severity for one in even if "more than chance" in one.what] == ["note"]
+    branch = check(texts, [label and f"drink/{label}" if label != "tea" else label for label in labels],
+                   {"drink": (0.99, 0.99)}, tree=True)  # fmt: skip
+    assert [one.severity for one in branch if "more than chance" in one.what] == ["warning"]
 
 
 @pytest.mark.parametrize("n", [1, 7, 400])

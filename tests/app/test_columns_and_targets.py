@@ -1,5 +1,7 @@
 """Which columns are taken, and where results may go."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -72,17 +74,78 @@ def test_trees_and_their_troubles():
 
 
 def test_labels_that_leave_several_classes_open():
-    labels = ["a/b", "a/c", "d", None, "a", "d|a/b", "d | a", "x|y", "a/b|e"]
+    labels = ["a/b", "a/c", "d", None, "a", "d|a/b", "d | a"]
     found = classes_of(labels, "here")
-    assert found.classes == ("a/b", "a/b|e", "a/c", "d", "x|y")  # what names no label of another row is a name
-    assert found.full == ("a/b", "a/c", "d", None, None, None, None, "x|y", "a/b|e")
+    assert found.classes == ("a/b", "a/c", "d")
+    assert found.full == ("a/b", "a/c", "d", None, None, None, None)
     assert {row: sorted(names) for row, names in found.open.items()} == {
-        4: ["a/b", "a/b|e", "a/c"],
+        4: ["a/b", "a/c"],
         5: ["a/b", "d"],
-        6: ["a/b", "a/b|e", "a/c", "d"],
+        6: ["a/b", "a/c", "d"],
     }
-    assert classes_of(labels, "here", flat=True).open == {}
+    assert found.said == ()
+    flat = classes_of(labels, "here", flat=True)
+    assert (flat.open, flat.said, "d|a/b" in flat.classes) == ({}, (), True)
     assert classes_of(["a/b", "a/c/d", "e", "a/c"], "here").full[3] == "a/c/d"  # one class is left: a full label
+    assert classes_of(["tea", "milk", "tea|tea"], "here").full[2] == "tea"
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (
+            "bankin|travel",
+            "row 7 of here has 'bankin|travel', but no row is labelled 'bankin'; did you mean 'banking'?",
+        ),
+        ("Travel|banking", "no row is labelled 'Travel'; did you mean 'travel'?"),
+        ("bankin|travl", "did you mean 'banking'?"),
+        ("banking|zoo", "no row is labelled 'zoo'. Correct it, label a row so, or pass --flat"),
+        ("banking|", "row 7 of here has 'banking|', a set of classes with an empty part."),
+        ("|", "row 7 of here has '|', a set of classes with an empty part."),
+        ("banking||travel", "an empty part"),
+    ],
+)
+def test_a_set_with_an_unknown_part_is_no_class(label, message):
+    labels = ["banking", "travel", "home"] * 2 + [label, None]
+    with pytest.raises(InputError, match=re.escape(message)):
+        classes_of(labels, "here")
+    assert label in classes_of(labels, "here", flat=True).classes
+
+
+def test_a_slip_that_is_copied_is_a_slip_all_the_same():
+    with pytest.raises(InputError, match="did you mean 'banking'"):
+        classes_of(["banking", "travel", "bankin|travel", "bankin|travel"], "here")
+
+
+def test_a_part_that_several_rows_name_is_a_class():
+    found = classes_of(["banking", "home", "banking|travel", "home|travel"], "here")
+    assert found.classes == ("banking", "home", "travel")
+    assert sorted(found.open[2]) == ["banking", "travel"]
+    assert found.said == ("'travel' is a class known from partial labels alone",)
+    branch = classes_of(["a", "b", "a/x|b", "a/x|a/y", "a/y|b"], "here")  # below a label, though none is in full
+    assert (branch.classes, branch.tree, sorted(branch.open[0])) == (("a/x", "a/y", "b"), True, ["a/x", "a/y"])
+
+
+def test_a_mark_that_joins_no_labels_is_part_of_names():
+    found = classes_of(["black|white", "red|green", "black|green", None], "here")
+    assert (found.classes, found.open) == (("black|green", "black|white", "red|green"), {})
+    assert '"|" in ' in found.said[0]
+    assert "label a few rows of each class in full" in found.said[0]
+    assert classes_of(["x", "y", "p|q"], "here").classes == ("p|q", "x", "y")
+
+
+@pytest.mark.parametrize("labels", [["a|b", "a|b", None], ["a|b", "b | a"], ["rec", "rec/x|rec/y", "rec/x|rec/y"]])
+def test_partial_labels_alone_are_not_enough(labels):
+    with pytest.raises(InputError, match=r"partial labels alone, such as .*; label a few rows of each class in full"):
+        classes_of(labels, "here")
+
+
+def test_reading_sets_takes_no_longer_a_row_in_a_column_of_texts():
+    labels = ["tea", "milk", *(f"some text {n}|with a mark {n}" for n in range(20_000))]
+    assert len(classes_of(labels, "here").classes) == len(labels)
+    labels[2] = "tea|milk"
+    with pytest.raises(InputError, match="row 4"):
+        classes_of(labels, "here")
 
 
 def test_targets(tmp_path):

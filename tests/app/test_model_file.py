@@ -267,6 +267,8 @@ def change_about(**values):
         (change_about(settings={"text": "body"}), "text"),
         (change_about(sizes=[{}]), "sizes"),
         (change_about(sizes=about(["a", "b", "c"])["sizes"]), "those of its classes"),
+        (change_about(branches={}), "'branches'"),
+        (change_about(branches=[{"branch": "a", "labelled": "x"}]), "a row of branches must have 'labelled'"),
         (change_about(history=[None]), "history"),
         (change_about(history=[None] * 1001), "at most 1000 rows"),
         (change_about(seconds=1e300), "'seconds' of at most"),

@@ -47,6 +47,7 @@ def test_an_option_goes_before_a_file_and_names_may_hold_equals_signs(tmp_path):
         (["a=2:3.5"], "3.5 is neither a share"),
         (["a=150%"], "150% is neither a share"),
         (["a=200%"], "200% is neither a share"),
+        (["banking="], r"--prior banking= states no size; write banking=\? for a class you know nothing about"),
     ],
 )
 def test_sizes_that_can_be_read_two_ways_are_refused(options, message):
@@ -138,5 +139,15 @@ def test_rounded_shares_are_divided_by_their_sum_and_said_so():
 def test_a_misspelt_class_gets_its_neighbour_and_an_inner_node_its_leaves():
     with pytest.raises(InputError, match="did you mean 'sport'"):
         complete_prior({"sprot": 0.5}, ["sport", "science"])
+    with pytest.raises(InputError, match="'rec/', which no row is labelled with; did you mean 'rec'"):
+        complete_prior({"rec/": 0.5}, ["rec/chess", "rec/hockey", "sci"], tree=True)
+    with pytest.raises(InputError, match="did you mean 'sport'"):
+        complete_prior({"sport/": 0.5}, ["sport", "sports"])
     with pytest.raises(InputError, match="holds 'rec/chess', 'rec/hockey'"):
         complete_prior({"rec": 0.5}, ["rec/chess", "rec/hockey"])
+
+
+def test_classes_below_a_stated_branch_have_a_size():
+    full, said = complete_prior({"rec": 0.3, "sci": None}, ["rec/chess", "rec/hockey", "sci", "talk"], tree=True)
+    assert full == {"rec/chess": None, "rec/hockey": None, "sci": None, "talk": None, "rec": 0.3}
+    assert said == ["classes without a stated size ('talk') get what the texts suggest within what is left"]

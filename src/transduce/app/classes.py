@@ -1,10 +1,14 @@
 """The classes that labels name, whether their names are paths in a tree, and labels that leave several classes open."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from transduce.app.choices import ADVICE, MARK, Choices, nodes_of, parts_of, read_choices
 from transduce.app.errors import InputError
+
+_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -15,12 +19,23 @@ class Named:
     tree     whether their names are paths in a tree
     full     the class of each row, None where there is none or no single one
     open     for rows with a partial label, "rec/sport" or "a|b", the classes that it leaves open
+    said     what was taken to be so, each to go on after "Took it that "
     """
 
     classes: tuple[str, ...]
     tree: bool
     full: tuple[str | None, ...]
     open: Mapping[int, frozenset[str]]
+    said: tuple[str, ...] = ()
+
+
+class Names(NamedTuple):
+    """Classes, sorted; whether they are a tree; the classes that each other label leaves open; and what sets name."""
+
+    classes: tuple[str, ...]
+    tree: bool
+    meant: Mapping[str, frozenset[str]]
+    choices: Choices
 
 
 def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) -> Named:
@@ -33,45 +48,78 @@ def classes_of(labels: Sequence[str | None], where: str, *, flat: bool = False) 
     >>> sorted(classes_of(["rec/hockey", "rec/chess", "sci", "rec", "sci|rec/chess"], "here").open[4])
     ['rec/chess', 'sci']
     """
-    classes, tree, meant = read_names({label for label in labels if label is not None}, flat=flat)
+    names = read_names(Counter(label for label in labels if label is not None), flat=flat)
+    classes, tree, meant, choices = names
+    if choices.slips:
+        of_label = {slip.label: slip for slip in reversed(choices.slips)}
+        row, label = next((row, label) for row, label in enumerate(labels, 1) if label in of_label)
+        raise InputError(f"row {row} of {where} has {of_label[str(label)]} {ADVICE}")
+    _check_classes(names, where)
+    sure = {name: name for name in classes} | {name: min(each) for name, each in meant.items() if len(each) == 1}
+    full = tuple(None if label is None else sure.get(label) for label in labels)
+    open_rows = {i: meant[label] for i, label in enumerate(labels) if label is not None and label not in sure}
+    if not any(full):
+        raise InputError(_only_partial(where, min(meant)))
+    return Named(classes, tree, full, open_rows, tuple(_taken(choices)))
+
+
+def _check_classes(names: Names, where: str) -> None:
+    classes, tree, _, choices = names
     if not classes:
         raise InputError(f"{where} has no label at all; fill in a few, for every class at least one.")
+    if len(choices.plain) == len(classes) and len({frozenset(parts_of(name)) for name in classes}) == 1:
+        raise InputError(_only_partial(where, classes[0]))
     if len(classes) == 1:
         raise InputError(f"{where} has one class only, {classes[0]!r}; label rows of at least two.")
     for name in classes if tree else ():
         if "" in name.split("/"):
             raise InputError(f"{where} has {name!r}, a path with an empty part; mend it, or pass --flat.")
-    sure = {name: name for name in classes} | {name: min(each) for name, each in meant.items() if len(each) == 1}
-    full = tuple(None if label is None else sure.get(label) for label in labels)
-    open_rows = {i: meant[label] for i, label in enumerate(labels) if label is not None and label not in sure}
-    return Named(classes, tree, full, open_rows)
 
 
-def read_names(
-    names: set[str], *, flat: bool = False, tree: bool | None = None
-) -> tuple[tuple[str, ...], bool, dict[str, frozenset[str]]]:
-    """Classes among the names that labels have, sorted; whether they are a tree, if not known; and what others mean.
+def _only_partial(where: str, label: str) -> str:
+    return f"{where} has partial labels alone, such as {label!r}; label a few rows of each class in full."
 
-    >>> read_names({"rec/hockey", "rec/chess", "rec"})[2] == {"rec": {"rec/hockey", "rec/chess"}}
+
+def _taken(choices: Choices) -> Iterable[str]:
+    """Readings that a user may not have meant."""
+    if choices.unseen:
+        listed = ", ".join(map(repr, choices.unseen[:_SHOWN])) + (" and others" if len(choices.unseen) > _SHOWN else "")
+        yield f"{listed} {'is a class' if len(choices.unseen) == 1 else 'are classes'} known from partial labels alone"
+    if choices.plain:
+        yield (
+            f'"{MARK}" in {choices.plain[0]!r} is part of a plain name, since no part of such a label is a label by '
+            "itself; if it means one of several, label a few rows of each class in full"
+        )
+
+
+def paths_of_classes(labels: Sequence[str | None]) -> list[str]:
+    """Paths whose every part is a label of its own: perhaps they were meant as sets.
+
+    >>> paths_of_classes(["tea", "milk", "tea/milk", "tea/green", None])
+    ['tea/milk']
+    """
+    known = {label for label in labels if label is not None}
+    return sorted(name for name in known if "/" in name and known.issuperset(name.split("/")))
+
+
+def read_names(counts: Mapping[str, int], *, flat: bool = False, tree: bool | None = None) -> Names:
+    """Read labels, given the rows that each one has; whether they are a tree is found out, if not known.
+
+    >>> read_names({"rec/hockey": 2, "rec/chess": 2, "rec": 1}).meant == {"rec": {"rec/hockey", "rec/chess"}}
     True
     """
-    single = names if flat else {name for name in names if not _is_choice(name, names)}
+    choices = read_choices(counts, flat=flat)
     if tree is None:
-        tree = not flat and are_paths(single)
-    inner = {node for name in single for node in parents_of(name)} if tree else set()
-    classes = tuple(sorted(single - inner))
-    return classes, tree, {name: frozenset(_meant(name, classes)) for name in names - set(classes)}
+        tree = not flat and are_paths(choices.single)
+    inner = {node for name in choices.single for node in parents_of(name)} if tree else set()
+    classes = tuple(sorted(choices.single - inner))
+    others = counts.keys() - set(classes)
+    meant = {name: frozenset(_meant(choices.parts.get(name, (name,)), classes)) for name in others}
+    return Names(classes, tree, meant, choices)
 
 
-def _is_choice(name: str, names: set[str]) -> bool:
-    """Whether a name joins others by "|"; each must be a label of some row, or the beginning of one."""
-    parts = [part.strip() for part in name.split("|")]
-    return len(parts) > 1 and all(part in names or any(n.startswith(f"{part}/") for n in names) for part in parts)
-
-
-def _meant(name: str, classes: Sequence[str]) -> Iterator[str]:
+def _meant(parts: Iterable[str], classes: Sequence[str]) -> Iterable[str]:
     """Classes that a partial label leaves open."""
-    parts = [part.strip() for part in name.split("|")]
     return (each for each in classes if any(each == part or each.startswith(f"{part}/") for part in parts))
 
 
@@ -93,4 +141,4 @@ def parents_of(name: str) -> list[str]:
     >>> parents_of("rec/sport/hockey")
     ['rec', 'rec/sport']
     """
-    return [name[:end] for end, letter in enumerate(name) if letter == "/" and end]
+    return nodes_of(name)[:-1]

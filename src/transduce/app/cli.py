@@ -111,7 +111,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             write_report(page, report)
         written = [name for name in (out, model, report) if name is not None]
         progress.say(telling.of_labels(done, written))
-        progress.say(telling.of_sizes(done.model.about["sizes"]))
+        progress.say(telling.of_sizes(done.model.about["sizes"], done.model.about.get("branches", ())))
     if options["as_json"]:
         _print_json({**done.model.about, "written": written}, less=("history",))
     return _ended(done.interrupted, written)
@@ -192,6 +192,8 @@ def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
 @SPOKEN
 def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, strict: bool, **options: Any) -> int | None:
     """Say what a careful colleague would notice first in FILE."""
+    from collections import Counter
+
     from transduce.app.checkup import as_json, check_documents, is_odd, render_findings
     from transduce.app.classes import read_names
     from transduce.app.columns import choose_columns
@@ -207,10 +209,10 @@ def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, stri
         assert columns.label is not None
         labels = labels_of(table, columns.label).to_list()
         texts = texts_of(table, columns.text).to_list() if columns.text else [f"row {i}" for i in range(len(labels))]
-        _, tree, meant = read_names({name for name in labels if name is not None}, flat=flat)
-        n_open = sum(name is None or (name in meant and len(meant[name]) > 1) for name in labels)
+        names = read_names(Counter(name for name in labels if name is not None), flat=flat)
+        n_open = sum(name is None or (name in names.meant and len(names.meant[name]) > 1) for name in labels)
         ranges = as_ranges(stated, n_open) if stated else None
-        findings = check_documents(texts, labels, ranges, tree=tree, flat=flat)
+        findings = check_documents(texts, labels, ranges, tree=names.tree, flat=flat)
     if options["as_json"]:
         _print_json({"file": file, "findings": as_json(findings)})
     else:

@@ -42,4 +42,8 @@ def as_text(found: dict[str, Any]) -> str:
     for each in found["classes"]:
         counts = f"{each.get('labelled', '?'):>9}{each.get('assigned', '?'):>9}"
         lines.append(f"{each['class']:<28}{counts}  {' '.join(each['words'])}")
+    lines += [
+        f"{each['branch'] + ' in all':<28}{each['labelled']:>9}{each['assigned']:>9}"
+        for each in found.get("branches", ())
+    ]
     return "\n".join(lines)

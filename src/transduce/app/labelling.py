@@ -15,13 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.app.classes import classes_of
+from transduce.app.clashes import ADVICE as CLASH_ADVICE
+from transduce.app.clashes import BOTH, clash_of
+from transduce.app.classes import classes_of, paths_of_classes
 from transduce.app.columns import Columns, choose_columns
 from transduce.app.errors import InputError
 from transduce.app.model_file import Model
-from transduce.app.prior import Prior, Share, complete_prior, understood
+from transduce.app.prior import Prior, Share, complete_prior, is_covered, understood
 from transduce.app.progress import Listener
-from transduce.app.provenance import sizes_of, told_by
+from transduce.app.provenance import branches_of, sizes_of, told_by
 from transduce.app.results import ResultNames, Verdict, add_results, judge
 from transduce.app.tables import Table, labels_of, texts_of
 from transduce.app.tables.faults import shown
@@ -35,6 +37,13 @@ from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
 
+_WORDS = {
+    "class_prior": "the prior",
+    "counts of classes and groups": "sizes of classes and branches",
+    "low count": "low end",
+    "high count": "high end",
+}
+"""What the library calls class sizes, and what the command line does."""
 ALPHAS = {"hinge": 1e-3, "squared_hinge": 1e-3, "maxent": 1e-4}
 
 
@@ -100,9 +109,10 @@ def label_table(table: Table, settings: LabelSettings, listener: Listener) -> La
     verdict = judge(np.asarray(clf.transduction_), clf.label_distributions_, own_scores.argmax(axis=1))
     own = model.probabilities(own_scores[task.codes < 0])
     unstated = [name for name in task.classes if isinstance(task.prior, str) or task.prior[name] is None]
-    bounds = clf.bounds_ if task.prior == "estimate" else task.bounds
-    sizes = sizes_of(task.classes, task.codes, bounds, verdict, own, clf.prices_, unstated)
+    sizes = sizes_of(task.classes, task.codes, clf.bounds_, verdict, own, clf.prices_, unstated)
     about = {**told_by(clf), **_asked(task, settings, float(clf.alpha)), "sizes": sizes}
+    if task.bounds.groups is not None and not isinstance(task.prior, str):
+        about["branches"] = branches_of(task.bounds.groups, sizes, task.prior)
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - begin, 3)})
     in_place = task.columns.label if task.columns.label == "label" else None
     frame, names = add_results(table.frame, task.columns.text, task.classes, verdict, task.labels, in_place)
@@ -119,17 +129,40 @@ def read_task(table: Table, settings: LabelSettings, listener: Listener) -> Task
     named = classes_of(given, f"column {columns.label!r} of {table.name}", flat=settings.flat)
     classes, index = named.classes, {name: k for k, name in enumerate(named.classes)}
     codes = np.array([-1 if label is None else index[label] for label in named.full], dtype=np.int64)
+    paths = paths_of_classes(given) if named.tree else []
+    is_list = table.frame[columns.label].dtype.is_nested()
+    for taken in (*named.said, *(_told_path(name, is_list=is_list) for name in paths[:1])):
+        listener.say(shown(f"Took it that {taken}."))
     if named.open:
         listener.say(shown(_told_open(given, named.open)))
     prior, said, sentence = _stated(settings.prior, classes, named.tree, codes)
     for assumption in said:
         listener.say(f"Note: {assumption}.")
     bounds = _bounds(prior, classes, codes, named.tree)
-    if not isinstance(prior, str) and any(prior[name] is not None for name in classes):
-        low, high = (dict(zip(classes, map(int, end), strict=True)) for end in (bounds.low, bounds.high))
-        of_classes = {name: prior[name] for name in classes}
-        listener.say(shown(understood(of_classes, low, high, int((codes < 0).sum()))))
+    if not isinstance(prior, str):
+        n_rows = int((codes < 0).sum())
+        told = _understood(prior, classes, bounds, n_rows)
+        if told:
+            listener.say(shown(told))
+        clash = clash_of(classes, bounds, named.open.values(), n_rows) if named.open else None
+        if clash is not None:
+            raise InputError(f"{BOTH}: {clash}. {CLASH_ADVICE}.")
     return Task(table, columns, list(named.full), classes, named.tree, codes, named.open, prior, sentence, bounds)
+
+
+def _understood(prior: Prior, classes: Sequence[str], bounds: Bounds, n_rows: int) -> str:
+    """Stated sizes of classes and branches as rows."""
+    low, high = (dict(zip(classes, map(int, end), strict=True)) for end in (bounds.low, bounds.high))
+    if bounds.groups is not None:
+        low |= dict(zip(bounds.groups.names, map(int, bounds.groups.low), strict=True))
+        high |= dict(zip(bounds.groups.names, map(int, bounds.groups.high), strict=True))
+    return understood({name: share for name, share in prior.items() if name in low}, low, high, n_rows)
+
+
+def _told_path(name: str, *, is_list: bool) -> str:
+    """A path that may have been meant as a set."""
+    parts = name.split("/")
+    return f'{parts if is_list else repr(name)} is a path; write "{"|".join(parts)}" for one of several'
 
 
 def _told_open(given: Sequence[str | None], open_rows: Mapping[int, frozenset[str]]) -> str:
@@ -160,7 +193,8 @@ def _stated(
     """The prior for every class, assumptions, and the sentence on where the sizes came from."""
     if prior:
         full, said = complete_prior(prior, classes, tree=tree)
-        return full, said, "Class sizes were stated." if None not in full.values() else "Some class sizes were stated."
+        whole = all(is_covered(name, prior, tree=tree) for name in classes)
+        return full, said, "Class sizes were stated." if whole else "Some class sizes were stated."
     if are_by_design(np.bincount(codes[codes >= 0], minlength=len(classes))):
         assumption = (
             "no class sizes were stated, and the classes have so equal numbers of labels that these say nothing of "
@@ -180,8 +214,7 @@ def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64]
         known = "labeled" if isinstance(prior, str) else prior
         return prior_bounds(known, names, codes[codes >= 0], int((codes < 0).sum()), None, taxonomy)
     except (ValueError, TypeError) as error:
-        reason = str(error).replace("class_prior", "the prior")
-        raise InputError(f"the class sizes cannot be used: {reason}") from None
+        raise InputError(f"the class sizes cannot be used: {_in_words(error)}") from None
 
 
 def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> TransductiveClassifier:
@@ -210,11 +243,20 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
         try:
             clf.fit(X, _entries(task, index))
         except ValueError as error:
-            reason = str(error).replace("class_prior", "the prior")
-            raise InputError(f"{task.table.name} cannot be labelled: {reason}") from None
+            if task.open and "cannot be met" in str(error):  # it speaks of numbers of classes
+                raise InputError(f"{BOTH}. {CLASH_ADVICE}.") from None
+            raise InputError(f"{task.table.name} cannot be labelled: {_in_words(error)}") from None
     for warning in caught:
         listener.say(f"Note: {_mendable(warning, clf, task)}")
     return clf
+
+
+def _in_words(error: Exception) -> str:
+    """A complaint about class sizes without the library's words for them."""
+    said = str(error)
+    for theirs, ours in _WORDS.items():
+        said = said.replace(theirs, ours)
+    return said
 
 
 def _entries(task: Task, index: Mapping[str, int]) -> Array:

@@ -53,6 +53,10 @@ _SIZE: Mapping[str, type] = {
     **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
     **dict.fromkeys(("texts_low", "texts_high", "price"), float),
 }
+_BRANCH: Mapping[str, type] = {
+    "branch": str,
+    **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
+}
 _HISTORY_ROW: Mapping[str, type] = {
     **dict.fromkeys(("way", "stage", "moved"), int),
     **dict.fromkeys(("objective", "seconds", "temperature", "weight"), float),
@@ -260,6 +264,10 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         raise ValueError(f"about must have at most {MOST_HISTORY_ROWS} rows of history")
     for size in about["sizes"]:
         _known(size, _SIZE, "a row of sizes")
+    if not isinstance(about.get("branches", []), list):
+        raise ValueError("about must have a list as its 'branches', if it has any")
+    for branch in about.get("branches", []):
+        _known(branch, _BRANCH, "a row of branches")
     for row in about["history"]:
         _known(row, _HISTORY_ROW, "a row of the history")
     if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from transduce.app.choices import nodes_of
 from transduce.app.errors import InputError
 from transduce.app.small_files import read_small
 
@@ -47,6 +48,8 @@ def read_prior(options: Iterable[str]) -> Prior:
                 f"--prior must be NAME=SHARE, such as sport=0.2 or sport=0.1:0.3, or a .toml, .json or .csv file, "
                 f"but is {option!r}."
             )
+        elif not value:
+            raise InputError(f"--prior {option} states no size; write {name}=? for a class you know nothing about.")
         elif _SEVERAL.search(name):
             raise InputError(f"--prior {option} names several classes; give one --prior for each class.")
         elif name in stated:
@@ -180,9 +183,9 @@ def complete_prior(
     branches = [name for name in prior if name not in classes]
     for name in branches:
         if not tree or not any(each.startswith(f"{name}/") for each in classes):
-            raise InputError(_unknown(name, classes))
+            raise InputError(_unknown(name, classes, tree=tree))
     _refuse_mixture(prior)
-    missing = [name for name in classes if name not in prior]
+    missing = [name for name in classes if name not in prior and not is_covered(name, prior, tree=tree)]
     full: Prior = {name: prior.get(name) for name in (*classes, *branches)}
     if missing:
         said.append(f"classes without a stated size ({_list(missing)}) get what the texts suggest within what is left")
@@ -192,6 +195,15 @@ def complete_prior(
         full = {name: share / total for name, share in full.items()}  # type: ignore[operator]
         said.append(f"stated sizes sum to {total:.4g} and were divided by that")
     return full, said
+
+
+def is_covered(name: str, prior: Mapping[str, Share], *, tree: bool) -> bool:
+    """Whether a class has a stated size, or a branch above it has one.
+
+    >>> is_covered("rec/chess", {"rec": 0.3}, tree=True), is_covered("sci", {"rec": 0.3, "sci": None}, tree=True)
+    (True, False)
+    """
+    return any(prior.get(node) is not None for node in (nodes_of(name) if tree else [name]))
 
 
 def _refuse_mixture(prior: Mapping[str, Share]) -> None:
@@ -205,11 +217,13 @@ def _refuse_mixture(prior: Mapping[str, Share]) -> None:
         )
 
 
-def _unknown(name: str, classes: Sequence[str]) -> str:
+def _unknown(name: str, classes: Sequence[str], *, tree: bool = False) -> str:
     inner = [each for each in classes if each.startswith(f"{name}/")]
     if inner:
         return f"the prior names {name!r}, which is not a class but holds {_list(inner)}; state their sizes instead."
-    near = difflib.get_close_matches(name, classes, 1)
+    known = dict.fromkeys(node for each in classes for node in (nodes_of(each) if tree else [each]))
+    bare = name.strip("/ ")
+    near = [bare] if bare in known else difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return (
         f"the prior names {name!r}, which no row is labelled with{hint} Label a row of it, or leave it out. "

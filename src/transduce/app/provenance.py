@@ -1,6 +1,6 @@
 """What a model file tells of the fit that made it: sizes asked for and assigned, settings, history, where and when."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import transduce
 from transduce.app.model_file import MOST_HISTORY_ROWS
 from transduce.app.results import Verdict
-from transduce.counts import Bounds
+from transduce.counts import Bounds, Groups
 from transduce.estimators import TransductiveClassifier
 from transduce.history import Ending, HistoryRow
 
@@ -66,6 +66,25 @@ def sizes_of(
         }
         for k, name in enumerate(classes)
     ]
+
+
+def branches_of(
+    groups: Groups, sizes: Sequence[Mapping[str, Any]], prior: Mapping[str, object]
+) -> list[dict[str, Any]]:
+    """For every branch of the tree that the prior gives a size: what was asked for, and the sums of its classes.
+
+    >>> groups = Groups(above=[2, 3, 3], low=[4], high=[6], names=("hot",))
+    >>> tea, milk = ({"labelled": 1, "assigned": n, "own": n} for n in (5, 7))
+    >>> branches_of(groups, [tea, milk], {"hot": (4, 6)})
+    [{'branch': 'hot', 'labelled': 1, 'assigned': 5, 'own': 5, 'asked_low': 4, 'asked_high': 6}]
+    """
+    found = []
+    for name, members, low, high in zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True):
+        if prior.get(name) is not None:
+            inside = [size for size, is_inside in zip(sizes, members, strict=True) if is_inside]
+            sums = {key: sum(int(size[key]) for size in inside) for key in ("labelled", "assigned", "own")}
+            found.append({"branch": name, **sums, "asked_low": int(low), "asked_high": int(high)})
+    return found
 
 
 def _history_row(row: HistoryRow) -> dict[str, Any]:

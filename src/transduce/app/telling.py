@@ -20,20 +20,26 @@ def of_labels(done: Labelled, written: Sequence[str]) -> str:
     )
 
 
-def of_sizes(sizes: Sequence[Mapping[str, Any]]) -> str:
-    """A short table of the rows that each class got, the largest first.
+def of_sizes(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]] = ()) -> str:
+    """A short table of the rows that each class got, the largest first; and the totals of branches with a size.
 
     >>> print(of_sizes([{"class": "tea", "assigned": 30}, {"class": "coffee", "assigned": 120}]))
       coffee  120   80 %
       tea      30   20 %
+    >>> sizes = [{"class": "hot/tea", "assigned": 30}, {"class": "milk", "assigned": 70}]
+    >>> print(of_sizes(sizes, [{"branch": "hot", "assigned": 30}]))
+      milk        70   70 %
+      hot/tea     30   30 %
+      hot in all  30   30 %
     """
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))
     total = max(1, sum(int(size["assigned"]) for size in sizes))
     rows = [(_short(size["class"]), int(size["assigned"])) for size in by_size[:MOST_CLASSES]]
-    wide, high = max(len(name) for name, _ in rows), len(str(rows[0][1]))
-    lines = [f"  {name:<{wide}}  {count:>{high}}  {100 * count / total:3.0f} %" for name, count in rows]
+    totals = [(f"{_short(one['branch'])} in all", int(one["assigned"])) for one in branches[:MOST_CLASSES]]
+    wide, high = max(len(name) for name, _ in rows + totals), max(len(str(count)) for _, count in rows + totals)
+    lines = [f"  {name:<{wide}}  {count:>{high}}  {100 * count / total:3.0f} %" for name, count in rows + totals]
     if len(sizes) > MOST_CLASSES:
-        lines.append(f"  and {len(sizes) - MOST_CLASSES} more")
+        lines.insert(len(rows), f"  and {len(sizes) - MOST_CLASSES} more")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """One sparse row against the weights: scores of all classes, and the update of the weights by one row.
 
-Rows are CSR (data, indices, indptr). W (d, M) is C-ordered, one column a node of the tree, so a feature touches
+Rows are CSR with a span for each, data[spans[i, 0] : spans[i, 1]], so that they come in any order without being moved
+(data, indices, spans). W (d, M) is C-ordered, one column a node of the tree, so a feature touches
 contiguous memory. A tree is given by `first` (K+1,) and `nodes`: leaf k passes through nodes[first[k] : first[k +
 1]]. Classes without a tree have `nodes` empty: node and class are the same then.
 """
@@ -14,17 +15,17 @@ from transduce.kernels import kernel
 
 Array: TypeAlias = NDArray[Any]
 Rows: TypeAlias = tuple[Array, Array, Array]
-"""data, indices and indptr"""
+"""data, indices and spans"""
 Tree: TypeAlias = tuple[Array, Array]
 """first and nodes"""
 
 
 @kernel
-def node_scores(i: int, data: Array, indices: Array, indptr: Array, W: Array, out: Array) -> None:
+def node_scores(i: int, data: Array, indices: Array, spans: Array, W: Array, out: Array) -> None:
     """Write the scores of row i for every node: out (M,) = x_i W. Four features at a time keep sums in registers."""
     for j in range(out.size):
         out[j] = 0.0
-    p, end = indptr[i], indptr[i + 1]
+    p, end = spans[i, 0], spans[i, 1]
     while p + 4 <= end:
         a, b, c, d = data[p], data[p + 1], data[p + 2], data[p + 3]
         wa, wb, wc, wd = W[indices[p]], W[indices[p + 1]], W[indices[p + 2]], W[indices[p + 3]]
@@ -53,7 +54,7 @@ def leaf_scores(node: Array, first: Array, nodes: Array, out: Array) -> None:
 
 @kernel
 def add_row(
-    i: int, step: Array, data: Array, indices: Array, indptr: Array, first: Array, nodes: Array, W: Array, room: Array
+    i: int, step: Array, data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array, room: Array
 ) -> None:
     """Add x_i (stepᵀ P) to W in place: `step` (K,) is what each class gets; `room` (M,) is to work in."""
     room[:] = 0.0
@@ -64,7 +65,7 @@ def add_row(
         for k in range(step.size):
             for p in range(first[k], first[k + 1]):
                 room[nodes[p]] += step[k]
-    for p in range(indptr[i], indptr[i + 1]):
+    for p in range(spans[i, 0], spans[i, 1]):
         value, w = data[p], W[indices[p]]
         for j in range(room.size):
             w[j] += value * room[j]
@@ -72,26 +73,26 @@ def add_row(
 
 @kernel
 def add_rows(
-    chosen: Array, steps: Array, data: Array, indices: Array, indptr: Array, first: Array, nodes: Array, W: Array
+    chosen: Array, steps: Array, data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array
 ) -> None:
     """Add x_i (steps[r]ᵀ P) to W in place for each row i = chosen[r]."""
     room = np.empty(W.shape[1], W.dtype)
     for r in range(chosen.size):
-        add_row(chosen[r], steps[r], data, indices, indptr, first, nodes, W, room)
+        add_row(chosen[r], steps[r], data, indices, spans, first, nodes, W, room)
 
 
 @kernel
-def all_scores(data: Array, indices: Array, indptr: Array, first: Array, nodes: Array, W: Array, out: Array) -> None:
+def all_scores(data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array, out: Array) -> None:
     """Write the scores of every row for every class, out (n, K)."""
     node = np.empty(W.shape[1], W.dtype)
     for i in range(out.shape[0]):
-        node_scores(i, data, indices, indptr, W, node)
+        node_scores(i, data, indices, spans, W, node)
         leaf_scores(node, first, nodes, out[i])
 
 
 @kernel
-def pullback(data: Array, indices: Array, indptr: Array, first: Array, nodes: Array, R: Array, out: Array) -> None:
+def pullback(data: Array, indices: Array, spans: Array, first: Array, nodes: Array, R: Array, out: Array) -> None:
     """Add Xᵀ R P to out (d, M) in place, for residuals R (n, K)."""
     room = np.empty(out.shape[1], out.dtype)
     for i in range(R.shape[0]):
-        add_row(i, R[i], data, indices, indptr, first, nodes, out, room)
+        add_row(i, R[i], data, indices, spans, first, nodes, out, room)

@@ -16,6 +16,7 @@ from transduce.counts import Groups
 from transduce.label_step.assignment import Assignment, Status, TracePoint
 from transduce.label_step.exact import Exact
 from transduce.label_step.greedy import Greedy
+from transduce.label_step.infeasible import InfeasibleError
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.simplex import Simplex
 from transduce.label_step.switching import SingleSwitch, Switching
@@ -102,7 +103,11 @@ def solve_labels(
     (array([0, 1, 2, 0]), array([1.]))
     """
     problem = LabelProblem.create(costs, counts, groups)
-    return _step(method).solve(problem, prices=_checked_prices(problem, prices), start=_checked_start(problem, start))
+    step, prices, start = _step(method), _checked_prices(problem, prices), _checked_start(problem, start)
+    try:
+        return step.solve(problem, prices=prices, start=start)
+    except InfeasibleError as error:
+        raise ValueError(str(error)) from None
 
 
 def _step(method: str | LabelStep) -> LabelStep:

@@ -167,7 +167,7 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
         if outcome == SETTLED or (is_sample and (n_rounds == PATIENCE or radius == np.inf)):
             break
         if outcome == CUT_OFF and radius == np.inf:
-            raise ValueError(explain_infeasible(problem, labels, excess, flow))
+            raise explain_infeasible(problem, labels, excess, flow)
         radius = _next_radius(radius, outcome, n_rounds)
         n_rounds += 1
     return market, n_moves, n_rounds

@@ -1,10 +1,16 @@
-"""Why counts cannot be met: the classes that forbidden labels cut off, by name and number (Hall's condition)."""
+"""Why counts cannot be met: the classes that forbidden labels cut off, by name and number (Hall's condition).
 
-from typing import TypeAlias
+What falls short is found once, as flags and figures; `Words` make a sentence of it, by number for `solve_labels`, by
+name and in the user's terms for an estimator.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.counts import Groups
 from transduce.label_step.problem import IntArray, LabelProblem
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -12,8 +18,115 @@ Flags: TypeAlias = NDArray[np.bool_]
 _NAMED = 10
 
 
-def explain_infeasible(problem: LabelProblem, labels: IntArray, excess: IntArray, flow: IntArray) -> str:
-    """Say in one sentence which classes fall short, given labels from which no further row can be moved.
+@dataclass(frozen=True)
+class Words:
+    """How to speak of counts: names of classes and groups, none for their numbers, and the terms of whoever asks."""
+
+    classes: tuple[Any, ...] = ()
+    groups: tuple[str, ...] = ()
+    opening: str = "the counts cannot be met"
+    allow: str = "Forbid fewer labels"
+    sizes: str = "counts"
+
+    def of(self, chosen: Flags, n_classes: int) -> str:
+        """Classes, then groups, that are chosen among them all."""
+        kinds = (("class", "classes", self.classes, chosen[:n_classes]), self._groups(chosen[n_classes:]))
+        return " and ".join(_listed(*kind) for kind in kinds if kind[-1].any())
+
+    def _groups(self, chosen: Flags) -> tuple[str, str, tuple[Any, ...], Flags]:
+        one, many = ("branch", "branches") if self.groups else ("group", "groups")
+        return one, many, self.groups, chosen
+
+
+BY_NUMBER = Words()
+
+
+@dataclass(frozen=True, eq=False)
+class Shortfall:
+    """Nodes (K+G,) that must get rows and how many; nodes that these could come from, and how many they are."""
+
+    kind: str
+    n_classes: int
+    needing: Flags
+    needed: int
+    holding: Flags
+    held: int
+    feeding: Flags
+    fed: int = 0
+
+    def sentence(self, words: Words = BY_NUMBER) -> str:
+        """What falls short, and what to do."""
+        return f"{words.opening}: {getattr(self, f'_{self.kind}')(words)}"
+
+    def _short(self, words: Words) -> str:
+        """Too few rows for some classes."""
+        it = "it" if self.needing.sum() == 1 else "one of them"
+        return (
+            f"{words.of(self.needing, self.n_classes)} must get {self.needed} rows, but the rows allowed to take {it} "
+            f"are {self.held}, {self.needed - self.held} too few. {words.allow}, or lower the {words.sizes}."
+        )
+
+    def _full(self, words: Words) -> str:
+        """Too little room for some rows."""
+        return (
+            f"{self.held} rows are allowed to take {words.of(self.holding, self.n_classes)} only, with room for at "
+            f"most {self.fed}, {self.held - self.fed} too few. {words.allow}, or raise the high {words.sizes}."
+        )
+
+    def _groups_short(self, words: Words) -> str:
+        """Too few rows for some classes and groups."""
+        rows = (
+            [f"the rows allowed to take {words.of(self.holding, self.n_classes)} are {self.held}"]
+            if self.holding.any()
+            else []
+        )
+        reasons = " and ".join(rows + [self._limit(words)] * bool(self.feeding.any()))
+        those = words.of(self.needing, self.n_classes)
+        return f"{those} must get {self.needed} rows, but {reasons}. {words.allow}, or widen these {words.sizes}."
+
+    def _groups_full(self, words: Words) -> str:
+        """Classes outside hold more than their bounds let through."""
+        those = words.of(self.needing, self.n_classes)
+        demand = f", and {those} must get {self.needed} others" if self.needed else ""
+        return (
+            f"{self.held} rows are allowed to take {words.of(self.holding, self.n_classes)} only{demand}, but "
+            f"{self._limit(words)}. {words.allow}, or widen these {words.sizes}."
+        )
+
+    def _limit(self, words: Words) -> str:
+        return f"{words.of(self.feeding, self.n_classes)} may get at most {self.fed}"
+
+
+class InfeasibleError(ValueError):
+    """Counts that forbidden labels make impossible."""
+
+    def __init__(self, message: str, shortfall: Shortfall | None = None) -> None:
+        super().__init__(message)
+        self.shortfall = shortfall
+
+
+def in_users_words(error: InfeasibleError, classes: NDArray[Any], groups: Groups | None) -> InfeasibleError:
+    """The same for those who gave names, a class_prior and partial labels."""
+    if error.shortfall is None:
+        return error
+    words = Words(
+        tuple(classes.tolist()),
+        () if groups is None else groups.names,
+        "class_prior cannot be met beside the partial labels in y",
+        "Leave more classes open in y",
+        "sizes in class_prior",
+    )
+    return InfeasibleError(error.shortfall.sentence(words), error.shortfall)
+
+
+def explain_infeasible(problem: LabelProblem, labels: IntArray, excess: IntArray, flow: IntArray) -> InfeasibleError:
+    """Say in one sentence which classes fall short, given labels from which no further row can be moved."""
+    shortfall = find_shortfall(problem, labels, excess, flow)
+    return InfeasibleError(shortfall.sentence(), shortfall)
+
+
+def find_shortfall(problem: LabelProblem, labels: IntArray, excess: IntArray, flow: IntArray) -> Shortfall:
+    """Find the classes that fall short, given labels from which no further row can be moved.
 
     Classes that rows in excess can reach keep their rows: nothing outside is allowed for them. Classes from which one
     that lacks rows can be reached hold every row that is allowed there. So either the first have too little room, or
@@ -22,26 +135,18 @@ def explain_infeasible(problem: LabelProblem, labels: IntArray, excess: IntArray
     steps = _steps(problem, labels, flow)
     if problem.nodes.n_groups:
         return _with_groups(problem, labels, _closure(steps.T, excess < 0))
-    tally = problem.tally(labels)
+    tally, none = problem.tally(labels), np.zeros(problem.n_classes, bool)
     full = _closure(steps, excess > 0)
     if full[-1] or problem.exact_counts:
         short = _closure(steps.T, excess < 0)[:-1]
         needed, had = int(problem.low[short].sum()), int(tally[short].sum())
-        wanted = short & (problem.low > 0)
-        return (
-            f"the counts cannot be met: {_names(wanted)} must get {needed} rows, but the rows allowed to take "
-            f"{'it' if wanted.sum() == 1 else 'one of them'} are {had}, {needed - had} too few. "
-            "Forbid fewer labels, or lower the counts."
-        )
+        return Shortfall("short", problem.n_classes, short & (problem.low > 0), needed, short, had, none)
     full = full[:-1]
     room, had = int(problem.high[full].sum()), int(tally[full].sum())
-    return (
-        f"the counts cannot be met: {had} rows are allowed to take {_names(full)} only, with room for at most {room}, "
-        f"{had - room} too few. Forbid fewer labels, or raise the high counts."
-    )
+    return Shortfall("full", problem.n_classes, none, 0, full, had, full, room)
 
 
-def _with_groups(problem: LabelProblem, labels: IntArray, short: Flags) -> str:
+def _with_groups(problem: LabelProblem, labels: IntArray, short: Flags) -> Shortfall:
     """The same of nodes from which one that lacks rows can be reached.
 
     Those of them whose node above is not one need their low counts. Rows come to them from the rows that hold their
@@ -52,23 +157,11 @@ def _with_groups(problem: LabelProblem, labels: IntArray, short: Flags) -> str:
     needing, feeding = inside & ~over & (nodes.low > 0), ~inside & over
     needed, fed = int(nodes.low[needing].sum()), int(nodes.high[feeding].sum())
     held = int(problem.tally(labels)[inside[:n_classes]].sum())
-    those, limit = _node_names(needing, n_classes), f"{_node_names(feeding, n_classes)} may get at most {fed}"
     if short[-1]:  # all rows lack some: classes outside hold more than their bounds let through
-        demand = f", and {those} must get {needed} others" if needed else ""
-        reason = (
-            f"{problem.n_rows - held} rows are allowed to take {_names(~inside[:n_classes])} only{demand}, but {limit}"
-        )
+        kind, holding, held = "groups_full", ~inside[:n_classes], problem.n_rows - held
     else:
-        rows = [f"the rows allowed to take {_names(inside[:n_classes])} are {held}"] if inside[:n_classes].any() else []
-        reason = f"{those} must get {needed} rows, but {' and '.join(rows + [limit] * bool(feeding.any()))}"
-    return f"the counts cannot be met: {reason}. Forbid fewer labels, or widen these counts."
-
-
-def _node_names(chosen: Flags, n_classes: int) -> str:
-    """Classes and groups by number."""
-    classes, groups = chosen[:n_classes], chosen[n_classes:]
-    kinds = [_names(classes)] if classes.any() else []
-    return " and ".join([*kinds, _names(groups, "group", "groups")] if groups.any() else kinds)
+        kind, holding = "groups_short", inside[:n_classes]
+    return Shortfall(kind, n_classes, needing, needed, holding, held, feeding, fed)
 
 
 def _steps(problem: LabelProblem, labels: IntArray, flow: IntArray) -> Flags:
@@ -93,10 +186,13 @@ def _closure(steps: Flags, seeds: Flags) -> Flags:
         reached = wider
 
 
-def _names(chosen: Flags, one: str = "class", many: str = "classes") -> str:
-    names = [str(k) for k in np.flatnonzero(chosen)]
-    if len(names) == 1:
-        return f"{one} {names[0]}"
-    if len(names) > _NAMED:
-        return f"{many} {', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
-    return f"{many} {', '.join(names[:-1])} and {names[-1]}"
+def _listed(one: str, many: str, names: tuple[Any, ...], chosen: Flags) -> str:
+    """Those chosen, by name or by number: class 1; 'tea', 'milk' and 3 more."""
+    found = [repr(names[k]) if names else str(k) for k in np.flatnonzero(chosen)]
+    speaking = one == "class" and bool(names) and all(isinstance(name, str) for name in names)
+    kind = "" if speaking else f"{one} " if len(found) == 1 else f"{many} "
+    if len(found) == 1:
+        return f"{kind}{found[0]}"
+    if len(found) > _NAMED:
+        return f"{kind}{', '.join(found[:_NAMED])} and {len(found) - _NAMED} more"
+    return f"{kind}{', '.join(found[:-1])} and {found[-1]}"

@@ -4,7 +4,7 @@ No figure that a fit sees depends on a hidden label: class sizes given as counts
 unlabelled rows, n(y) (n + hidden) / n, and never by the classes of the hidden rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from transduce.candidates import from_matrix, read_full
+from transduce.history import Ending
 from transduce.inputs import plain, read_prior
 from transduce.markers import AUTO, find_labeled
 from transduce.priors import are_rows
@@ -43,6 +44,8 @@ def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
 def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = None) -> Any:
     """Fit a copy of the estimator on all rows, with the labels of these rows hidden.
 
+    A Ctrl-C, which would end this fit only and keep what it has, ends whatever it is part of.
+
     >>> from transduce import TransductiveClassifier
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> clf = TransductiveClassifier(class_prior=[1, 1])  # counts of the two unlabelled rows
@@ -56,7 +59,17 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     model = clone(estimator)
     priors = _parameters(model, "class_prior")
     model.set_params(**{key: scale_prior(prior, before, after) for key, prior in priors.items()})
-    return model.fit(X, values) if sample_weight is None else model.fit(X, values, sample_weight=sample_weight)
+    model = model.fit(X, values) if sample_weight is None else model.fit(X, values, sample_weight=sample_weight)
+    if _was_interrupted(model):
+        raise KeyboardInterrupt
+    return model
+
+
+def _was_interrupted(model: Any) -> bool:
+    """Whether Ctrl-C ended the fit, of a model or of the last step of a pipeline."""
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    return getattr(model, "termination_condition_", None) == Ending.INTERRUPTED.value
 
 
 def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
@@ -77,11 +90,11 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     if n_before == 0:
         return "labeled"
     prior: Any = read_prior(class_prior)
-    if isinstance(prior, str):
+    if isinstance(prior, str) or not isinstance(prior, Iterable):
         return prior
     named = isinstance(prior, Mapping)
-    entries = list(prior.values()) if named else prior
-    if named and any(value is None or np.ndim(value) == 1 for value in entries):
+    entries = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
+    if any(value is None or np.ndim(value) == 1 for value in entries):
         scaled = [_scale_range(value, n_after / n_before) for value in entries] if _are_counts(entries) else entries
     elif _sum_to(entries, n_before):
         scaled = [float(value) / n_before for value in entries]

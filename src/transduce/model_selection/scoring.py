@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 
+from transduce.inputs import warn_of_inner
 from transduce.markers import AUTO
 from transduce.model_selection.hiding import class_codes, find_certain
 
@@ -49,6 +50,8 @@ class LabeledScorer:
         values, labeled = find_certain(y, self.unlabeled, self.taxonomy)
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
+        if self.taxonomy is None:
+            warn_of_inner(class_codes(values[labeled])[0], stacklevel=3)
         predicted = np.asarray(estimator.predict(take(X, labeled)))
         if callable(self.metric):
             return float(self.metric(values[labeled], predicted))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from transduce.inputs import warn_of_inner
 from transduce.markers import AUTO
 from transduce.model_selection.hiding import class_codes, find_certain, hide
 
@@ -76,7 +77,9 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
         if y is None:
             raise ValueError("HiddenLabelSplit needs y, to know which rows are labelled, but it is None. Pass it.")
         values, labeled = find_certain(y, self.unlabeled, self.taxonomy)
-        rows, (_, codes) = np.flatnonzero(labeled), class_codes(values[labeled])
+        rows, (names, codes) = np.flatnonzero(labeled), class_codes(values[labeled])
+        if self.taxonomy is None:
+            warn_of_inner(names, stacklevel=2)
         n_hideable = count_hideable(codes)
         if n_hideable < self.n_splits:
             raise ValueError(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from transduce.history import Ending
 from transduce.model_selection.hiding import fit_hidden
 from transduce.model_selection.scoring import take
 
@@ -50,11 +49,8 @@ def fit_all(base: Any, params: Params, data: Data) -> tuple[Any, list[warnings.W
 
 
 def fit_candidate(base: Any, params: Params, data: Data, rows: Any = ()) -> Any:
-    """Fit a candidate with these rows hidden; a Ctrl-C, which would end this fit only, ends the search."""
-    model = fit_hidden(clone(base).set_params(**params), data.X, data.y, rows, data.sample_weight)
-    if model.termination_condition_ == Ending.INTERRUPTED.value:
-        raise KeyboardInterrupt
-    return model
+    """Fit a candidate with these rows hidden; a Ctrl-C ends the search."""
+    return fit_hidden(clone(base).set_params(**params), data.X, data.y, rows, data.sample_weight)
 
 
 def run_trial(base: Any, params: Params, data: Data, split: int, test: Array, scorer: Scorer) -> Trial:

@@ -1,6 +1,7 @@
 """What a careful colleague would notice first in a file of documents; the same file always gets the same findings."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +10,7 @@ from transduce.app.checkup.findings import NOTE, PROBLEM, WARNING, Documents, Fi
 from transduce.app.checkup.label_checks import LABEL_CHECKS, NOTED
 from transduce.app.checkup.prior_checks import PRIOR_CHECKS
 from transduce.app.checkup.text_checks import TEXT_CHECKS
-from transduce.app.classes import are_paths
+from transduce.app.classes import read_names
 
 _WIDTH, _INDENT = 100, 9
 
@@ -48,7 +49,7 @@ def label_notes(labels: Sequence[str | None], *, flat: bool = False) -> list[str
     >>> label_notes(["tea", "tea", "?", "?", None])
     ["'?' (rows 3 and 4) counts as a class, but may stand for no label. Leave the cells empty where there is none."]
     """
-    tree = not flat and are_paths(label for label in labels if label is not None)
+    tree = read_names(Counter(label for label in labels if label is not None), flat=flat).tree
     documents = Documents((), labels, None, tree, flat)
     found = [one for check in NOTED for one in check(documents) if one.severity in (PROBLEM, WARNING)]
     return [f"{one.what} {one.advice}" for one in found]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from transduce.app.classes import read_names
+from transduce.app.classes import Names, read_names
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 MOST_ROWS = 20
@@ -52,14 +52,32 @@ class Documents:
         return dict(sorted(found.items()))
 
     @cached_property
+    def names(self) -> Names:
+        """What the labels name."""
+        counts = {name: len(rows) for name, rows in self.rows_with.items()}
+        return read_names(counts, flat=self.flat, tree=self.tree)
+
+    @cached_property
+    def rows_naming(self) -> dict[str, list[int]]:
+        """Rows that name each class or branch, counted from 1, by a label or as a part of a set; names in order."""
+        found: dict[str, list[int]] = {}
+        for label, rows in self.rows_with.items():
+            for name in self.names.choices.parts.get(label, (label,)):
+                found.setdefault(name, []).extend(rows)
+        return dict(sorted(found.items()))
+
+    @cached_property
     def rows_of(self) -> dict[str, list[int]]:
         """Rows of each class, counted from 1, that have a full label; classes by name."""
-        classes, _, meant = read_names(set(self.rows_with), flat=self.flat, tree=self.tree)
-        found = {name: list(self.rows_with[name]) for name in classes}
-        for name, each in meant.items():
+        found = {name: list(self.rows_with.get(name, ())) for name in self.names.classes}
+        for name, each in self.names.meant.items():
             if len(each) == 1:
                 found[min(each)] += self.rows_with[name]
         return found
+
+    def knows(self, name: str) -> bool:
+        """Whether a name is a class, with or without full labels, or a branch of some."""
+        return name in self.rows_of or (self.tree and any(one.startswith(f"{name}/") for one in self.rows_of))
 
     def rows_under(self, name: str) -> list[int]:
         """Rows with a full label of a class, or of those under a branch."""

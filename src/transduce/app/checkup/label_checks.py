@@ -1,10 +1,9 @@
 """Checks of the labels: linear in the rows, and names are compared with one another in small sets only."""
 
-import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 
+from transduce.app.alike import are_close, plain_name
 from transduce.app.checkup.findings import (
     NOTE,
     PROBLEM,
@@ -17,11 +16,12 @@ from transduce.app.checkup.findings import (
     number_of,
     row_list,
 )
+from transduce.app.choices import ADVICE
 from transduce.app.classes import are_paths, parents_of
 
 FEW = 5
-_CLOSE, _RARE, _FREQUENT = 0.85, 2, 5
-"""A label of at most 2 rows so close to one of 5 times its rows is probably a misspelling."""
+_RARE, _FREQUENT = 2, 5
+"""A label of at most 2 rows close to one of 5 times its rows is probably a misspelling."""
 _MOST_RARE, _MOST_NAMES = 50, 300
 _WRONG_COLUMN = 10
 PLACEHOLDERS = frozenset((
@@ -69,6 +69,24 @@ def scarce_classes(documents: Documents) -> Iterator[Finding]:
         yield finding(NOTE, what, (row for rows in few.values() for row in rows), "More labels here help most.")
 
 
+def sets_of_labels(documents: Documents) -> Iterator[Finding]:
+    """Sets of candidates with a part that can be no class, classes known from sets alone, and sets that are none."""
+    choices, rows_with = documents.names.choices, documents.rows_with
+    wrong = {slip: rows_with[slip.label] for slip in choices.slips}
+    yield from first_of(
+        finding(PROBLEM, f"The label of {row_list(rows)} is {slip}", rows, ADVICE) for slip, rows in wrong.items()
+    )
+    if choices.unseen:
+        classes = number_of(len(choices.unseen), "class", "classes")
+        rows = (row for name in choices.unseen for row in documents.rows_naming[name])
+        what = f"{classes} known from partial labels alone: {name_list(choices.unseen)}."
+        yield finding(NOTE, what, rows, "A few full labels help; correct it if it is a misspelling.")
+    if choices.plain:
+        what = f'Labels with "|" are read as plain names, such as {choices.plain[0]!r}: no part is a label by itself.'
+        rows = (row for name in choices.plain for row in rows_with[name])
+        yield finding(NOTE, what, rows, "If they mean one of several, label a few rows of each class in full.")
+
+
 def decimal_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that are measurements, or whole numbers that went through a float column."""
     decimals = [name for name in documents.rows_with if _DECIMAL.fullmatch(name)]
@@ -81,17 +99,17 @@ def decimal_labels(documents: Documents) -> Iterator[Finding]:
 
 def placeholder_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that say that there is none, each of which would become a class."""
-    found = [name for name in documents.rows_with if name.casefold() in PLACEHOLDERS]
+    found = [name for name in documents.rows_naming if name.casefold() in PLACEHOLDERS]
     if found:
-        rows = [row for name in found for row in documents.rows_with[name]]
+        rows = [row for name in found for row in documents.rows_naming[name]]
         counts = "counts as a class" if len(found) == 1 else "count as classes"
         what = f"{name_list(found)} ({row_list(rows)}) {counts}, but may stand for no label."
         yield finding(WARNING, what, rows, "Leave the cells empty where there is none.")
 
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
-    """Labels that differ only in case, space, punctuation or Unicode form, and rare ones close to a frequent one."""
-    rows_of = documents.rows_with
+    """Names that differ only in case, space, punctuation or Unicode form, and rare ones close to a frequent one."""
+    rows_of = documents.rows_naming
     variants: dict[str, list[str]] = {}
     for name in rows_of:
         variants.setdefault(plain_name(name), []).append(name)
@@ -113,17 +131,6 @@ def _misspelling(rare: str, usual: str, rows_of: Mapping[str, list[int]]) -> Fin
     return finding(WARNING, what, rows_of[rare], "Correct it if it is a misspelling.")
 
 
-def plain_name(name: str) -> str:
-    """A label without what people write differently without meaning it; "C", "C++", "1" and "-1" stay apart.
-
-    >>> plain_name("Sport_News ") == plain_name("sport-news"), plain_name("-1") == plain_name("1")
-    (True, False)
-    """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    parts = (part.strip(" \t\r\n.,;:!?'\"") for part in folded.split("/"))
-    return "/".join(re.sub(r"(?<=\w)[\s_.\-]+(?=\w)|_+", " ", part) for part in parts)
-
-
 def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
     rare = [name for name, rows in rows_of.items() if len(rows) <= _RARE]
     if len(rare) > _MOST_RARE:
@@ -131,30 +138,14 @@ def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]
     by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MOST_NAMES]
     for name in rare:
         frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows_of[name])]
-        usual = next((other for other in frequent if _alike(name, other)), None)
+        usual = next((other for other in frequent if are_close(name, other)), None)
         if usual is not None:
             yield name, usual
 
 
-def _alike(name: str, other: str) -> bool:
-    """Close, but not told apart by a number ("week 1", "week 2"), by sign, or already known as a variant."""
-    one, two = plain_name(name), plain_name(other)
-    if one == two or re.findall(r"\d+", one) != re.findall(r"\d+", two):
-        return False
-    differing = [(a, b) for a, b in zip(one.split("/"), two.split("/"), strict=False) if a != b]
-    if one.count("/") != two.count("/") or len(differing) != 1:
-        return False
-    return min(map(len, differing[0])) >= 4 and _ratio(*differing[0]) >= _CLOSE
-
-
-def _ratio(one: str, two: str) -> float:
-    matcher = difflib.SequenceMatcher(None, one, two, autojunk=False)
-    return matcher.ratio() if matcher.real_quick_ratio() >= _CLOSE else 0.0
-
-
 def tree_of_labels(documents: Documents) -> Iterator[Finding]:
     """Names that cannot be classes of a tree, or that look like paths where no tree is asked for."""
-    rows_of, names = documents.rows_with, sorted(set(documents.rows_with) | set(documents.prior or ()))
+    rows_of, names = documents.rows_naming, sorted(set(documents.rows_naming) | set(documents.prior or ()))
     if not documents.tree:
         if are_paths(rows_of) and all(map(parents_of, rows_of)):
             what = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."
@@ -179,6 +170,7 @@ def tree_of_labels(documents: Documents) -> Iterator[Finding]:
 
 LABEL_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
     labels_at_all,
+    sets_of_labels,
     scarce_classes,
     decimal_labels,
     variant_labels,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from transduce.app.alike import plain_name
 from transduce.app.checkup.findings import (
     NOTE,
     PROBLEM,
@@ -19,9 +20,12 @@ from transduce.app.checkup.findings import (
     name_list,
     number_of,
 )
-from transduce.app.checkup.label_checks import plain_name
 from transduce.app.classes import parents_of
-from transduce.app.prior import ROUNDING
+from transduce.app.errors import InputError
+from transduce.app.prior import ROUNDING, complete_prior
+from transduce.doubts import HARMFUL, doubts_of
+from transduce.priors import prior_bounds
+from transduce.taxonomy import Taxonomy
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +39,7 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     prior, rows_of = documents.prior, documents.rows_of
     if prior is None or not rows_of:
         return
-    unlabelled = [name for name in prior if not documents.rows_under(name)]
+    unlabelled = [name for name in prior if not documents.knows(name)]
     unsized = [name for name in rows_of if not _is_sized(name, documents)]
     meant = {name: near for name in unlabelled[:_MOST_UNKNOWN] if (near := _nearest(name, unsized or list(rows_of)))}
     yield from first_of(_unknown(name, near, rows_of[near]) for name, near in meant.items())
@@ -50,7 +54,11 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
             f"the sizes leave {max(left, 0.0):.1%} for them."
         )
         rows = (row for name in unsized for row in rows_of[name])
-        yield finding(PROBLEM if left <= _EXACT else WARNING, what, rows, "Give every class a size.")
+        if left <= _EXACT:
+            yield finding(PROBLEM, what, rows, "Lower the other sizes, or give these classes 0 if no row is theirs.")
+        else:
+            advice = "No trouble: they get what the texts suggest. State their sizes too, if you know them."
+            yield finding(NOTE, what, rows, advice)
 
 
 def _is_sized(name: str, documents: Documents) -> bool:
@@ -115,8 +123,35 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
     if outside:
         sizes = "The size of 1 class differs" if len(outside) == 1 else f"The sizes of {len(outside)} classes differ"
         what = f"{sizes} from the {n} labels by more than chance (95 %): {name_list(outside, quote=False)}."
-        advice = "No trouble if rows were not labelled at random; if they were, check the sizes."
-        yield finding(NOTE, what, (), advice)
+        if _is_harmful(documents):
+            advice = (
+                "Check the sizes: if rows were labelled at random, labels are likely to come out worse than without "
+                "any. If they were not, pass over this."
+            )
+            yield finding(WARNING, what, (), advice)
+        else:
+            advice = "No trouble if rows were not labelled at random; if they were, check the sizes."
+            yield finding(NOTE, what, (), advice)
+
+
+def _is_harmful(documents: Documents) -> bool:
+    """Whether sizes and labels disagree as `transduce.doubts` warns of; sizes that cannot be are told elsewhere."""
+    classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labelled
+    counts = np.array([len(rows) for rows in documents.rows_of.values()])
+    stated = {name: low if low == high else (low, high) for name, (low, high) in (documents.prior or {}).items()}
+    try:
+        full, _ = complete_prior(stated, classes, tree=documents.tree)
+        taxonomy = Taxonomy.from_names(classes) if documents.tree else None
+        labels = np.repeat(np.arange(len(classes)), counts)
+        bounds = prior_bounds(full, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
+    except (InputError, ValueError, TypeError):
+        return False
+    if not n_rows:
+        return False
+    nobody = np.zeros(len(classes))
+    own = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is asked here
+    doubts = doubts_of(bounds, counts, own, nobody)
+    return doubts.disagreement > HARMFUL and not doubts.by_design
 
 
 def exact_interval(counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from transduce.app.choices import parts_of
 from transduce.app.errors import InputError
 from transduce.app.tables import Table, labels_of, texts_of
 from transduce.app.tables.spreadsheet import FORMULA_BEGINNINGS
@@ -59,11 +60,18 @@ def account_of(frame: pl.DataFrame, label_column: str, name: str, before: Sequen
     n_empty = sum(answer is None and bool(row.strip()) for row, answer in zip(rows, answers, strict=True))
     said = [f"{n_filled} {'answer was' if n_filled == 1 else 'answers were'} filled in, {n_empty} left empty."]
     known = sorted({label for label in before if label is not None})
-    new = sorted({answer for answer in answers if answer is not None}.difference(known))
+    named = {name for answer in answers if answer is not None for name in _named(answer, known)}
+    new = sorted(named.difference(known))
     said += [
         f"Note: the answer {answer!r} in {name} is a new class{_nearest(answer, known)}." for answer in new[:MOST_NEW]
     ]
     return said + ([f"Note: there are {len(new) - MOST_NEW} more new classes."] if len(new) > MOST_NEW else [])
+
+
+def _named(answer: str, known: Sequence[str]) -> tuple[str, ...]:
+    """What an answer names: itself, or the parts of a set of which one is known."""
+    parts = parts_of(answer)
+    return (answer,) if set(parts).isdisjoint(known) else tuple(filter(None, parts))
 
 
 def _nearest(answer: str, known: Sequence[str]) -> str:

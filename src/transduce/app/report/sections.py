@@ -87,7 +87,8 @@ def documents(rows: pl.DataFrame) -> list[Section]:
 def summary(material: Material) -> Section:
     """What was asked and what came."""
     about, rows = material.about, material.labelled_here
-    unmet = [size for size in material.sizes if not size["asked_low"] <= size["assigned"] <= size["asked_high"]]
+    asked = [*material.sizes, *about.get("branches", [])]
+    unmet = [size for size in asked if not size["asked_low"] <= size["assigned"] <= size["asked_high"]]
     confidence = rows["confidence"].drop_nulls().drop_nans()
     return {
         "n_rows": material.results.height,
@@ -118,7 +119,11 @@ def sizes(material: Material) -> Section:
         [int(row["own"]) for row in rows],
         [(int(row["asked_low"]), int(row["asked_high"])) if row["is_bounded"] else None for row in rows],
     )
-    return {"rows": rows, "chart": chart}
+    return {
+        "rows": rows,
+        "chart": chart,
+        "branches": [{**row, "is_bounded": True} for row in material.about.get("branches", [])],
+    }
 
 
 def _sizes_here(material: Material) -> Section:

@@ -71,7 +71,7 @@ def sweep(
     overlap: Array,
     data: Array,
     indices: Array,
-    indptr: Array,
+    spans: Array,
     first: Array,
     nodes: Array,
     W: Array,
@@ -83,7 +83,7 @@ def sweep(
     node, room = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     G, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
-        node_scores(i, data, indices, indptr, W, node)
+        node_scores(i, data, indices, spans, W, node)
         leaf_scores(node, first, nodes, G)
         best, mean = -np.inf, 0.0
         for k in range(n_classes):
@@ -110,7 +110,7 @@ def sweep(
             changed |= G[k] != 0.0
             p[i, k] = new[k]
         if changed:
-            add_row(i, G, data, indices, indptr, first, nodes, W, room)
+            add_row(i, G, data, indices, spans, first, nodes, W, room)
 
 
 @kernel

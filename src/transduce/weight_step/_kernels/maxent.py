@@ -89,7 +89,7 @@ def sweep(
     lifts: Array,
     data: Array,
     indices: Array,
-    indptr: Array,
+    spans: Array,
     first: Array,
     nodes: Array,
     W: Array,
@@ -101,7 +101,7 @@ def sweep(
     node, room = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
-        node_scores(i, data, indices, indptr, W, node)
+        node_scores(i, data, indices, spans, W, node)
         leaf_scores(node, first, nodes, s)
         if lifts.size > 0:
             for k in range(n_classes):
@@ -112,4 +112,4 @@ def sweep(
         for k in range(n_classes):
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             p[i, k] = new[k]
-        add_row(i, s, data, indices, indptr, first, nodes, W, room)
+        add_row(i, s, data, indices, spans, first, nodes, W, room)

@@ -75,7 +75,7 @@ def sweep(
     overlap: float,
     data: Array,
     indices: Array,
-    indptr: Array,
+    spans: Array,
     first: Array,
     nodes: Array,
     W: Array,
@@ -88,7 +88,7 @@ def sweep(
     m, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
         y = labels[i]
-        node_scores(i, data, indices, indptr, W, node)
+        node_scores(i, data, indices, spans, W, node)
         leaf_scores(node, first, nodes, m)
         margins_of(m, y, margins)
         gaps[i] = LEFT * kappa[i] * row_gap(m, t[i])
@@ -99,7 +99,7 @@ def sweep(
             change -= m[k]
             t[i, k] = new[k]
         m[y] += change
-        add_row(i, m, data, indices, indptr, first, nodes, W, room)
+        add_row(i, m, data, indices, spans, first, nodes, W, room)
 
 
 @kernel
