@@ -60,21 +60,26 @@ def run(source: Source, cell: Row) -> list[Row]:
     return [{"macro_f": round(split.macro_f(guesses), 5), "seconds": round(seconds, 4)}]
 
 
-def cells_of(rows: Sequence[Row], all_methods: bool = False) -> list[tuple[str, int]]:
-    """Sets and numbers of labels, of all methods if asked for."""
-    found = [(name, each) for name in unique(rows, "set") for each in sorted(unique(select(rows, set=name), "each"))]
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """Rows of the splits that all methods have: nobody is compared by other splits than the others."""
+    methods: dict[tuple, set[str]] = {}
+    for row in rows:
+        methods.setdefault((row["set"], row["each"], row["seed"]), set()).add(row["method"])
+    return [row for row in rows if methods[row["set"], row["each"], row["seed"]] == set(METHODS)]
+
+
+def cells_of(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """Sets and numbers of labels."""
     return [
-        cell for cell in found if not all_methods
-        or set(METHODS) == set(unique(select(rows, set=cell[0], each=cell[1]), "method"))
-    ]  # fmt: skip
+        (name, each) for name in unique(rows, "set") for each in sorted(set(unique(select(rows, set=name), "each")))
+    ]
 
 
 def ranks(rows: Sequence[Row], ours: str = OURS) -> dict[str, np.ndarray]:
-    """Ranks of the peers and of one of ours in each cell that all methods have, 1 the best mean macro F."""
+    """Ranks of the peers and of one of ours in each cell, 1 the best mean macro F."""
     methods = (ours, *PEERS)
     means = [
-        [summary(rows, set=name, each=each, method=method).mean for method in methods]
-        for name, each in cells_of(rows, all_methods=True)
+        [summary(rows, set=name, each=each, method=method).mean for method in methods] for name, each in cells_of(rows)
     ]
     found = rankdata(-np.array(means).reshape(-1, len(methods)), axis=1)
     return dict(zip(methods, found.T, strict=True))
@@ -82,8 +87,9 @@ def ranks(rows: Sequence[Row], ours: str = OURS) -> dict[str, np.ndarray]:
 
 def table(rows: list[Row]) -> str:
     """How methods stand over all cells, and each cell."""
+    rows = compared(rows)
     standing = {**ranks(rows, NOT_TOLD), **ranks(rows)}
-    everything = cells_of(rows, all_methods=True)
+    everything = cells_of(rows)
     total = []
     for method in METHODS:
         means = [summary(rows, set=name, each=each, method=method).mean for name, each in everything]
@@ -97,9 +103,10 @@ def table(rows: list[Row]) -> str:
         best = max(s.mean for s in found if s.n)
         told = [f"**{spread(s)}**" if s.n and s.mean == best else spread(s) for s in found]
         lines.append([name, str(each), *told])
+    n_splits = len(unique(rows, "seed"))
     note = (
-        f"Means over the {len(everything)} cells (a set and a number of labels a class) that all methods have. Ranks "
-        f'are those of the peers and "{SHOWN[OURS]}"; "{SHOWN[NOT_TOLD]}" has the rank that it gets in the place of it.'
+        f"Means over {len(everything)} cells (a set and a number of labels a class), at most {n_splits} splits each. "
+        f'Ranks are those of the peers and "{SHOWN[OURS]}"; "{SHOWN[NOT_TOLD]}" has the rank that it gets in its place.'
     )
     return "\n\n".join((
         note,
@@ -110,7 +117,7 @@ def table(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
-    found = {method: r for method, r in ranks(rows).items() if r.size}
+    found = {method: r for method, r in ranks(compared(rows)).items() if r.size}
     if not found:
         return []
     mean = {method: float(r.mean()) for method, r in found.items()}
@@ -135,6 +142,7 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
 
 def plot(rows: list[Row]) -> Figure:
     """Mean rank of each method, with the rank of every cell behind it."""
+    rows = compared(rows)
     standing = {**ranks(rows, NOT_TOLD), **ranks(rows)}
     order = sorted((m for m in METHODS if standing[m].size), key=lambda m: -standing[m].mean())
     figure = Figure(figsize=(7, 0.6 + 0.35 * len(METHODS)), layout="constrained")
