@@ -8,8 +8,9 @@ A module has KEYS and RESULTS, the columns of its CSV, and
     table(rows)         a table in Markdown, or both
     verdicts(rows)      what the paper claims, what we see, and why they differ
 
-`python -m experiments NAME|all` runs the cells that are missing and writes results/NAME.csv, results/NAME.svg and
-docs/reproduction.md.
+`python -m experiments NAME` runs the cells that are missing, writes results/NAME.csv and results/NAME.svg, and prints
+its section of the page; `all` does so for every study and writes docs/reproduction.md, and so does `page`, which runs
+nothing.
 """
 
 STUDIES = (

@@ -1,7 +1,8 @@
 """Run studies and write down what they show: `python -m experiments NAME|all|page [--smoke] --data DIR`.
 
-Cells that are there already are not run again; Ctrl-C loses none of them. `page` runs nothing, and writes the figures
-and docs/reproduction.md from the results as they are.
+Cells that are there already are not run again; Ctrl-C loses none of them. NAME prints what that study shows; `all`
+writes docs/reproduction.md. `page` runs nothing, and writes the figures and docs/reproduction.md from the results as
+they are.
 """
 
 import argparse
@@ -11,66 +12,95 @@ from pathlib import Path
 
 from benchmarks.data import data_folder
 from experiments import STUDIES, page
-from experiments.cells import collect, missing, module, read, tidy
+from experiments.cells import DATA, SMOKE, WorkerError, collect, locked, missing, module, origin, read, shown, tidy
 from experiments.data import Source
 from experiments.study import save
 
 HERE = Path(__file__).parent
+Grids = dict[str, list[dict]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=[*STUDIES, "all", "page"], help="a study, all of them, or the page alone")
     parser.add_argument("--data", help="folder of the paper's data sets; or the environment variable TRANSDUCE_DATA")
-    parser.add_argument("--smoke", action="store_true", help="a few cells on the built-in corpus, kept nowhere")
+    parser.add_argument(
+        "--smoke", action="store_true", help="a few cells on the built-in corpus, kept nowhere but in --results"
+    )
     parser.add_argument("--results", type=Path, help="folder of the results, experiments/results if left out")
     parser.add_argument("--jobs", type=int, default=2, help="processes, each with one core")
     parser.add_argument("--any-version", action="store_true", help="take cells of earlier code as they are")
     options = parser.parse_args()
+    if options.name == "page" and options.smoke and options.results is None:
+        parser.error("page --smoke needs --results, the folder that a smoke run was kept in")
     names = STUDIES if options.name in ("all", "page") else (options.name,)
+    grids = {name: module(name).grid(options.smoke) for name in names}
+    if options.name == "page":
+        show(options, grids, options.results or HERE / "results")
+        return 0
+    source = Source(None if options.smoke else str(data_folder(options.data).resolve()))
     if options.smoke and options.results is None:
         with tempfile.TemporaryDirectory() as folder:
-            return go(options, names, Path(folder))
-    return go(options, names, options.results or HERE / "results")
+            return run(options, grids, source, Path(folder))
+    return run(options, grids, source, options.results or HERE / "results")
 
 
-def go(options: argparse.Namespace, names: tuple[str, ...], folder: Path) -> int:
-    grids = {name: module(name).grid(options.smoke) for name in names}
-    if options.name != "page":
-        source = Source(None if options.smoke else str(data_folder(options.data).resolve()))
+def run(options: argparse.Namespace, grids: Grids, source: Source, folder: Path) -> int:
+    """Run the cells that are missing, and show all of them; 1 if some failed, 130 after Ctrl-C."""
+    with locked(folder):
         try:
-            run_missing(options, grids, source, folder)
+            n_failed = run_missing(options, grids, source, folder)
         except KeyboardInterrupt:
             print("\nStopped. The cells that were done are kept: run the same command to go on.", file=sys.stderr)
             return 130
-    shown = {}
-    for name, grid in grids.items():
-        rows = tidy(name, folder, grid)
-        if rows:
-            shown[name] = rows
-            if hasattr(module(name), "plot"):
-                save(module(name).plot(rows), folder / f"{name}.svg")
-    if options.name in ("all", "page"):
-        home = folder if options.smoke or options.results else HERE.parent / "docs"
-        path = page.write(shown, grids, home / "reproduction.md", folder)
-        print(f"Wrote {path}.")
-    else:
-        for name, rows in shown.items():
-            print(page.section(name, rows, len(grids[name]), None))
-    return 0
+        except WorkerError:
+            print(
+                "A worker was killed, perhaps for want of memory; the cells that were done are kept: run the same "
+                "command to go on, with fewer --jobs if it happens again.",
+                file=sys.stderr,
+            )
+            return 1
+        for name, grid in grids.items():
+            tidy(name, folder, grid, origin(source))
+        show(options, grids, folder)
+    if n_failed:
+        print(f"Cells that failed: {n_failed}; run the same command to try them again.", file=sys.stderr)
+    elif options.name == "all" and options.smoke:
+        print("All studies ran.")
+    return int(n_failed > 0)
 
 
-def run_missing(options: argparse.Namespace, grids: dict, source: Source, folder: Path) -> None:
-    """Studies that measure time have the machine to themselves; cells of all others share it."""
+def run_missing(options: argparse.Namespace, grids: Grids, source: Source, folder: Path) -> int:
+    """Studies that measure time run a cell at a time, before all others; how many cells failed."""
     timed, others = [], []
     for name, grid in grids.items():
-        left = missing(name, grid, read(folder / f"{name}.csv"), options.any_version)
+        left = missing(name, grid, read(folder / f"{name}.csv"), options.any_version, origin(source))
         tasks = [(name, source, cell) for cell in left]
         (timed if getattr(module(name), "ALONE", False) else others).extend(tasks)
         print(f"{name}: {len(left)} of {len(grid)} cells to run", flush=True)
-    for tasks, n_jobs in ((timed, 1), (others, options.jobs)):
-        if tasks:
-            collect(tasks, folder, options.jobs if options.smoke else n_jobs)
+    return sum(
+        collect(tasks, folder, options.jobs if options.smoke else n_jobs)
+        for tasks, n_jobs in ((timed, 1), (others, options.jobs))
+        if tasks
+    )
+
+
+def show(options: argparse.Namespace, grids: Grids, folder: Path) -> None:
+    """Figures, and the page or the section of one study, from the results as they are."""
+    source = SMOKE if options.smoke else DATA
+    found = {name: shown(name, folder, grid, source) for name, grid in grids.items()}
+    found = {name: rows for name, rows in found.items() if rows}
+    for name, rows in found.items():
+        if hasattr(module(name), "plot"):
+            save(module(name).plot(rows), folder / f"{name}.svg")
+    if options.name not in ("all", "page"):
+        for name, rows in found.items():
+            print(page.section(name, rows, len(grids[name]), None))
+        return
+    home = folder if options.smoke or options.results else HERE.parent / "docs"
+    path = page.write(found, grids, home / "reproduction.md", folder)
+    if options.results or not options.smoke:
+        print(f"Wrote {path}.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """What annealing is worth: 20 newsgroups with 100 labels and 10 000 unlabelled rows, the rest test.
 
 Both copies of the set. The paper does not say how labels are drawn: at random, or as many of each class. Its λ may be
-meant for a sum or for a mean of losses, so alpha has two values; our default method is run at its own.
+meant for a sum or for a mean of losses, so alpha has two values; our default method is run at its own. Its figures are
+judged by one case: labels of each class, and alpha 1e-4. It is the one of the four that comes nearest to them, so their
+agreement says that the paper can be read so, and no more; all others are in the table. That differences are similar on
+other data sets, as the paper says, is not measured here.
 """
 
 import numpy as np
@@ -15,7 +18,9 @@ SETS, LABELS, ALPHAS, N_SEEDS = ("news20_train", "20ng_raw"), ("at random", "of 
 N_LABELED, N_UNLABELED = 100, 10_000
 PAPER = {"supervised": 0.4577, "no annealing": 0.5377, "paper": 0.6253}
 """Macro F in the paper, section "Semi-Supervised Learning Algorithm", on ten runs."""
-NEAR = 0.05
+FIXED = ("of each class", 1e-4)
+"""The case by which the figures are judged."""
+NEAR, WORTH = 0.05, 0.01
 
 
 class LargeSplit(Split):
@@ -70,7 +75,7 @@ def table(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
-    """For each copy: figures where they are nearest to the paper's, what annealing gains there, and our default."""
+    """For each copy: figures of one case, what annealing gains there, and our default."""
     found = []
     for name in unique(rows, "set"):
         means = {}
@@ -78,46 +83,47 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
             mine = select(rows, set=name, labels=labels, alpha=alpha)
             means[labels, alpha] = {method: summary(mine, method=method).mean for method in unique(mine, "method")}
         whole = {case: f for case, f in means.items() if set(PAPER) <= set(f)}
-        if not whole:
-            continue
-        near = min(whole, key=lambda case: sum(abs(whole[case][method] - PAPER[method]) for method in PAPER))
-        found += [_values(whole[near], f"{name}, labels {near[0]}, alpha {near[1]:g}"), _gains(name, near, whole)]
+        if FIXED in whole:
+            found += [_values(name, whole[FIXED]), _gains(name, whole)]
         for case, f in means.items():
             if {"default", "paper"} <= set(f):
-                found.append(_ours(f, f"{name}, labels {case[0]}, alpha {case[1]:g}"))
+                found.append(_ours(f, f"{name}, {_told(case)}"))
     return found
 
 
-def _values(f: dict[str, float], where: str) -> Verdict:
+def _told(case: tuple[str, float]) -> str:
+    return f"labels {case[0]}, alpha {case[1]:g}"
+
+
+def _values(name: str, f: dict[str, float]) -> Verdict:
     """Whether the figures are the paper's."""
     is_near = [abs(f[method] - PAPER[method]) <= NEAR for method in PAPER]
     return Verdict(
-        f"{where}: macro F of supervised learning, without and with annealing",
+        f"{name}, {_told(FIXED)}: macro F of supervised learning, without and with annealing",
         ", ".join(number(value) for value in PAPER.values()),
         ", ".join(number(f[method]) for method in PAPER),
         AGREES if all(is_near) else PARTLY if any(is_near) else DIFFERS,
-        "Other rows and features of the collection; of the ways to draw labels and to read λ the nearest is shown.",
+        "Of the ways to draw labels and to read λ this one is nearest, the others are in the table. Rows and features "
+        "are not the paper's (table1).",
     )
 
 
-def _gains(name: str, near: tuple[str, float], whole: dict[tuple[str, float], dict[str, float]]) -> Verdict:
-    """Whether the alternation helps, and annealing helps it."""
+def _gains(name: str, whole: dict[tuple[str, float], dict[str, float]]) -> Verdict:
+    """Whether the alternation helps, and annealing helps it; in part where it does in the fixed case, not in all."""
     gains = {case: (f["no annealing"] - f["supervised"], f["paper"] - f["no annealing"]) for case, f in whole.items()}
-    least = min(min(pair) for pair in gains.values())
-    others = "; ".join(f"labels {c[0]}, alpha {c[1]:g}: {a:+.3f}, {b:+.3f}" for c, (a, b) in gains.items() if c != near)
+    less = [case for case, pair in gains.items() if min(pair) <= WORTH]
+    others = "; ".join(f"{_told(case)}: {a:+z.3f}, {b:+z.3f}" for case, (a, b) in gains.items() if case != FIXED)
     return Verdict(
-        f"{name}: the alternation is above supervised learning, and annealing above no annealing",
+        f"{name}, {_told(FIXED)}: the alternation is above supervised learning, and annealing above no annealing",
         f"{PAPER['no annealing'] - PAPER['supervised']:+.3f} and {PAPER['paper'] - PAPER['no annealing']:+.3f}",
-        f"{gains[near][0]:+.3f} and {gains[near][1]:+.3f} there" + (f" ({others})" if others else ""),
-        AGREES if least > 0.01 else PARTLY if min(gains[near]) > 0.01 else DIFFERS,
-        ""
-        if least > 0.01
-        else "With a larger alpha weight steps are loose while labels move, which anneals by itself.",
+        f"{gains[FIXED][0]:+z.3f} and {gains[FIXED][1]:+z.3f}" + (f" ({others})" if others else ""),
+        AGREES if not less else PARTLY if FIXED not in less else DIFFERS,
+        f"Not above by more than {WORTH:g}: {'; '.join(map(_told, less))}." if less else "",
     )
 
 
 def _ours(f: dict[str, float], where: str) -> Verdict:
     lift = f["default"] - f["paper"]
-    ours = f"{number(f['default'])}, {lift:+.3f} against the paper's annealing"
+    ours = f"{number(f['default'])}, {lift:+z.3f} against the paper's annealing"
     word = AGREES if lift > 0 else DIFFERS
     return Verdict(f"{where}: soft annealing, our default, is better", "not in the paper", ours, word)

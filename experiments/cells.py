@@ -1,17 +1,24 @@
 """Cells of the studies, each computed once: a CSV keeps them, with the version of the code that they came from.
 
 A run that was interrupted goes on where it was. A cell is run again when its parameters are new, or when the code that
-it depends on has changed.
+it depends on has changed. Cells of real data and those of the built-in corpus are kept apart, by their source.
 """
 
 import csv
 import importlib
+import io
+import multiprocessing
 import os
 import signal
+import sys
+import threading
 import time
+import traceback
 import warnings
-from collections.abc import Iterable, Sequence
-from multiprocessing import get_context
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,11 +28,26 @@ from experiments.versions import version
 
 Row = dict[str, Any]
 Task = tuple[str, Source, Row]
-KEPT = ("cell_seconds", "version")
+DATA, SMOKE = "data", "smoke"
+KEPT = ("source", "cell_rows", "cell_seconds", "version")
+"""Columns of every file: where rows come from, the rows and seconds of their cell, and the version of its code."""
+WITHOUT = {"source": DATA, "cell_rows": "", "cell_seconds": 0.0, "version": ""}
+"""What rows of files without these columns have; such cells count as whole."""
+TEXTS = ("source", "version")
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class WorkerError(Exception):
+    """A worker was killed."""
 
 
 def module(name: str) -> ModuleType:
     return importlib.import_module(f"experiments.{name}")
+
+
+def origin(source: Source) -> str:
+    """What the column "source" says of rows from there."""
+    return SMOKE if source.folder is None else DATA
 
 
 def read(path: Path) -> list[Row]:
@@ -33,78 +55,219 @@ def read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        whole = [row for row in csv.DictReader(file) if None not in row.values()]
-    return [{name: _value(text) for name, text in row.items()} for row in whole]
+        whole = [row for row in csv.DictReader(file) if None not in row and None not in row.values()]
+    return [WITHOUT | {name: text if name in TEXTS else _value(text) for name, text in row.items()} for row in whole]
 
 
-def missing(name: str, cells: Sequence[Row], rows: Sequence[Row], any_version: bool) -> list[Row]:
-    """Cells that no row stands for; rows of other code count only where any version will do."""
+def missing(name: str, cells: Sequence[Row], rows: Sequence[Row], any_version: bool, source: str = DATA) -> list[Row]:
+    """Cells that no whole run stands for; rows of other code count only where any version will do."""
     study = module(name)
-    done = {_key(study, row) for row in rows if any_version or row["version"] == version(study, row)}
-    return [cell for cell in cells if _key(study, cell) not in done]
+    done = {
+        _key(study, run[0])
+        for run in _whole_runs(study, rows)
+        if any_version or run[0]["version"] == version(study, run[0])
+    }
+    return [cell for cell in cells if _key(study, cell | {"source": source}) not in done]
 
 
-def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> None:
-    """Run the cells of any studies and add their rows to the files in the folder, as they come."""
+def shown(name: str, folder: Path, cells: Iterable[Row], source: str = DATA) -> list[Row]:
+    """Rows of the grid, one whole run a cell, the last that came, in the order of the grid."""
+    study = module(name)
+    last = _last_runs(study, read(folder / f"{name}.csv"))
+    return [row for cell in cells for row in last.get(_key(study, cell | {"source": source}), [])]
+
+
+def tidy(name: str, folder: Path, cells: Sequence[Row], source: str = DATA) -> None:
+    """Write the file anew: one whole run a cell, the last that came; cells of the grid first, then all others."""
+    study, path = module(name), folder / f"{name}.csv"
+    last = _last_runs(study, read(path))
+    first = [_key(study, cell | {"source": source}) for cell in cells]
+    order = dict.fromkeys([*(key for key in first if key in last), *last])
+    if last:
+        _write(path, study, [row for key in order for row in last[key]])
+
+
+def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
+    """Run the cells of any studies and add their rows to the files in the folder, as they come; how many failed."""
     folder.mkdir(parents=True, exist_ok=True)
-    begin = time.monotonic()
-    with get_context("spawn").Pool(n_jobs, _alone) as pool:
+    begin, n_failed, is_broken = time.monotonic(), 0, False
+    before = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    with _one_thread(), ProcessPoolExecutor(n_jobs, context, _alone) as pool:
         try:
-            for number, (name, cell, rows) in enumerate(pool.imap_unordered(_work, tasks), 1):
-                _append(name, folder, rows)
+            futures = [pool.submit(_work, task) for task in tasks]
+            for number, future in enumerate(as_completed(futures), 1):
+                try:
+                    name, cell, rows, error = future.result()
+                except BrokenProcessPool:
+                    is_broken = True
+                    continue
                 told = ", ".join(str(value) for value in cell.values())
+                if error:
+                    n_failed += 1
+                    print(f"{name}: {told} failed: {error}", file=sys.stderr, flush=True)
+                    continue
+                _append(name, folder, rows)
                 left = (time.monotonic() - begin) / number * (len(tasks) - number)
                 print(f"{number} of {len(tasks)}: {name}: {told}; about {left / 60:.0f} min left", flush=True)
-        except KeyboardInterrupt:
-            pool.terminate()
+        except BrokenProcessPool:  # by a worker that ended while cells were still handed out
+            is_broken = True
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - before:
+                worker.terminate()
             raise
+    if is_broken:
+        raise WorkerError
+    return n_failed
 
 
-def tidy(name: str, folder: Path, cells: Iterable[Row]) -> list[Row]:
-    """Write the file anew: one set of rows a cell, the last that came, in the order of the grid; return them."""
-    study, path = module(name), folder / f"{name}.csv"
-    last: dict[tuple, list[Row]] = {}
-    for row in read(path):
-        mine = last.setdefault(_key(study, row), [])
-        if mine and mine[0]["version"] != row["version"]:
-            mine.clear()
-        mine.append(row)
-    rows = [row for cell in cells for row in last.get(_key(study, cell), [])]
-    if rows:
-        fresh = path.with_suffix(".new")
-        with fresh.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, _columns(study), lineterminator="\n", extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(rows)
-        fresh.replace(path)
-    return rows
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One run at a time writes into a folder; the lock of a process that is gone counts for nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, mine = folder / ".lock", str(os.getpid())
+    while True:
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            break
+        except FileExistsError:
+            holder = _holder(path)
+            if holder is not None:
+                raise SystemExit(
+                    f"Process {holder} writes its results into {folder}: wait until it ends, or remove {path} if it is "
+                    "no run of these studies."
+                ) from None
+            path.unlink(missing_ok=True)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(mine)
+        yield
+    finally:
+        if path.exists() and path.read_text(encoding="utf-8") in ("", mine):
+            path.unlink()
+
+
+def _holder(path: Path) -> int | None:
+    """The process that a lock is held by, None if there is none any more."""
+    for _ in range(5):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        if text:
+            break
+        time.sleep(0.1)  # it is just being written
+    if not text.isdecimal() or int(text) == os.getpid():
+        return None
+    try:
+        os.kill(int(text), 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return int(text)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes that are started here use one thread for linear algebra, from the moment that they load it."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _alone() -> None:
-    """A worker has one core, and leaves Ctrl-C to the one who started it."""
+    """A worker leaves Ctrl-C to the one who started it, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    threading.Thread(target=_follow, daemon=True).start()
     warnings.simplefilter("ignore")  # peers warn of classes with few labels, ours of class sizes that are wrong
 
 
-def _work(task: Task) -> tuple[str, Row, list[Row]]:
+def _follow() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _work(task: Task) -> tuple[str, Row, list[Row], str]:
+    """Rows of a cell, or the reason why there are none."""
     name, source, cell = task
-    study, begin = module(name), time.perf_counter()
-    found = study.run(source, cell)
-    more = {"cell_seconds": round(time.perf_counter() - begin, 3), "version": version(study, cell)}
-    return name, cell, [{**cell, **row, **more} for row in found]
+    begin = time.perf_counter()
+    try:
+        study = module(name)
+        found = study.run(source, cell)
+        more = {
+            "source": origin(source),
+            "cell_rows": len(found),
+            "cell_seconds": round(time.perf_counter() - begin, 3),
+            "version": version(study, cell),
+        }
+    except (Exception, SystemExit) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return name, cell, [], f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+    return name, cell, [{**cell, **row, **more} for row in found], ""
+
+
+def _whole_runs(study: ModuleType, rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows of each run of a cell, in the order in which runs ended; one that was cut off is left out."""
+    runs: dict[tuple, list[Row]] = {}
+    for row in rows:
+        which = (_key(study, row), *(row[name] for name in ("version", "cell_seconds", "cell_rows")))
+        runs[which] = [*runs.pop(which, []), row]
+    whole = []
+    for found in runs.values():
+        n = found[0]["cell_rows"]
+        if not isinstance(n, int):
+            whole.append(found)
+        elif len(found) >= n > 0:
+            whole.append(found[-n:])
+    return whole
+
+
+def _last_runs(study: ModuleType, rows: Iterable[Row]) -> dict[tuple, list[Row]]:
+    return {_key(study, run[0]): run for run in _whole_runs(study, rows)}
 
 
 def _append(name: str, folder: Path, rows: list[Row]) -> None:
+    """Add the rows of a cell in one go; a file with another header is written anew before."""
     path, study = folder / f"{name}.csv", module(name)
-    is_new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        if not is_new and not path.read_bytes().endswith(b"\n"):
-            file.write("\n")  # a row was cut off
-        writer = csv.DictWriter(file, _columns(study), lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerows(rows)
+    if _header(path) != _columns(study):
+        _write(path, study, read(path))
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        is_cut = file.read() != b"\n"
+    text = "\n" * is_cut + _lines(study, rows)
+    with path.open("ab", buffering=0) as file:
+        file.write(text.encode())
+
+
+def _write(path: Path, study: ModuleType, rows: Iterable[Row]) -> None:
+    fresh = path.with_suffix(".new")
+    head = ",".join(_columns(study)) + "\n"
+    fresh.write_text(head + _lines(study, rows), encoding="utf-8", newline="")
+    fresh.replace(path)
+
+
+def _lines(study: ModuleType, rows: Iterable[Row]) -> str:
+    text = io.StringIO(newline="")
+    csv.DictWriter(text, _columns(study), lineterminator="\n", extrasaction="ignore").writerows(rows)
+    return text.getvalue()
+
+
+def _header(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return next(csv.reader(file), [])
 
 
 def _columns(study: ModuleType) -> list[str]:
@@ -112,7 +275,7 @@ def _columns(study: ModuleType) -> list[str]:
 
 
 def _key(study: ModuleType, row: Row) -> tuple:
-    return tuple(str(row[name]) for name in study.KEYS)
+    return (row["source"], *(str(row.get(name, "")) for name in study.KEYS))
 
 
 def _value(text: str) -> Any:

@@ -10,7 +10,21 @@ from matplotlib.figure import Figure
 
 from experiments.data import Source, Split
 from experiments.methods import measure
-from experiments.study import AGREES, PARTLY, Row, Verdict, curves, curves_table, number, select, summary, unique
+from experiments.study import (
+    AGREES,
+    DIFFERS,
+    PARTLY,
+    Row,
+    Verdict,
+    curves,
+    curves_table,
+    number,
+    paired,
+    scatter,
+    select,
+    summary,
+    unique,
+)
 
 KEYS, RESULTS = ("set", "n_unlabeled", "seed", "method"), ("macro_f", "seconds")
 SIZES = {
@@ -52,15 +66,28 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
     found = []
     for name in unique(rows, "set"):
         mine = select(rows, set=name, method="paper")
-        means = [summary(mine, n_unlabeled=n).mean for n in sorted(set(unique(mine, "n_unlabeled")))]
-        falls = sum(b < a for a, b in pairwise(means))
+        sizes = sorted(set(unique(mine, "n_unlabeled")))
+        if len(sizes) < 2:
+            continue
+        means = [summary(mine, n_unlabeled=n).mean for n in sizes]
+        falls = [(a, b) for (a, f), (b, g) in pairwise(zip(sizes, means, strict=True)) if g < f]
         found.append(
             Verdict(
                 f"{name}: performance improves steadily as unlabelled rows are added (80 labels)",
                 "a rising curve",
-                f"from {number(means[0])} to {number(means[-1])}, {falls} of {len(means) - 1} steps down",
-                AGREES if falls == 0 else PARTLY,
-                "" if falls == 0 else "The gain of the last rows is smaller than the scatter of ten splits.",
+                f"from {number(means[0])} to {number(means[-1])}, {len(falls)} of {len(means) - 1} steps down",
+                DIFFERS if means[-1] < means[0] else PARTLY if falls else AGREES,
+                _falls(mine, falls),
             )
         )
     return found
+
+
+def _falls(rows: list[Row], falls: list[tuple[int, int]]) -> str:
+    """What the same splits lose from one number of rows to the next, where the mean falls."""
+    told = []
+    for a, b in falls:
+        lost = paired(select(rows, n_unlabeled=b), select(rows, n_unlabeled=a))
+        if lost.size:
+            told.append(f"{a} to {b} {scatter(lost)} on {lost.size} splits")
+    return f"Steps down, the same splits compared (mean ± its standard error): {'; '.join(told)}." if told else ""

@@ -4,16 +4,30 @@
 almost the same performance of 20 newsgroups either way.
 """
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.data import Source, Split
 from experiments.methods import measure
-from experiments.study import AGREES, PARTLY, Row, Verdict, curves, curves_table, number, select, summary, unique
+from experiments.study import (
+    AGREES,
+    DIFFERS,
+    PARTLY,
+    Row,
+    Verdict,
+    curves,
+    curves_table,
+    halves,
+    paired,
+    scatter,
+    select,
+    unique,
+)
 
 KEYS, RESULTS = ("set", "classes", "n_labeled", "seed", "method"), ("macro_f", "seconds")
 SIZES = {"news20_train": (40, 80, 160, 320, 1280, 3187), "rcv_mcat": (20, 40, 80, 160, 320, 1522)}
 N_SEEDS = 10
-ALMOST = 0.02
+GOOD, ALMOST = 0.03, 0.02
 
 
 def grid(smoke: bool) -> list[Row]:
@@ -52,41 +66,59 @@ def table(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
-    found = []
-    for name in unique(rows, "set"):
-        mine = select(rows, set=name, classes="tree")
-        sizes = sorted(set(unique(select(mine, method="paper"), "n_labeled")))
-        lift = {
-            n: summary(mine, method="paper", n_labeled=n).mean - summary(mine, method="supervised", n_labeled=n).mean
-            for n in sizes
-        }
-        few, most = sizes[0], sizes[-1]
-        found.append(
-            Verdict(
-                f"{name} in its tree: a good improvement over supervised learning, most where labels are few",
-                "a curve above",
-                f"{lift[few]:+.3f} at {few} labels, {lift[most]:+.3f} at {most}",
-                AGREES if lift[few] > 0.03 and lift[few] >= lift[most] else PARTLY,
-            )
+    return [v for name in unique(rows, "set") for v in (*_improvement(rows, name), *_alike(rows, name))]
+
+
+def _differences(rows: list[Row], one: dict[str, str], other: dict[str, str]) -> dict[int, np.ndarray]:
+    """Of the same splits, for each number of labels that both have."""
+    ours, others = select(rows, **one), select(rows, **other)
+    each = {
+        n: paired(select(ours, n_labeled=n), select(others, n_labeled=n))
+        for n in sorted(set(unique(ours, "n_labeled")))
+    }
+    return {n: found for n, found in each.items() if found.size}
+
+
+def _improvement(rows: list[Row], name: str) -> list[Verdict]:
+    tree = {"set": name, "classes": "tree"}
+    each = _differences(rows, tree | {"method": "paper"}, tree | {"method": "supervised"})
+    if not each:
+        return []
+    lift = {n: float(found.mean()) for n, found in each.items()}
+    few, many = halves(lift)
+    is_above = np.mean(list(lift.values())) > 0
+    is_all = is_above and max(lift.values()) > GOOD and few > many
+    return [
+        Verdict(
+            f"{name} in its tree: a good improvement over supervised learning, most where labels are few",
+            "a curve above",
+            ", ".join(f"{value:+z.3f} at {n}" for n, value in lift.items()),
+            AGREES if is_all else PARTLY if is_above else DIFFERS,
+            f"On average {few:+z.3f} over the fewer labels, {many:+z.3f} over the more." if len(lift) > 1 else "",
         )
-        apart = {
-            n: summary(mine, method="paper", n_labeled=n).mean
-            - summary(rows, set=name, classes="flat", method="paper", n_labeled=n).mean
-            for n in sizes
-        }
-        most_apart = max(apart, key=lambda n: abs(apart[n]))
-        is_almost = abs(apart[most_apart]) <= ALMOST
-        found.append(
-            Verdict(
-                f"{name}: almost the same performance flat and in its tree",
-                "almost the same" if name == "news20_train" else "not said of this set",
-                f"tree less flat between {min(apart.values()):+.3f} and {max(apart.values()):+.3f}, "
-                f"on average {number(sum(apart.values()) / len(apart))}",
-                AGREES if is_almost else PARTLY,
-                ""
-                if is_almost
-                else f"Largest at {most_apart} labels, where splits scatter by "
-                f"{number(summary(mine, method='paper', n_labeled=most_apart).deviation)}.",
-            )
+    ]
+
+
+def _alike(rows: list[Row], name: str) -> list[Verdict]:
+    """Whether the tree makes almost no difference: at every number of labels, or on average."""
+    mine = {"set": name, "method": "paper"}
+    each = _differences(rows, mine | {"classes": "tree"}, mine | {"classes": "flat"})
+    if not each:
+        return []
+    apart = {n: float(found.mean()) for n, found in each.items()}
+    most = max(apart, key=lambda n: abs(apart[n]))
+    mean = float(np.mean(list(apart.values())))
+    is_almost = abs(apart[most]) <= ALMOST
+    return [
+        Verdict(
+            f"{name}: almost the same performance flat and in its tree",
+            "almost the same" if name == "news20_train" else "not said of this set",
+            f"tree less flat between {min(apart.values()):+z.3f} and {max(apart.values()):+z.3f}, "
+            f"on average {mean:+z.3f}",
+            AGREES if is_almost else PARTLY if abs(mean) <= ALMOST else DIFFERS,
+            ""
+            if is_almost
+            else f"Largest at {most} labels: {scatter(each[most])} (mean ± its standard error) on {each[most].size} "
+            "splits.",
         )
-    return found
+    ]

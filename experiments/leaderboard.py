@@ -117,23 +117,30 @@ def table(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
-    found = {method: r for method, r in ranks(compared(rows)).items() if r.size}
-    if not found:
+    rows = compared(rows)
+    if not rows:
         return []
+    return [*_targets(rows, OURS, "told the class sizes"), *_targets(rows, NOT_TOLD, "not told the class sizes")]
+
+
+def _targets(rows: list[Row], ours: str, told: str) -> list[Verdict]:
+    """How one of ours stands among the peers."""
+    found = ranks(rows, ours)
     mean = {method: float(r.mean()) for method, r in found.items()}
     peer = min(PEERS, key=mean.__getitem__)
-    n, first = found[OURS].size, int(np.sum(found[OURS] == 1))
-    above = sum(mean[method] > mean[OURS] for method in PEERS)
-    told = f"mean rank {mean[OURS]:.2f} of {len(mean)} methods over {n} cells; the best peer, {peer}, {mean[peer]:.2f}"
+    n, first = found[ours].size, int(np.sum(found[ours] == 1))
+    above = sum(mean[method] > mean[ours] for method in PEERS)
     best = {method: int(np.sum(found[method] == 1)) for method in PEERS}
     leader = max(PEERS, key=best.__getitem__)
     return [
         Verdict(
-            "our own target: told the class sizes, ours is first by mean rank", "not in the paper", told,
+            f"our own target: {told}, ours is first by mean rank", "not in the paper",
+            f"mean rank {mean[ours]:.2f} of {len(mean)} methods over {n} cells; the best peer, {peer}, "
+            f"{mean[peer]:.2f}",
             AGREES if above == len(PEERS) else PARTLY if above == len(PEERS) - 1 else DIFFERS,
         ),
         Verdict(
-            "our own target: it is first outright on at least two thirds of the cells", "not in the paper",
+            f"our own target: {told}, ours is first outright on at least two thirds of the cells", "not in the paper",
             f"first in {first} of {n}; the peer most often first, {leader}, in {best[leader]}",
             AGREES if 3 * first >= 2 * n else PARTLY if 2 * first >= n else DIFFERS,
         ),

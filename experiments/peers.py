@@ -2,7 +2,7 @@
 
 A third of the labelled rows of each class is hidden in turn, the only one of a class never; the setting with the best
 macro F on hidden rows is taken, the first of its grid where there is a tie or nothing to hide. Methods that learn from
-unlabelled rows have some of them beside, and are then fitted to all. No peer can be told class sizes.
+unlabelled rows have some of them beside, and are then fitted to all. Peers are not told class sizes.
 Calibration by temperature needs scikit-learn 1.8.
 """
 

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from experiments.data import Source, Split
-from experiments.study import AGREES, PARTLY, Row, Verdict, markdown, number, unique
+from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, number, unique
 from transduce import TransductiveClassifier
 from transduce.doubts import HARMFUL
 
@@ -25,6 +25,7 @@ SHOWN = (
 )  # fmt: skip
 FOR_THE_RULE = ("off by 300 %", "of other classes")
 HURT = 0.01
+OWN = "left to a separate study; our target"
 
 
 def off_by(shares: np.ndarray, most: float, rng: np.random.Generator) -> np.ndarray:
@@ -116,15 +117,29 @@ def rule(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
-    """The paper leaves noise in class sizes to a separate study: these are our own targets."""
-    around, labeled = kept(rows, "ranges of 20 % around off by 20 %"), kept(rows, "labeled")
-    hurt = float(np.mean(lifts(rows, "estimate") < -HURT))
-    found = [
-        ("ranges of ±20 % around sizes 20 % off keep 80 % of the lift of exact ones", around, around >= 0.8),
-        ("what 80 labels say of sizes keeps 60 % of it", labeled, labeled >= 0.6),
-        ("the default, which estimates sizes, hurts at most 5 % of runs", hurt, hurt <= 0.05),
-    ]
+    """The paper leaves noise in class sizes to a separate study: these are our own targets.
+
+    A target is met in part where half of it is: half of the share, or twice the harm.
+    """
+    around, labeled = "ranges of 20 % around off by 20 %", "labeled"
     return [
-        Verdict(claim, "left to a separate study; our target", f"{share:.0%}", AGREES if good else PARTLY)
-        for claim, share, good in found
+        _kept(rows, around, 0.8, "ranges of ±20 % around sizes 20 % off keep 80 % of the lift of exact ones"),
+        _kept(rows, labeled, 0.6, "what 80 labels say of sizes keeps 60 % of it"),
+        _harm(rows, 0.05, "the default, which estimates sizes, hurts at most 5 % of runs"),
     ]
+
+
+def _kept(rows: list[Row], prior: str, target: float, claim: str) -> Verdict:
+    share = kept(rows, prior)
+    each = {name: kept([row for row in rows if row["set"] == name], prior) for name in unique(rows, "set")}
+    word = AGREES if share >= target else PARTLY if share >= target / 2 else DIFFERS
+    reason = f"Of each set: {', '.join(f'{name} {value:.0%}' for name, value in each.items())}."
+    return Verdict(claim, OWN, f"{share:.0%}", word, "" if word == AGREES else reason)
+
+
+def _harm(rows: list[Row], most: float, claim: str) -> Verdict:
+    hurt = float(np.mean(lifts(rows, "estimate") < -HURT))
+    each = {name: lifts([r for r in rows if r["set"] == name], "estimate") < -HURT for name in unique(rows, "set")}
+    word = AGREES if hurt <= most else PARTLY if hurt <= 2 * most else DIFFERS
+    reason = ", ".join(f"{name} {found.sum()} of {found.size}" for name, found in each.items() if found.any())
+    return Verdict(claim, OWN, f"{hurt:.0%}", word, "" if word == AGREES else f"Runs hurt: {reason}.")

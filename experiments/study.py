@@ -1,6 +1,8 @@
 """What studies have in common when they show their rows: verdicts, means, tables, curves."""
 
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -12,6 +14,8 @@ from experiments.methods import TOLD
 
 Row = dict[str, Any]
 AGREES, PARTLY, DIFFERS = "agrees", "in part", "differs"
+NOT_THEIRS = ("not in the paper", "our target", "not said of this set")
+"""What a verdict says of the paper where the claim is our own."""
 STYLES: dict[str, dict[str, Any]] = {
     "supervised": {"color": "black", "linestyle": "--"},
     "paper": {"color": "black", "linestyle": "-"},
@@ -30,6 +34,11 @@ class Verdict(NamedTuple):
     ours: str
     word: str
     reason: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the paper does not say so: a target or an addition of ours."""
+        return any(words in self.paper for words in NOT_THEIRS)
 
 
 class Summary(NamedTuple):
@@ -53,11 +62,31 @@ def summary(rows: Iterable[Row], result: str = "macro_f", **values: Any) -> Summ
     return Summary(float(found.mean()), float(found.std(ddof=1)) if found.size > 1 else 0.0, found.size)
 
 
+def halves(values: Mapping[int, float]) -> tuple[float, float]:
+    """Means over the smaller half of the sizes and over the larger one, the middle size in neither; NaN if only one."""
+    sizes, n = sorted(values), len(values) // 2
+    if not n:
+        return float("nan"), float("nan")
+    return tuple(float(np.mean([values[size] for size in part])) for part in (sizes[:n], sizes[-n:]))
+
+
+def paired(rows: Sequence[Row], others: Sequence[Row]) -> np.ndarray:
+    """Macro F of the first rows less that of the others, for each seed that both have."""
+    one, other = ({row["seed"]: row["macro_f"] for row in part} for part in (rows, others))
+    return np.array([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())], dtype=float)
+
+
+def scatter(differences: np.ndarray) -> str:
+    """Mean ± standard error of paired differences."""
+    error = differences.std(ddof=1) / np.sqrt(differences.size) if differences.size > 1 else float("nan")
+    return f"{differences.mean():+z.3f}" + (f" ± {number(error)}" if differences.size > 1 else "")
+
+
 def number(value: float, digits: int = 3) -> str:
     """Without the zero before the point: .853."""
     if np.isnan(value):
         return ""
-    text = f"{value:.{digits}f}"
+    text = f"{value:z.{digits}f}"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
@@ -117,11 +146,16 @@ def _panel(panel: Axes, rows: list[Row], x: str) -> None:
         mean, deviation = np.array([s.mean for s in found]), np.array([s.deviation for s in found])
         panel.plot(sizes, mean, label=TOLD[method], **STYLES[method])
         panel.fill_between(sizes, mean - deviation, mean + deviation, color=STYLES[method]["color"], alpha=0.12, lw=0)
+    every = sorted({row[x] for row in rows if row["method"] != "all labels"} or {row[x] for row in rows})
     panel.set_xscale("log")
+    panel.set_xticks(every, [str(size) for size in every], fontsize=7)
+    panel.minorticks_off()
     panel.grid(alpha=0.3)
 
 
-def save(figure: Figure, path: Any) -> None:
+def save(figure: Figure, path: Path) -> None:
     """An SVG that depends on nothing but what it shows."""
+    text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "transduce", "svg.fonttype": "none", "font.size": 9}):
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    path.write_text(text.getvalue(), encoding="utf-8", newline="\n")

@@ -1,17 +1,17 @@
 """The version of the code that a cell depends on: a digest of what it computes, not of how it is written down.
 
 Of a study what its `run` reaches counts, not what it merely shows; comments, docstrings and layout never do, nor does
-the application. A peer's cell depends on scikit-learn and the module of peers, not on our method.
+the application. How data are read and the built-in corpus count for all cells. A peer's cell depends on the module of
+peers and the libraries below it, not on our method.
 """
 
 import ast
 import hashlib
 from functools import cache
+from importlib.metadata import version as installed
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import sklearn
 
 import transduce
 from experiments.peers import PEERS
@@ -19,50 +19,93 @@ from experiments.peers import PEERS
 CORE = Path(transduce.__file__).parent
 HERE = Path(__file__).parent
 NOT_OF_THE_METHOD = {"app", "checks.py", "corpora", "model_selection", "plots.py", "__main__.py"}
+BELOW_PEERS = ("numpy", "scipy", "scikit-learn")
+BELOW_OURS = (*BELOW_PEERS, "numba")
 
 
-def version(study: ModuleType, cell: dict[str, Any]) -> str:
-    """A short name of the code behind a cell."""
-    shared = _digest((HERE / "data.py",)) + _reached(Path(str(study.__file__)), "run")
+def version(study: ModuleType, cell: dict[str, Any], root: Path | None = None) -> str:
+    """A short name of the code behind a cell: of this code, or of the checkout in the folder `root`.
+
+    Libraries are those that are installed here, either way.
+    """
+    here = HERE if root is None else Path(root) / "experiments"
+    core = CORE if root is None else Path(root) / "src" / "transduce"
+    corpora = (core / "corpora" / "__init__.py", *sorted((core / "corpora").glob("*.gz")))
+    parts = [_digest((here / "data.py", here.parent / "benchmarks" / "data.py", *corpora))]
+    parts.append(_reached(here / Path(str(study.__file__)).name, "run"))
     if cell.get("method") in PEERS:
-        own = _digest((HERE / "peers.py",)) + sklearn.__version__
+        parts += [_digest((here / "peers.py",)), _libraries(BELOW_PEERS)]
     else:
-        own = _digest(_core()) + _digest((HERE / "methods.py",))
-    return hashlib.sha256((shared + own).encode()).hexdigest()[:10]
+        parts += [_digest(_core(core)), _digest((here / "methods.py",)), _libraries(BELOW_OURS)]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:10]
 
 
 @cache
-def _core() -> tuple[Path, ...]:
+def _libraries(names: tuple[str, ...]) -> str:
+    return " ".join(f"{name} {installed(name)}" for name in names)
+
+
+@cache
+def _core(core: Path) -> tuple[Path, ...]:
     return tuple(
-        path for path in sorted(CORE.rglob("*.py")) if path.relative_to(CORE).parts[0] not in NOT_OF_THE_METHOD
+        path for path in sorted(core.rglob("*.py")) if path.relative_to(core).parts[0] not in NOT_OF_THE_METHOD
     )
 
 
 @cache
 def _digest(paths: tuple[Path, ...]) -> str:
-    """A digest of the statements of files."""
+    """A digest of the statements of files of code, and of the bytes of others."""
     total = hashlib.sha256()
     for path in paths:
-        total.update(ast.dump(_without_text(path)).encode())
+        total.update(ast.dump(_without_text(path)).encode() if path.suffix == ".py" else path.read_bytes())
     return total.hexdigest()
 
 
 @cache
 def _reached(path: Path, name: str) -> str:
     """A digest of a function of a file, and of everything at its top level that it uses."""
-    made: dict[str, ast.stmt] = {}
+    made: dict[str, list[ast.stmt]] = {}
     for statement in _without_text(path).body:
-        for node in ast.walk(statement) if isinstance(statement, ast.Assign) else [statement]:
-            names = [alias.asname or alias.name for alias in getattr(node, "names", [])]
-            named = getattr(node, "name", None) or (node.id if isinstance(node, ast.Name) else None)
-            made |= dict.fromkeys([*names, *([named] if named else [])], statement)
-    found, left = {}, [name]
+        for part in _parts(statement):
+            for made_here in _defined(part):
+                made.setdefault(made_here, []).append(part)
+    found: dict[str, str] = {}
+    left = [name]
     while left:
         here = left.pop()
         if here in made and here not in found:
-            found[here] = ast.dump(made[here])
-            left += [node.id for node in ast.walk(made[here]) if isinstance(node, ast.Name)]
+            found[here] = "".join(ast.dump(statement) for statement in made[here])
+            left += [node.id for s in made[here] for node in ast.walk(s) if isinstance(node, ast.Name)]
     return hashlib.sha256("".join(found[key] for key in sorted(found)).encode()).hexdigest()
+
+
+def _parts(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement for each name that is imported, so that what else is imported beside it does not count."""
+    if isinstance(statement, ast.Import):
+        return [ast.Import([alias]) for alias in statement.names]
+    if isinstance(statement, ast.ImportFrom):
+        return [ast.ImportFrom(statement.module, [alias], statement.level) for alias in statement.names]
+    return [statement]
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Names that a statement at the top level defines, or changes by writing into what they stand for."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    nodes = list(ast.walk(statement))
+    inner = {name for node in nodes if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(getattr(node, "ctx", None), ast.Store) and node not in inner:
+            while isinstance(node, ast.Attribute | ast.Subscript):
+                node = node.value
+            if isinstance(node, ast.Name):
+                found.add(node.id)
+    return found
 
 
 def _without_text(path: Path) -> ast.Module:

@@ -1,6 +1,8 @@
 """The studies run on the built-in corpus, keep their cells, and go on where they were."""
 
 import csv
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +17,25 @@ from experiments import STUDIES, cells, page, study, versions  # noqa: E402
 from experiments.data import Source, Split, dotted  # noqa: E402
 
 
-def run(*arguments):
+def run(*arguments, without=()):
     command = [sys.executable, "-m", "experiments", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    env = {name: value for name, value in os.environ.items() if name not in without}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, env=env)
+
+
+def cell_of(seed=0, n_unlabeled=60, method="paper"):
+    return {"set": "la1", "n_unlabeled": n_unlabeled, "seed": seed, "method": method}
+
+
+def row_of(version="0123456789", source="data", cell_rows=1, cell_seconds=1.0, macro_f=0.5, **cell):
+    kept = {"source": source, "cell_rows": cell_rows, "cell_seconds": cell_seconds, "version": version}
+    return cell_of(**cell) | {"macro_f": macro_f, "seconds": 0.1} | kept
+
+
+def write(folder, *rows, name="figure2"):
+    path = folder / f"{name}.csv"
+    cells._write(path, cells.module(name), rows)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +61,10 @@ def test_the_page_has_a_verdict_for_every_claim(smoke):
         for verdict in verdicts:
             assert verdict.word in (study.AGREES, study.PARTLY, study.DIFFERS)
             assert verdict.claim in text
+    head, own = text.split("## Our own targets and additions")
+    assert "## Claims of the paper, in a word" in head
+    assert "our own target" not in head
+    assert "our own target: not told the class sizes" in own
 
 
 def test_cells_that_are_there_are_not_run_again(smoke):
@@ -57,9 +79,115 @@ def test_a_cell_is_run_again_when_its_code_has_changed(smoke):
     rows = cells.read(smoke[0] / "figure2.csv")
     grid = cells.module("figure2").grid(True)
     rows[0]["version"] = "of another day"
-    assert cells.missing("figure2", grid, rows, any_version=False) == grid[:1]
-    assert cells.missing("figure2", grid, rows, any_version=True) == []
-    assert cells.missing("figure2", grid, rows[2:], any_version=True) == grid[:2]
+    assert cells.missing("figure2", grid, rows, any_version=False, source="smoke") == grid[:1]
+    assert cells.missing("figure2", grid, rows, any_version=True, source="smoke") == []
+    assert cells.missing("figure2", grid, rows[2:], any_version=True, source="smoke") == grid[:2]
+    assert cells.missing("figure2", grid, rows, any_version=True, source="data") == grid
+
+
+def test_page_writes_no_results(smoke):
+    folder, _ = smoke
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.glob("*.csv")}
+    done = run("page", "--smoke", "--results", folder)
+    assert done.returncode == 0, done.stderr
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.glob("*.csv")} == before
+
+
+def test_rows_that_are_not_of_the_grid_are_kept_and_not_shown(tmp_path):
+    rows = [row_of(seed=7), row_of(seed=0, source="smoke"), row_of(seed=0), row_of(seed=1)]
+    path = write(tmp_path, *rows)
+    grid = [cell_of(seed=1), cell_of(seed=0)]
+    cells.tidy("figure2", tmp_path, grid, "data")
+    assert cells.read(path) == [rows[3], rows[2], rows[0], rows[1]]
+    assert cells.shown("figure2", tmp_path, grid, "data") == [rows[3], rows[2]]
+    assert cells.shown("figure2", tmp_path, grid, "smoke") == [rows[1]]
+
+
+def test_rows_without_a_source_are_of_real_data_and_whole(tmp_path):
+    columns = ["set", "n_unlabeled", "seed", "method", "macro_f", "seconds", "cell_seconds", "version"]
+    with (tmp_path / "figure2.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, ["la1", 60, 0, "paper", 0.5, 0.1, 1.0, "earlier"]])
+    rows = cells.read(tmp_path / "figure2.csv")
+    assert rows[0]["source"] == "data"
+    assert cells.missing("figure2", [cell_of()], rows, any_version=True) == []
+
+
+def test_digests_are_no_numbers(tmp_path):
+    path = write(tmp_path, row_of(version="12345e6789"), row_of(version="0123456789", seed=1))
+    assert [row["version"] for row in cells.read(path)] == ["12345e6789", "0123456789"]
+
+
+def test_a_cell_that_lacks_rows_is_missing(tmp_path):
+    whole = [row_of(cell_rows=3, macro_f=f, seed=1) for f in (0.1, 0.2, 0.3)]
+    torn = [row_of(cell_rows=3, macro_f=f) for f in (0.1, 0.2)]
+    path = write(tmp_path, *torn, *whole)
+    grid = [cell_of(seed=0), cell_of(seed=1)]
+    assert cells.missing("figure2", grid, cells.read(path), any_version=True) == grid[:1]
+    assert cells.shown("figure2", tmp_path, grid) == whole
+
+
+def test_of_a_cell_that_was_run_twice_the_last_whole_run_counts(tmp_path):
+    runs = [[row_of(cell_rows=2, cell_seconds=s, macro_f=f) for f in (s, s / 2)] for s in (0.25, 0.5, 0.75)]
+    path = write(tmp_path, *runs[0], *runs[1], runs[2][0])
+    cells.tidy("figure2", tmp_path, [cell_of()])
+    assert cells.read(path) == runs[1]
+    path = write(tmp_path, *runs[1], *runs[1])
+    cells.tidy("figure2", tmp_path, [cell_of()])
+    assert cells.read(path) == runs[1]
+
+
+@pytest.mark.parametrize("begin", ["", "set,seed,macro_f,version\nla1,3,0.25,earlier\n", "set,n_unlab"])
+def test_a_file_with_another_header_gets_the_right_one(tmp_path, begin):
+    path = tmp_path / "figure2.csv"
+    path.write_text(begin, encoding="utf-8")
+    cells._append("figure2", tmp_path, [row_of()])
+    assert path.read_text(encoding="utf-8").splitlines()[0].split(",") == cells._columns(cells.module("figure2"))
+    rows = cells.read(path)
+    assert rows[-1] == row_of()
+    assert [row["macro_f"] for row in rows[:-1]] == ([0.25] if "earlier" in begin else [])
+
+
+def test_one_run_at_a_time_writes_into_a_folder(tmp_path):
+    lock = tmp_path / ".lock"
+    lock.write_text(str(os.getpid()), encoding="utf-8")
+    done = run("table1", "--smoke", "--results", tmp_path)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert f"Process {os.getpid()} writes" in done.stderr
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    lock.write_text(str(gone.pid), encoding="utf-8")
+    with cells.locked(tmp_path):
+        assert lock.read_text(encoding="utf-8") == str(os.getpid())
+    assert not lock.exists()
+
+
+def test_a_cell_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
+    source = Source(None)
+    tasks = [("claims", source, {"set": "no such set", "seed": 0}), ("table1", source, {"set": "la1"})]
+    assert cells.collect(tasks, tmp_path, 1) == 1
+    assert "claims: no such set, 0 failed: KeyError" in capsys.readouterr().err
+    assert len(cells.read(tmp_path / "table1.csv")) == 1
+
+
+def test_a_worker_that_is_killed_ends_the_run(tmp_path, monkeypatch):
+    (tmp_path / "deadly.py").write_text(
+        "import os, signal\n"
+        "class Deadly:\n"
+        "    folder = None\n"
+        "    def load(self, name):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import deadly
+
+    threads = os.environ.get("OPENBLAS_NUM_THREADS")
+    tasks = [("table1", Source(None), {"set": "la1"}), ("table1", deadly.Deadly(), {"set": "usps"})]
+    with pytest.raises(cells.WorkerError):
+        cells.collect(tasks, tmp_path, 1)
+    assert [row["set"] for row in cells.read(tmp_path / "table1.csv")] == ["la1"]
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == threads
 
 
 def test_a_row_that_was_cut_off_does_not_stop_the_next_run(tmp_path):
@@ -91,6 +219,70 @@ def test_versions_see_code_and_not_its_words(tmp_path):
     assert len(set(digests)) == 3
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("A = 1\nB = 2\nC = A + B", "A = 1\nB = 3\nC = A + B", False),  # B is read where C is made
+        ("A = 1\nB = A + 1\nC = B", "A = 2\nB = A + 1\nC = B", False),
+        ("C: int = 1", "C: int = 2", False),
+        ("C = 1\nC = C + 1", "C = 2\nC = C + 1", False),  # all that makes C counts, not only the last
+        ("C = {}\nC['a'] = 1", "C = {}\nC['a'] = 2", False),
+        ("if True:\n    C = 1", "if True:\n    C = 2", False),
+        ("from a import C", "from b import C", False),
+        ("from a import B, C", "from a import C, D", True),
+        ("C = 1\nD = [x for x in (1, 2)]", "C = 1\nD = [x for x in (3, 4)]", True),  # x is D's own
+        ("C = 1\nD = (C, 2)", "C = 1\nD = (C, 3)", True),
+    ],
+)
+def test_versions_see_what_run_reaches(tmp_path, one, other, is_same):
+    digests = set()
+    for number, text in enumerate((one, other)):
+        path = tmp_path / f"{number}.py"
+        path.write_text(f"{text}\ndef run(x):\n    return C + x\n", encoding="utf-8")
+        digests.add(versions._reached(path, "run"))
+    assert (len(digests) == 1) == is_same
+
+
+def test_versions_of_another_checkout(tmp_path):
+    for part in ("experiments", "benchmarks", "src/transduce"):
+        ignored = shutil.ignore_patterns("__pycache__", "results", "*.nbc", "*.nbi")
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
+    leaderboard = cells.module("leaderboard")
+    ours, peer = {"method": "default"}, {"method": "LinearSVC"}
+
+    def both():
+        for cached in (versions._digest, versions._reached, versions._core):
+            cached.cache_clear()
+        return [versions.version(leaderboard, cell, tmp_path) for cell in (ours, peer)]
+
+    first = both()
+    assert first == [versions.version(leaderboard, cell, ROOT) for cell in (ours, peer)]
+    for name, changed in (
+        ("benchmarks/data.py", (True, True)),
+        ("src/transduce/corpora/__init__.py", (True, True)),
+        ("src/transduce/corpora/clinc150.txt.gz", (True, True)),
+        ("src/transduce/estimators.py", (True, False)),
+        ("experiments/peers.py", (False, True)),
+        ("experiments/study.py", (False, False)),
+    ):
+        before = both()
+        with (tmp_path / name).open("ab") as file:
+            file.write(b"\nMORE = 1\n")
+        assert tuple(a != b for a, b in zip(before, both(), strict=True)) == changed, name
+
+
+def test_versions_see_libraries(monkeypatch):
+    leaderboard = cells.module("leaderboard")
+    found = {}
+    for name in ("", "numpy", "scipy", "scikit-learn", "numba"):
+        versions._libraries.cache_clear()
+        monkeypatch.setattr(versions, "installed", lambda library, name=name: f"{library == name}")
+        found[name] = [versions.version(leaderboard, {"method": m}) for m in ("default", "LinearSVC")]
+    versions._libraries.cache_clear()
+    assert len({ours for ours, _ in found.values()}) == 5
+    assert len({peer for _, peer in found.values()}) == 4
+
+
 def test_splits_are_apart_and_true():
     X, y = Source(None).load("la1")
     one = Split(X, y, 3, each=2)
@@ -114,11 +306,64 @@ def test_newsgroups_have_the_tree_of_the_paper():
 
 
 def test_without_data_the_end_is_clear():
-    done = run("figure2")
-    assert done.returncode == 1 or "figure2" in done.stdout
-    assert "Traceback" not in done.stderr
+    done = run("figure2", without=("TRANSDUCE_DATA",))
+    assert done.returncode == 1
+    assert done.stderr.startswith("This needs the paper's data sets: pass --data DIR")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_table_is_markdown():
     text = page.markdown(["a", "b"], [["1", "2"]])
     assert text.splitlines() == ["| a | b |", "| --- | --- |", "| 1 | 2 |"]
+
+
+def test_numbers_have_no_zero_before_the_point_and_no_sign_without_a_value():
+    values = (0.8531, -0.25, -0.0004, 0.0, 1.5, float("nan"))
+    assert [study.number(v) for v in values] == [".853", "-.250", ".000", ".000", "1.500", ""]
+
+
+def learning_curve(lifts, name="la1"):
+    return [
+        {"set": name, "n_labeled": n, "seed": 0, "method": method, "macro_f": 0.5 + lift * (method == "paper")}
+        for n, lift in lifts.items()
+        for method in ("supervised", "paper")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lifts", "word"),
+    [
+        ({20: 0.2, 40: 0.1, 80: 0.05}, study.AGREES),
+        ({20: 0.05, 40: 0.1, 80: 0.2}, study.PARTLY),  # most where labels are many
+        ({20: 0.02, 40: 0.01}, study.PARTLY),
+        ({20: 0.04, 40: -0.1}, study.DIFFERS),
+    ],
+)
+def test_the_lift_must_be_largest_where_labels_are_sparse(lifts, word):
+    assert cells.module("figure4").verdicts(learning_curve(lifts))[0].word == word
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ({20: 0.1, 80: 0.0}, [study.AGREES]),
+        ({20: 0.18, 80: 0.0}, [study.PARTLY]),
+        ({20: 0.3, 80: 0.2}, [study.DIFFERS]),
+        ({40: 0.1}, []),
+    ],
+)
+def test_two_sets_are_alike_by_what_they_share(others, words):
+    rows = learning_curve({20: 0.1, 80: 0.0}, "usps") + learning_curve(others, "mnist")
+    found = cells.module("figure4").verdicts(rows)
+    assert [verdict.word for verdict in found if "alike" in verdict.claim] == words
+
+
+@pytest.mark.parametrize(
+    ("curve", "word"),
+    [((0.4, 0.5, 0.6), study.AGREES), ((0.4, 0.6, 0.5), study.PARTLY), ((0.4, 0.5, 0.3), study.DIFFERS)],
+)
+def test_a_curve_that_ends_below_its_beginning_does_not_rise(curve, word):
+    rows = [row_of(seed=seed, n_unlabeled=n, macro_f=f) for seed in (0, 1) for n, f in enumerate(curve)]
+    verdict = cells.module("figure2").verdicts(rows)[0]
+    assert verdict.word == word
+    assert ("on 2 splits" in verdict.reason) == (word != study.AGREES)
