@@ -239,8 +239,20 @@ def test_classes_of_inner_nodes_may_have_sizes_too():
     ("prior", "sentence"),
     [
         ({"hot": 0.5}, "has none for 'cold'"),
-        ({"hot": 0.2, "hot/tea": (0.3, 0.4), "cold": None}, "'hot' may get at most 20 rows"),
-        ({"hot": 0.5, "cold": 0.6}, "classes and groups must leave room for the 100 rows"),
+        (
+            {"hot": 0.2, "hot/tea": (0.3, 0.4), "cold": None},
+            r"class_prior contradicts itself: 'hot' may get at most 20 rows \(20\.0%\), but its parts must get at "
+            r"least 30 rows \(30\.0%\)\. Raise its high bound, or lower the low bounds of its parts",
+        ),
+        (
+            {"hot": 50, "hot/tea": (0, 3), "hot/coffee": 4, "cold": None},
+            r"'hot' must get at least 50 rows, but its parts may get at most 7 rows\. Lower its low bound",
+        ),
+        (
+            {"hot": 0.5, "cold": 0.6},
+            "class_prior contradicts itself: sizes of classes and branches must leave room for the 100 rows without a "
+            "full label, but ask for at least 110 in all. Lower some low bounds",
+        ),
         ({"hot": 0.5, "cold": None, "warm": 0.1}, "names 'warm', which is not a class"),
     ],
 )

@@ -177,8 +177,9 @@ def uneven(rng, each=8):
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([10, 10, 10], True), ([5, 5], True), ([5, 5, 4, 5, 5], True), ([4] * 19 + [2], True), ([1, 1, 1], False),
-        ([3, 5, 4, 4, 6, 2], False), ([30, 2, 1], False), ([7], False), ([0, 5, 5], False),
+        ([10, 10, 10], True), ([5, 5], True), ([5, 5, 4, 5, 5], True), ([4] * 19 + [2], True), ([20] * 7 + [11], True), ([10, 10, 3, 10, 10], True), ([3, 2, 2, 1], False), ([9, 9, 2], False), ([1, 1, 1], False),
+        ([3, 5, 4, 4, 6, 2], False), ([30, 2, 1], False), ([7], False), ([0, 5, 5], True),
+        ([10] * 9 + [0], True), ([0, 7], False), ([0, 0], False), ([0, 1, 1], False),
     ],
 )  # fmt: skip
 def test_labels_that_chance_would_not_make_so_even_are_by_design(counts, expected):
@@ -311,3 +312,31 @@ def test_estimates_heed_forbidden_labels_where_labels_are_by_design():
     partial = [{1} if y[row] == 1 and row % 5 == 0 and k == -1 else k for row, k in enumerate(partial)]
     model = TransductiveClassifier(random_state=0).fit(X, partial)
     assert model.class_counts_.sum() == sum(k == -1 or k == {0, 1} for k in partial)
+
+
+def test_two_classes_of_as_many_labels_are_taken_for_a_design_though_chance_may_make_them():
+    rng = np.random.default_rng(0)
+    for n, share in ((4, 0.375), (80, 0.089)):
+        draws = rng.binomial(n, 0.5, size=4000)
+        assert np.mean([are_by_design([k, n - k]) for k in draws if 0 < k < n]) == pytest.approx(share, abs=0.08)
+        assert are_by_design([n // 2, n // 2])
+
+
+def test_weights_of_rows_do_not_hide_a_design(monkeypatch):
+    X, _, marked = uneven(np.random.default_rng(1))
+    weights = np.where(marked == 0, 3.0, 1.0)
+    model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
+    assert model.doubts_.by_design
+    first = []
+    own = estimators.Estimation.first_fit
+
+    def look(estimation, *rest):
+        first.append(estimation.bounds.low)
+        return own(estimation, *rest)
+
+    monkeypatch.setattr(estimators.Estimation, "first_fit", look)
+    TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
+    supervised = TransductiveClassifier(random_state=0, price_shift=False)
+    supervised.fit(X[marked >= 0], marked[marked >= 0], weights[marked >= 0])
+    counts = np.bincount(supervised.predict(X[marked < 0]))
+    assert np.abs(first[0] - counts).max() <= 0.02 * counts.sum()

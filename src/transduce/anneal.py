@@ -97,16 +97,24 @@ class _Clock:
         self.stopped = threading.Event()
         self.rows: dict[int, list[HistoryRow]] = {}
 
+    def _now(self) -> float:
+        """Seconds since the start; after those of rounds that were told of before the fit was taken up again."""
+        now = time.perf_counter() - self.begin
+        lag = max((rows[-1].seconds for rows in self.rows.values() if rows), default=0.0) - now
+        if lag > 0.0:
+            self.begin -= lag
+        return now + max(lag, 0.0)
+
     def of_way(self, way: int, shelf: Shelf) -> Callable[[HistoryRow], None]:
         """What a way tells its rounds to; its shelf remembers them."""
         rows = self.rows[way] = shelf.told
 
         def tell(row: HistoryRow) -> None:
-            row = replace(row, way=way, seconds=time.perf_counter() - self.begin)
-            rows.append(row)
-            if self.stopped.is_set():
-                raise KeyboardInterrupt
             with self.lock:
+                row = replace(row, way=way, seconds=self._now())
+                rows.append(row)
+                if self.stopped.is_set():
+                    raise KeyboardInterrupt
                 self.on_round(row)
 
         return tell

@@ -1,28 +1,41 @@
 """Stages of a fit on disk: one that was killed goes on where it was, to the same result bit for bit.
 
-A checkpoint is a folder. `fit.json` says which fit it belongs to; every way to the labels has a file of its own, with
-its last complete stage. A file is written beside its place and put there whole, and begins with a digest of the rest:
-what was killed half-way, or damaged since, is never read.
+A checkpoint is a folder. `fit.json` says which fit it belongs to, and with which seeds; every way to the labels has a
+file of its own, with its last complete stage. A file is written beside its place and put there whole, and begins with a
+digest of the rest: what was killed half-way, or damaged since, is never read. While a fit runs, `fit.lock` has its
+process: no other fit takes the folder, unless that process is dead.
 """
 
 import hashlib
 import io
 import json
 import os
+import re
+import secrets
+import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from transduce.history import HistoryRow
+from transduce.locks import Lock
 
 Array = NDArray[Any]
 
-FORMAT = 1
+FORMAT = 2
+VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
+"""Other versions may give other digits."""
+_OWN = re.compile(r"fit\.lock|(fit|first fit|(way|cooling) \d+)(\.[0-9a-f]{12})?\.part")
+"""Names of files that a fit leaves behind when it is killed before its folder has a `fit.json`."""
 _FACTS, _DIGEST_SIZE = "facts", 32
 
 
@@ -31,6 +44,24 @@ class Stage(NamedTuple):
 
     arrays: dict[str, Array]
     facts: dict[str, Any]
+
+
+class Disk:
+    """Whether stages can still be kept; all shelves of a fit share one."""
+
+    def __init__(self) -> None:
+        self.works = True
+        self._lock = threading.Lock()
+
+    def fail(self, folder: Path, error: OSError) -> None:
+        """Keep no more stages, and say so once."""
+        with self._lock:
+            first, self.works = self.works, False
+        if first:
+            warnings.warn(
+                f"Stages cannot be kept in {folder} any more ({error.strerror or error}): the fit goes on without.",
+                stacklevel=3,
+            )
 
 
 @dataclass(eq=False)
@@ -49,15 +80,20 @@ class Shelf:
 
     path: Path | None = None
     told: list[HistoryRow] = field(default_factory=list)
+    disk: Disk = field(default_factory=Disk)
 
     def save(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
-        """Keep a stage in the place of the last one."""
-        if self.path is None:
+        """Keep a stage in the place of the last one; where the disk fails, warn, and keep none from then on."""
+        if self.path is None or not self.disk.works:
             return
         text = json.dumps({"facts": dict(facts), "told": [asdict(row) for row in self.told]})
         packed = io.BytesIO()
         np.savez(packed, **arrays, **{_FACTS: np.frombuffer(text.encode(), np.uint8)})  # type: ignore[arg-type]
-        _write(self.path, packed.getbuffer())
+        body = packed.getbuffer()
+        try:
+            _put(self.path, hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest(), body)
+        except OSError as error:
+            self.disk.fail(self.path.parent, error)
 
     def load(self) -> Stage | None:
         """The last stage, or None where there is none."""
@@ -75,19 +111,28 @@ class Shelf:
         return Stage(arrays, text["facts"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The folder of a fit, or no folder at all."""
+    """The folder of a fit, or no folder at all; `seeds` are those that the fit began with.
+
+    It is a context: at its end other fits may have the folder.
+    """
 
     folder: Path | None = None
+    seeds: tuple[int, ...] = ()
+    lock: Lock | None = None
+    disk: Disk = field(default_factory=Disk)
 
     @classmethod
-    def open(cls, path: object, fingerprint: str) -> "Checkpoint":
+    def open(cls, path: object, fingerprint: str, seeds: Iterable[int] = ()) -> "Checkpoint":
         """The folder at `path`, made if it is not there; it must belong to the fit with this fingerprint.
+
+        A new one keeps the seeds, an old one gives back those that it has.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Checkpoint.open(folder, "one")
+        ...     with Checkpoint.open(folder, "one"):
+        ...         pass
         ...     Checkpoint.open(folder, "other")
         Traceback (most recent call last):
         ValueError: checkpoint ... belongs to a fit of other data or parameters. Name another, or remove it.
@@ -98,56 +143,81 @@ class Checkpoint:
         about = folder / "fit.json"
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"checkpoint must be a folder, but {folder} is a file. Name another place.")
-        if about.exists():
-            try:
-                known = json.loads(about.read_text(encoding="utf-8"))
-            except ValueError:
-                known = {}
-            if known != {"format": FORMAT, "fingerprint": fingerprint}:
-                raise ValueError(
-                    f"checkpoint {folder} belongs to a fit of other data or parameters. Name another, or remove it."
-                )
-            return cls(folder)
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and not about.exists() and any(not _OWN.fullmatch(p.name) for p in folder.iterdir()):
             raise ValueError(f"checkpoint must be a new or empty folder, or one of this fit, but {folder} holds files.")
-        folder.mkdir(parents=True, exist_ok=True)
-        _put(about, json.dumps({"format": FORMAT, "fingerprint": fingerprint}).encode())
-        return cls(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = Lock.take(folder / "fit.lock")
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint {folder} cannot be written ({error.strerror or error}). Name another place."
+            ) from error
+        if lock is None:
+            raise ValueError(
+                f"checkpoint {folder} is in use by another fit. Wait for it, or name another; if there is none, remove "
+                f"{folder / 'fit.lock'}."
+            )
+        try:
+            return cls(folder, _kept_seeds(about, fingerprint, tuple(seeds)), lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def __enter__(self) -> "Checkpoint":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.lock is not None:
+            self.lock.release()
 
     def shelf(self, name: str) -> Shelf:
         """The place of the way of this name."""
-        return Shelf(None if self.folder is None else self.folder / f"{name}.stage")
+        return Shelf(None if self.folder is None else self.folder / f"{name}.stage", disk=self.disk)
 
 
-def fingerprint(parts: Iterable[object]) -> str:
-    """A digest of arrays, numbers and words in their order; objects that do not tell their content count by class.
-
-    >>> fingerprint([np.arange(3), "hinge"]) == fingerprint([np.arange(3), "hinge"])
-    True
-    >>> fingerprint([np.arange(3), "hinge"]) == fingerprint([np.arange(4), "hinge"])
-    False
-    """
-    total = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            total.update(f"{part.dtype}{part.shape}".encode())
-            total.update(np.ascontiguousarray(part).data)
-        else:
-            told = repr(part)
-            total.update(f"{type(part).__qualname__} {'' if ' at 0x' in told else told};".encode())
-    return total.hexdigest()
-
-
-def _write(path: Path, body: memoryview) -> None:
-    _put(path, hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest(), body)
+def _kept_seeds(about: Path, fingerprint: str, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Seeds of the fit that a folder belongs to; a folder without any belongs to this one from now on."""
+    folder = about.parent
+    for left in folder.iterdir():
+        if left.suffix == ".part" and _OWN.fullmatch(left.name):
+            left.unlink(missing_ok=True)
+    if not about.exists():
+        facts = {"format": FORMAT, "fingerprint": fingerprint, "versions": VERSIONS, "seeds": seeds}
+        try:
+            _put(about, json.dumps(facts).encode())
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint {folder} cannot be written ({error.strerror or error}). Name another place."
+            ) from error
+        return seeds
+    try:
+        known = json.loads(about.read_text(encoding="utf-8"))
+    except ValueError:
+        known = None
+    if not isinstance(known, dict) or (known.get("format"), known.get("fingerprint")) != (FORMAT, fingerprint):
+        raise ValueError(
+            f"checkpoint {folder} belongs to a fit of other data or parameters. Name another, or remove it."
+        )
+    for name, version in VERSIONS.items():
+        if known["versions"].get(name) != version:
+            raise ValueError(
+                f"checkpoint {folder} was made with {name} {known['versions'].get(name)}, but this is {version}. "
+                "Name another, or remove it."
+            )
+    return tuple(known["seeds"])
 
 
 def _put(path: Path, *parts: bytes | memoryview) -> None:
     """Write a file beside its place, see it on the disk, and put it there."""
-    beside = path.with_suffix(".part")
-    with beside.open("wb") as file:
-        for part in parts:
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    beside = path.with_suffix(f".{secrets.token_hex(6)}.part")
+    try:
+        with beside.open("xb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

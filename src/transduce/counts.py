@@ -20,6 +20,23 @@ _SUM_TOLERANCE = 1e-6
 _TIE_DECIMALS = 9
 
 
+class SizeWords(NamedTuple):
+    """What messages call sizes: how they open, all sizes, the rows that they are of, and one end of a size."""
+
+    opening: str
+    sizes: str
+    rows: str
+    end: str
+    in_shares: bool = False
+
+    def told(self, count: int, n_rows: int) -> str:
+        """A number of rows, and its share where that helps."""
+        return f"{count} rows ({count / n_rows:.1%})" if self.in_shares and n_rows else f"{count} rows"
+
+
+COUNTS = SizeWords("", "the counts of classes and groups", "rows there are", "count")
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Nested groups of classes, and how many rows each group gets at least and at most.
@@ -108,7 +125,7 @@ class Groups:
             parts = np.sort(np.concatenate((parts[parts < self.n_classes], below)))
         yield parts
 
-    def check(self, low: IntArray, high: IntArray, n_rows: int) -> None:
+    def check(self, low: IntArray, high: IntArray, n_rows: int, words: SizeWords = COUNTS) -> None:
         """See that whole numbers of rows can meet the bounds (K,) of the classes and those of the groups.
 
         From the classes upwards, a group needs what its parts need at least, and has no room but theirs.
@@ -121,16 +138,17 @@ class Groups:
             if g >= 0:
                 asked = (int(self.low[g]), int(self.high[g]))
                 if needed[j] > asked[1] or room[j] < asked[0]:
-                    raise ValueError(_group_complaint(self.name_of(g), asked, int(needed[j]), int(room[j])))
+                    found = (int(needed[j]), int(room[j]))
+                    raise ValueError(_group_complaint(self.name_of(g), asked, found, n_rows, words))
                 needed[j], room[j] = max(needed[j], asked[0]), min(room[j], asked[1])
             needed[above] += needed[j]
             room[above] += room[j]
         if not needed[-1] <= n_rows <= room[-1]:
             many = needed[-1] > n_rows
+            asks = f"at least {needed[-1]}" if many else f"at most {room[-1]}"
             raise ValueError(
-                f"the counts of classes and groups must leave room for the {n_rows} rows there are, but ask for "
-                f"{f'at least {needed[-1]}' if many else f'at most {room[-1]}'} in all. "
-                f"{'Lower some low' if many else 'Raise some high'} counts."
+                f"{words.opening}{words.sizes} must leave room for the {n_rows} {words.rows}, but ask for {asks} in "
+                f"all. {'Lower some low' if many else 'Raise some high'} {words.end}s."
             )
 
     def shares(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
@@ -168,15 +186,17 @@ def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
     return nodes.astype(np.int64)
 
 
-def _group_complaint(name: str, asked: tuple[int, int], needed: int, room: int) -> str:
-    if needed > asked[1]:
+def _group_complaint(name: str, asked: tuple[int, int], found: tuple[int, int], n_rows: int, words: SizeWords) -> str:
+    """What is asked of a group, and what its parts need and have room for, contradict each other."""
+    least, most, needed, room = (words.told(count, n_rows) for count in (*asked, *found))
+    if found[0] > asked[1]:
         return (
-            f"{name} may get at most {asked[1]} rows, but its parts must get at least {needed}. "
-            "Raise its high count, or lower the low counts of its parts."
+            f"{words.opening}{name} may get at most {most}, but its parts must get at least {needed}. "
+            f"Raise its high {words.end}, or lower the low {words.end}s of its parts."
         )
     return (
-        f"{name} must get at least {asked[0]} rows, but its parts may get at most {room}. "
-        "Lower its low count, or raise the high counts of its parts."
+        f"{words.opening}{name} must get at least {least}, but its parts may get at most {room}. "
+        f"Lower its low {words.end}, or raise the high {words.end}s of its parts."
     )
 
 

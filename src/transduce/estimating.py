@@ -19,7 +19,7 @@ from transduce.counts import Bounds, apportion
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import METHODS
 from transduce.problem import TrainingProblem
-from transduce.shares import are_by_design, labeled_shares
+from transduce.shares import labeled_shares
 from transduce.weight_step import weight_step_for
 
 Array = NDArray[Any]
@@ -44,13 +44,14 @@ class Estimation:
         problem: TrainingProblem,
         labels: Array,
         labeled_counts: Array,
+        by_design: bool,
         bounds: Bounds,
         settings: Settings,
         rng: np.random.Generator,
         on_round: Callable[[HistoryRow], None],
     ) -> "Estimation":
         """Sizes are exact but where labels are forbidden: by the supervised classifier, or the labels of each class."""
-        if are_by_design(labeled_counts):
+        if by_design:
             bounds = _predicted(problem, labels, settings, rng)
         elif problem.forbidden is None:
             counts = apportion(labeled_shares(labeled_counts).mean, problem.n_rows - problem.n_labeled)

@@ -22,11 +22,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from transduce.alternate import Alternation, Settings, allowed_costs
 from transduce.anneal import SoftAnnealing
 from transduce.candidates import Coded, code, from_matrix, read_full
-from transduce.checkpoints import Checkpoint, fingerprint
+from transduce.checkpoints import Checkpoint
 from transduce.counts import Bounds
 from transduce.design import Design
 from transduce.doubts import doubts_of, warn_of_design, warn_of_harm
 from transduce.estimating import Estimation, supervised_counts
+from transduce.fingerprints import fingerprint
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.inputs import (
     can,
@@ -47,6 +48,7 @@ from transduce.markers import AUTO, find_labeled
 from transduce.priors import are_rows, labeled_counts, prior_bounds
 from transduce.problem import TrainingProblem
 from transduce.schedule import coolings, stages
+from transduce.shares import are_by_design
 from transduce.taxonomy import Taxonomy
 from transduce.threads import one_blas_thread
 from transduce.weight_step import weight_step_for
@@ -61,15 +63,16 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
 }
 EARLY_TOL = 0.25
 """Weight steps stop at this relative gap while labels still move: they will be looked at again."""
-NOT_OF_THE_RESULT = ("class_prior", "taxonomy", "n_jobs", "verbose", "checkpoint")
+NOT_OF_THE_RESULT = ("class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint")
 """Parameters that a fit's result does not depend on, or by what they are read into only."""
 TROUBLE = (Ending.NOT_CONVERGED, Ending.UNMET, Ending.STILL_FALLING)
 
 
 class Run(NamedTuple):
-    """How a fit goes about it: its chance, who hears of its rounds, and where stages are kept."""
+    """How a fit goes about it: its chance, that of a first fit, who hears of its rounds, and where stages are kept."""
 
     rng: np.random.Generator
+    first_rng: np.random.Generator
     on_round: Callable[[HistoryRow], None]
     checkpoint: Checkpoint
 
@@ -103,19 +106,22 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if tree is None and not columns:
             warn_of_names(values, labeled, prior, stacklevel=3)
         problem = self._problem(X, order, n_labeled, weights, self._n_heavy(read), forbidden)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        run = Run(rng, _listener(self.verbose), self._checkpoint(problem, codes, bounds))
-        with one_blas_thread():
+        in_two = estimated and codes.size > n_labeled
+        seeds = [self._seed() for _ in range(1 + in_two)]
+        labeled_rows = np.bincount(codes[:n_labeled], minlength=len(self.classes_))
+        with one_blas_thread(), self._checkpoint(problem, codes, bounds, seeds) as checkpoint:
+            rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
+            run = Run(rngs[0], rngs[-1], _listener(self.verbose), checkpoint)
             try:
-                if estimated and codes.size > n_labeled:
+                if in_two:
                     counts = labeled_counts(len(self.classes_), codes[:n_labeled], of_labels)
-                    outcome, bounds = self._solve_estimated(problem, codes, counts, bounds, run)
+                    design = are_by_design(labeled_rows)
+                    outcome, bounds = self._solve_estimated(problem, codes, counts, design, bounds, run)
                 else:
                     outcome = self._solve(problem, codes, bounds, run)
             except InfeasibleError as error:
                 raise in_users_words(error, self.classes_, bounds.groups) from None
             own = self._keep(problem, outcome, bounds, order, X.shape[1])
-            labeled_rows = np.bincount(codes[:n_labeled], minlength=own.size)
             self.doubts_ = doubts_of(bounds, labeled_rows, own, self.prices_, are_rows(prior))
             if not isinstance(prior, str) and self.doubts_.are_open and codes.size > n_labeled:
                 self._judge(problem, codes)
@@ -142,12 +148,13 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problem: TrainingProblem,
         codes: Array,
         labeled: Array,
+        by_design: bool,
         bounds: Bounds,
         run: Run,
     ) -> tuple[Outcome, Bounds]:
         """Solve with class sizes by the rows themselves; where that is interrupted too early, the first fit is kept."""
-        first_rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        estimation = Estimation.create(problem, codes, labeled, bounds, self._first_settings(), first_rng, run.on_round)
+        known = (problem, codes, labeled, by_design, bounds)
+        estimation = Estimation.create(*known, self._first_settings(), run.first_rng, run.on_round)
         first = estimation.first_fit(codes, run.checkpoint.shelf("first fit"))
         try:
             if first.ending is not Ending.INTERRUPTED:
@@ -161,7 +168,10 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _solve(self, problem: TrainingProblem, codes: Array, bounds: Bounds, run: Run) -> Outcome:
         """Weights and labels for rows that come labelled ones first."""
 
-    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds) -> Checkpoint:
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds, seeds: list[int]) -> Checkpoint:
         """Where stages of this fit are kept; nowhere, unless the user asks for it."""
         return Checkpoint()
 
@@ -314,7 +324,8 @@ class TransductiveClassifier(CountedClassifier):
         those of the fit that class_prior="estimate" begins with
 
     checkpoint : a folder to keep every complete stage in; a fit that was killed goes on from there when it is called
-        again with the same data and parameters, and ends as if nothing had happened
+        again with the same data and parameters, and ends as if nothing had happened. Where random_state is None, it
+        goes on with the seed that it began with
 
     Attributes
     ----------
@@ -400,14 +411,22 @@ class TransductiveClassifier(CountedClassifier):
                 f"gives every row one label, but is {self.label_step!r}."
             )
 
-    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds) -> Checkpoint:
+    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds, seeds: list[int]) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint()
-        known = [v for k, v in sorted(self.get_params(deep=False).items()) if k not in NOT_OF_THE_RESULT]
-        arrays = [*problem.design.rows, self.taxonomy_.paths, codes, problem.shares, *bounds[:2]]
-        arrays += [] if problem.forbidden is None else [problem.forbidden]
-        arrays += [] if bounds.groups is None else [bounds.groups.above, bounds.groups.low, bounds.groups.high]
-        return Checkpoint.open(self.checkpoint, fingerprint([*arrays, problem.n_labeled, problem.n_partial, *known]))
+        design, groups = problem.design, bounds.groups
+        parts = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_OF_THE_RESULT}
+        parts["X"] = (*design.rows, design.n_features, problem.shares)
+        parts["y"] = (codes, problem.n_labeled, problem.n_partial, problem.forbidden)
+        parts["taxonomy"] = self.taxonomy_.paths
+        parts["class_prior"] = (
+            isinstance(self.class_prior, str) and self.class_prior == "estimate",
+            *bounds[:2],
+            None if groups is None else (groups.above, groups.low, groups.high),
+        )
+        drawn = self.random_state is None or self.random_state is np.random
+        parts["random_state"] = None if drawn else seeds
+        return Checkpoint.open(self.checkpoint, fingerprint(parts), seeds)
 
     def _solve(self, problem: TrainingProblem, codes: Array, bounds: Bounds, run: Run) -> Outcome:
         weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]

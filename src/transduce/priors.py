@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.counts import Bounds, Groups, apportion
+from transduce.counts import Bounds, Groups, SizeWords, apportion
 from transduce.shares import labeled_shares
 from transduce.spelling import did_you_mean
 from transduce.taxonomy import Taxonomy
@@ -30,6 +30,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 SPREAD = 0.5
 """Deviations to each side that the labelled rows leave open: narrow ones are nearly as safe, and label better."""
+_PRIOR = SizeWords(
+    "class_prior contradicts itself: ", "sizes of classes and branches", "rows without a full label", "bound"
+)
 _SUM_TOLERANCE = 1e-6
 _SHOWN = 10
 
@@ -244,7 +247,8 @@ def _of_ranges(
         return Bounds(low, high)
     names = ["/".join(name) if isinstance(name, tuple) else str(name) for name in inner]
     groups = _nested(members.astype(bool), low[n_classes:], high[n_classes:], names)
-    groups.check(low[:n_classes], high[:n_classes], n_rows)
+    words = _PRIOR._replace(in_shares=not are_rows(class_prior))
+    groups.check(low[:n_classes], high[:n_classes], n_rows, words)
     return Bounds(low[:n_classes], high[:n_classes], groups)
 
 

@@ -17,6 +17,8 @@ FloatArray = NDArray[np.float64]
 
 EVENNESS = np.logspace(-1.5, 3.0, 91)
 """Values of a that are summed over, all as likely at first."""
+MOST = 0.6
+"""Share of the classes that have the largest count together where every class was to have so many."""
 BY_DESIGN = 0.02
 """Counts that chance would make as even as this less often were made so."""
 
@@ -49,14 +51,23 @@ def labeled_shares(counts: ArrayLike) -> Shares:
 
 
 def are_by_design(counts: ArrayLike) -> bool:
-    """Whether classes have so equal numbers of labels that these cannot have been drawn at random.
+    """Whether classes have so equal numbers of labels that these were hardly drawn at random.
 
-    Ten labels of each class, say: such counts are no witness of class sizes.
+    Ten labels of each class, say, or of each that has as many: such counts are no witness of class sizes. Only classes
+    with labels are compared, if there are two or more; `counts` are those of rows, whatever these weigh.
 
-    >>> are_by_design([10, 10, 10, 9, 10]), are_by_design([3, 5, 4, 4, 6, 2])
-    (True, False)
+    Many labels of three or more equal classes pass for a design in one of fifty draws. Two classes with the same number
+    of labels always do, which chance makes of equal classes more often: in 37 % of draws of four labels, in 9 % of
+    eighty. That is meant: a design is the likelier reason, and where it was chance, estimated sizes cost little. Most of
+    four classes or more have the largest count together in one of thirty draws of few labels, and hardly of many.
+
+    >>> are_by_design([10, 10, 10, 9, 10]), are_by_design([10, 10, 3, 10, 10]), are_by_design([3, 5, 4, 4, 6, 2])
+    (True, True, False)
     """
     c = np.asarray(counts, dtype=np.float64)
+    c = c[c > 0]
+    if c.size >= 4 and c.max() >= 2 and np.mean(c == c.max()) >= MOST:
+        return True
     if c.size < 2 or c.min() < 2:
         return False
     even = c.mean()
