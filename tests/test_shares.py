@@ -177,7 +177,9 @@ def uneven(rng, each=8):
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([10, 10, 10], True), ([5, 5], True), ([5, 5, 4, 5, 5], True), ([4] * 19 + [2], True), ([20] * 7 + [11], True), ([10, 10, 3, 10, 10], True), ([3, 2, 2, 1], False), ([9, 9, 2], False), ([1, 1, 1], False),
+        ([10, 10, 10], True), ([5, 5], True), ([5, 5, 4, 5, 5], True), ([4] * 19 + [2], True),
+        ([20] * 7 + [11], True), ([10, 10, 3, 10, 10], True),
+        ([3, 2, 2, 1], False), ([9, 9, 2], False), ([1, 1, 1], False),
         ([3, 5, 4, 4, 6, 2], False), ([30, 2, 1], False), ([7], False), ([0, 5, 5], True),
         ([10] * 9 + [0], True), ([0, 7], False), ([0, 0], False), ([0, 1, 1], False),
     ],

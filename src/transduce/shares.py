@@ -58,8 +58,8 @@ def are_by_design(counts: ArrayLike) -> bool:
 
     Many labels of three or more equal classes pass for a design in one of fifty draws. Two classes with the same number
     of labels always do, which chance makes of equal classes more often: in 37 % of draws of four labels, in 9 % of
-    eighty. That is meant: a design is the likelier reason, and where it was chance, estimated sizes cost little. Most of
-    four classes or more have the largest count together in one of thirty draws of few labels, and hardly of many.
+    eighty. That is meant: a design is the likelier reason, and where it was chance, estimated sizes cost little.
+    Most of four classes or more have the largest count together in one of thirty draws of few labels, hardly of many.
 
     >>> are_by_design([10, 10, 10, 9, 10]), are_by_design([10, 10, 3, 10, 10]), are_by_design([3, 5, 4, 4, 6, 2])
     (True, True, False)
