@@ -169,6 +169,7 @@ def test_every_column_of_a_matrix_is_a_class_and_a_branch_without_classes_is_nam
 WIDE = [*NAMES, "hot/soup", "art/song"]
 
 
+@pytest.mark.filterwarnings("ignore::transduce.PriorWarning")  # equal numbers of labels, asked to be taken for sizes
 @pytest.mark.parametrize("entry", ["hot", {"hot", "cold/milk"}])
 @pytest.mark.parametrize("prior", ["labeled", "estimate", {"hot": 0.5, "cold/juice": 0.25, "cold/milk": 0.25}])
 @pytest.mark.parametrize("annealing", ["paper", "soft"])

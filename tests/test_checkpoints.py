@@ -121,7 +121,7 @@ def test_a_fit_that_was_stopped_anywhere_ends_as_if_nothing_had_happened(paramet
     whole = model(**parameters).fit(*known)
     assert whole.doubts_.by_design == (kind == "by design")
     n_heard = len(whole.history_) + 40
-    for number, n_rounds in enumerate(np.unique(np.linspace(0, n_heard, 7 if kind == "plain" else 4).astype(int))):
+    for number, n_rounds in enumerate(np.unique(np.linspace(0, n_heard, 5 if kind == "plain" else 3).astype(int))):
         folder = tmp_path / str(number)
         for share in (1.0, 0.5, 0.5):  # stopped again after it has gone on
             try:
