@@ -25,6 +25,7 @@ from typing import Any
 
 from experiments.data import Source
 from experiments.versions import version
+from transduce.locks import Lock
 
 Row = dict[str, Any]
 Task = tuple[str, Source, Row]
@@ -126,47 +127,16 @@ def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
 def locked(folder: Path) -> Iterator[None]:
     """One run at a time writes into a folder; the lock of a process that is gone counts for nothing."""
     folder.mkdir(parents=True, exist_ok=True)
-    path, mine = folder / ".lock", str(os.getpid())
-    while True:
-        try:
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-            break
-        except FileExistsError:
-            holder = _holder(path)
-            if holder is not None:
-                raise SystemExit(
-                    f"Process {holder} writes its results into {folder}: wait until it ends, or remove {path} if it is "
-                    "no run of these studies."
-                ) from None
-            path.unlink(missing_ok=True)
+    lock = Lock.take(folder / ".lock")
+    if lock is None:
+        raise SystemExit(
+            f"Another run writes its results into {folder}: wait until it ends, or remove {folder / '.lock'} if there "
+            "is none."
+        )
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(mine)
         yield
     finally:
-        if path.exists() and path.read_text(encoding="utf-8") in ("", mine):
-            path.unlink()
-
-
-def _holder(path: Path) -> int | None:
-    """The process that a lock is held by, None if there is none any more."""
-    for _ in range(5):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        if text:
-            break
-        time.sleep(0.1)  # it is just being written
-    if not text.isdecimal() or int(text) == os.getpid():
-        return None
-    try:
-        os.kill(int(text), 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return int(text)
+        lock.release()
 
 
 @contextmanager
