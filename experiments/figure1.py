@@ -20,11 +20,13 @@ from experiments.data import Rows, Source
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, select, unique
 from transduce import Taxonomy
 from transduce.alternate import Alternation, Settings
+from transduce.counts import Bounds
 from transduce.design import Design
+from transduce.engines import Task
 from transduce.label_step import Assignment, Exact, LabelProblem, Simplex, Switching
+from transduce.local import LocalRows
 from transduce.losses import LargeMargin
 from transduce.problem import TrainingProblem
-from transduce.weight_step import weight_step_for
 
 ALONE = True
 KEYS = ("set", "start", "method")
@@ -105,8 +107,8 @@ def first_label_step(source: Source, name: str) -> tuple[LabelProblem, np.ndarra
     design = Design.create(X, Taxonomy.flat(range(counts.size)))
     problem = TrainingProblem.create(design, LargeMargin(), ALPHA, N_LABELED)
     recorder, settings = Recorder(), Settings((FIRST_WEIGHT,), TOL, TOL, 1)
-    step = weight_step_for(problem.loss, 10_000)
-    Alternation(problem, counts, counts, step, recorder, settings, np.random.default_rng(0)).run(y)
+    task = Task(Bounds(counts, counts), recorder, 10_000)
+    Alternation(LocalRows(problem, y).engine(task, np.random.default_rng(0)), settings).run()
     return recorder.first
 
 

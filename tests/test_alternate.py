@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from transduce.alternate import FLOOR, Alternation, Ending, Settings
+from transduce.checkpoints import Shelf
+from transduce.counts import Bounds
 from transduce.design import Design
+from transduce.engines import Task
 from transduce.label_step import METHODS, Exact, LabelProblem
+from transduce.local import LocalEngine
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.schedule import PAPER, stages
@@ -32,9 +36,29 @@ def blobs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X / np.linalg.norm(X, axis=1, keepdims=True), truth
 
 
+@dataclass(frozen=True)
+class Play:
+    """An alternation over rows in memory, with all pieces in one place."""
+
+    problem: TrainingProblem
+    low: np.ndarray
+    high: np.ndarray
+    weight_step: object
+    label_step: object
+    settings: Settings
+    rng: np.random.Generator
+    on_round: object = lambda row: None
+    shelf: Shelf = field(default_factory=Shelf)
+
+    def run(self, labels):
+        task = Task(Bounds(self.low, self.high), self.label_step, 0)
+        engine = LocalEngine(self.problem, labels.copy(), task, self.weight_step, self.rng)
+        return Alternation(engine, self.settings, self.on_round, self.shelf).run()
+
+
 def alternation(
     loss=None, taxonomy=FLAT, seed=0, annealing="paper", tol=1e-3, early_tol=1e-2, max_rounds=100, **pieces
-) -> Alternation:
+) -> Play:
     """The pieces as the estimator puts them together, with the true counts."""
     X, truth = blobs(seed)
     loss = loss or LargeMargin()
@@ -42,7 +66,7 @@ def alternation(
         Design.create(X, taxonomy), loss, 1e-2, N_LABELED, pieces.pop("sample_weight", None)
     )
     counts = np.bincount(truth[N_LABELED:], minlength=4)
-    play = Alternation(
+    play = Play(
         problem,
         counts,
         counts,
@@ -64,7 +88,7 @@ def by_stage(outcome) -> list:
     return [list(rows) for _, rows in groupby(outcome.history, key=lambda row: row.stage)]
 
 
-def check_outcome(play: Alternation, outcome, seed: int = 0) -> None:
+def check_outcome(play: Play, outcome, seed: int = 0) -> None:
     """What holds however it went."""
     problem, weights = play.problem, play.settings.weights
     for rows in by_stage(outcome):
@@ -176,9 +200,7 @@ def test_without_unlabelled_rows_it_is_supervised(weights):
     problem = TrainingProblem.create(Design.create(X, FLAT), LargeMargin(), 1e-2, N)
     none = np.zeros(4, np.int64)
     settings = Settings(weights, 1e-4, 1e-2, 10)
-    outcome = Alternation(
-        problem, none, none, DualLargeMargin(10_000), Exact(), settings, np.random.default_rng(0)
-    ).run(truth)
+    outcome = Play(problem, none, none, DualLargeMargin(10_000), Exact(), settings, np.random.default_rng(0)).run(truth)
     assert outcome.ending is Ending.SUPERVISED
     assert len(outcome.history) == 1
     assert outcome.history[0].gap <= 1e-4 * outcome.objective

@@ -3,17 +3,20 @@
 import os
 import signal
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from test_alternate import FLAT, LOSSES, N_LABELED, TREE, N, alternation, blobs, given_labels, stop_after
+from test_alternate import FLAT, LOSSES, N_LABELED, TREE, N, Play, alternation, blobs, given_labels, stop_after
 from threadpoolctl import threadpool_limits
 
 from transduce.alternate import Ending, Settings
 from transduce.anneal import MEANS_NOTHING, SoftAnnealing
+from transduce.counts import Bounds
 from transduce.design import Design
+from transduce.engines import Task
 from transduce.label_step import METHODS, LabelProblem
+from transduce.local import LocalEngine, LocalRows
 from transduce.losses import LargeMargin
 from transduce.problem import TrainingProblem
 from transduce.schedule import COOLINGS, LAST_ENTROPY, N_STAGES, ROUNDS, coolings
@@ -50,19 +53,43 @@ flat_and_tree = pytest.mark.parametrize("taxonomy", [FLAT, TREE], ids=["flat", "
 one_and_two_threads = pytest.mark.parametrize("n_threads", [1, 2])
 
 
-def annealing(loss=None, taxonomy=FLAT, seed=0, n_threads=1, **pieces) -> SoftAnnealing:
+@dataclass(frozen=True, eq=False)
+class PlayedRows(LocalRows):
+    """Rows with the weight step that a test brings."""
+
+    weight_step: object = None
+
+    def engine(self, task, rng):
+        return LocalEngine(self.problem, self.labels.copy(), task, self.weight_step, rng)
+
+
+@dataclass(frozen=True)
+class Soft:
+    """Soft annealing over the pieces of an alternation."""
+
+    alternation: Play
+    coolings: tuple
+
+    def run(self, labels):
+        play = self.alternation
+        rows = PlayedRows(play.problem, labels, play.weight_step)
+        task = Task(Bounds(play.low, play.high), play.label_step, 0)
+        return SoftAnnealing(rows, task, play.settings, play.rng, play.on_round, self.coolings).run()
+
+
+def annealing(loss=None, taxonomy=FLAT, seed=0, n_threads=1, **pieces) -> Soft:
     """Soft annealing over the alternation of the tests of Algorithm 1."""
     play = alternation(loss, taxonomy, seed, **pieces)
     design = replace(play.problem.design, n_threads=n_threads)
-    return SoftAnnealing(replace(play, problem=replace(play.problem, design=design)), coolings(1.0))
+    return Soft(replace(play, problem=replace(play.problem, design=design)), coolings(1.0))
 
 
-def honest_objective(soft: SoftAnnealing, outcome, weight: float = 1.0) -> float:
+def honest_objective(soft: Soft, outcome, weight: float = 1.0) -> float:
     problem = soft.alternation.problem
     return problem.objective(outcome.W, outcome.labels, problem.kappa(weight))
 
 
-def check_labels(soft: SoftAnnealing, outcome, seed: int = 0) -> None:
+def check_labels(soft: Soft, outcome, seed: int = 0) -> None:
     """Counts are met and given labels stay."""
     tally = np.bincount(outcome.labels[N_LABELED:], minlength=4)
     assert np.all(tally >= soft.alternation.low)
@@ -70,7 +97,7 @@ def check_labels(soft: SoftAnnealing, outcome, seed: int = 0) -> None:
     np.testing.assert_array_equal(outcome.labels[:N_LABELED], given_labels(seed)[:N_LABELED])
 
 
-def check_outcome(soft: SoftAnnealing, outcome, seed: int = 0) -> None:
+def check_outcome(soft: Soft, outcome, seed: int = 0) -> None:
     """What holds for every complete run."""
     check_labels(soft, outcome, seed)
     assert outcome.objective == pytest.approx(honest_objective(soft, outcome), rel=1e-9)
@@ -101,7 +128,7 @@ def test_the_outcome_is_honest_and_no_worse_than_the_papers_way(loss, taxonomy):
         assert outcome.objective <= paper_alone(seed, loss=loss, taxonomy=taxonomy).objective
 
 
-def hard_problem(seed: int, n_labeled: int = 4) -> tuple[SoftAnnealing, np.ndarray]:
+def hard_problem(seed: int, n_labeled: int = 4) -> tuple[Soft, np.ndarray]:
     """Classes that overlap so much, with one label each, that the ways part; and the true labels."""
     rng = np.random.default_rng(seed)
     truth = np.concatenate((np.arange(4), rng.choice(4, size=N - 4)))
@@ -254,7 +281,7 @@ def test_without_unlabelled_rows_it_is_supervised(weights, n_threads):
     problem = TrainingProblem.create(Design.create(X, FLAT, n_jobs=n_threads), LargeMargin(), 1e-2, N)
     none = np.zeros(4, np.int64)
     play = replace(alternation(), problem=problem, low=none, high=none, settings=Settings(weights, 1e-4, 1e-2, 10))
-    outcome = SoftAnnealing(play, coolings(1.0)).run(truth)
+    outcome = Soft(play, coolings(1.0)).run(truth)
     assert outcome.ending is Ending.SUPERVISED
     assert len(outcome.history) == 1
     np.testing.assert_array_equal(outcome.labels, truth)
@@ -266,7 +293,7 @@ def test_one_class(loss):
     problem = TrainingProblem.create(design, loss, 1e-2, N_LABELED)
     counts = np.array([N - N_LABELED])
     play = replace(alternation(), problem=problem, low=counts, high=counts, weight_step=weight_step_for(loss, 1000))
-    outcome = SoftAnnealing(play, coolings(1.0)).run(np.zeros(N, np.int64))
+    outcome = Soft(play, coolings(1.0)).run(np.zeros(N, np.int64))
     assert not outcome.labels.any()
     assert np.all(np.isfinite(outcome.W))
 
@@ -278,7 +305,7 @@ def test_two_classes_and_one_unlabelled_row(loss):
     problem = TrainingProblem.create(Design.create(X, Taxonomy.flat("ab")), loss, 1e-2, N - 1)
     counts = np.array([0, 1])
     play = replace(alternation(), problem=problem, low=counts, high=counts, weight_step=weight_step_for(loss, 10_000))
-    outcome = SoftAnnealing(play, coolings(1.0)).run(truth)
+    outcome = Soft(play, coolings(1.0)).run(truth)
     assert outcome.labels[-1] == 1
     np.testing.assert_array_equal(outcome.labels[:-1], truth[:-1])
 
@@ -286,7 +313,7 @@ def test_two_classes_and_one_unlabelled_row(loss):
 # ---- interrupts and errors
 
 
-def check_interrupted(soft: SoftAnnealing, outcome) -> None:
+def check_interrupted(soft: Soft, outcome) -> None:
     """Labels meet the counts, and J is that of the weights at some stage."""
     assert outcome.ending is Ending.INTERRUPTED
     check_labels(soft, outcome)

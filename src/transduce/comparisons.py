@@ -4,7 +4,7 @@ from typing import Any
 
 from transduce.candidates import Coded
 from transduce.constrained import Direct, DirectSettings, PosteriorRegularization
-from transduce.estimators import CountedClassifier
+from transduce.counted import CountedClassifier
 from transduce.history import Outcome
 from transduce.inputs import check_above_zero
 from transduce.label_step import METHODS
@@ -52,11 +52,11 @@ class _MaxEntClassifier(CountedClassifier):
             raise ValueError("partial labels are for TransductiveClassifier; drop them, or label those rows in full.")
 
     def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> Outcome:
-        problem, codes, bounds, run = rest
+        rows, bounds, run = rest
         settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
         return Direct(
-            problem, bounds.low, bounds.high, METHODS["exact"], settings, run.rng, run.on_round, bounds.groups
-        ).run(codes)
+            rows.problem, bounds.low, bounds.high, METHODS["exact"], settings, run.rng, run.on_round, bounds.groups
+        ).run(rows.labels)
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
@@ -168,8 +168,8 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
     _default_weight = 0.1
 
     def _solve(self, *rest: Any) -> Outcome:
-        problem, codes, bounds, run = rest
+        rows, bounds, run = rest
         return PosteriorRegularization(
-            problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
+            rows.problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
             int(self.max_iter), run.rng, run.on_round, bounds.groups,
-        ).run(codes)  # fmt: skip
+        ).run(rows.labels)  # fmt: skip

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.alternate import weighted_costs
 from transduce.counts import Bounds, Groups
 from transduce.history import Ending, HistoryRow, Outcome
 from transduce.label_step import LabelProblem, LabelStep
 from transduce.label_step.entropic import Entropic
 from transduce.losses import MaxEnt
 from transduce.penalties import CountConstraint, Entropy, Mismatch, Penalty, through_posterior
-from transduce.problem import TrainingProblem
+from transduce.problem import TrainingProblem, weighted_costs
 from transduce.weight_step import weight_step_for
 from transduce.weight_step.smooth import minimise, steepness
 

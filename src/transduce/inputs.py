@@ -35,10 +35,10 @@ def check_whole(estimator: object) -> None:
         raise ValueError(f"n_jobs must be a whole number other than 0, or None, but is {n_jobs!r}.")
 
 
-def check_rows(X: Any, values: Array, labeled: Array) -> None:
+def check_rows(n_rows: int, values: Array, labeled: Array) -> None:
     """See that labels fit the rows, and that some row has one."""
-    if values.size != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and y {values.size}: inconsistent numbers of samples. Match them.")
+    if values.size != n_rows:
+        raise ValueError(f"X has {n_rows} rows and y {values.size}: inconsistent numbers of samples. Match them.")
     if not labeled.any():
         raise ValueError(
             "y must label at least one row, but every row is unlabelled. Label a few, each class if you can."
@@ -200,7 +200,7 @@ def class_array(names: list[Any], values: Array) -> Array:
     return same if np.array_equal(same, classes) else classes
 
 
-def row_weights(sample_weight: Any, X: Any, labeled: Array) -> Array | None:
+def row_weights(sample_weight: Any, n_rows: int, labeled: Array) -> Array | None:
     """Sample weights, one a row, if there are any."""
     if sample_weight is None:
         return None
@@ -209,10 +209,10 @@ def row_weights(sample_weight: Any, X: Any, labeled: Array) -> Array | None:
     except (TypeError, ValueError) as error:
         raise TypeError("sample_weight must be numbers, one a row. Correct it, or leave it out.") from error
     if weights.ndim == 0:
-        weights = np.full(X.shape[0], float(weights))
-    if weights.shape != (X.shape[0],):
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have one number for each of the {X.shape[0]} rows, but has shape {weights.shape}."
+            f"sample_weight must have one number for each of the {n_rows} rows, but has shape {weights.shape}."
         )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise ValueError("sample_weight must be finite and 0 or more. Correct it, or leave it out.")

@@ -77,3 +77,16 @@ class TrainingProblem:
         live = kappa > 0
         losses = self.loss.value(self.design.scores(W)[live], targets[live])
         return 0.5 * self.alpha * float(np.vdot(W, W)) + float(np.dot(kappa[live], losses))
+
+
+def weighted_costs(problem: TrainingProblem, costs: Array, kappa: Array) -> Array:
+    """Costs of the rows without a full label in proportion to their weights, infinite where a label is forbidden."""
+    weights = kappa[problem.n_labeled :]
+    if weights.size and not np.all(weights == weights[0]):
+        costs = costs * (weights / weights.mean())[:, None]
+    return allowed_costs(problem, costs)
+
+
+def allowed_costs(problem: TrainingProblem, costs: Array) -> Array:
+    """The same costs, infinite where a label is forbidden."""
+    return costs if problem.forbidden is None else np.where(problem.forbidden, np.inf, costs)
