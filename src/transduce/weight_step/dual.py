@@ -9,8 +9,9 @@ takes the place of q.)
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +37,17 @@ LOOK_EVERY = 16
 
 
 @dataclass(frozen=True)
-class _Dual(ABC):
+class Dual(ABC):
+    """What all dual weight steps have in common."""
+
     max_sweeps: int
 
     @abstractmethod
-    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         """Visit the rows in this order."""
 
     @abstractmethod
-    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+    def measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Loss of the rows at these scores; writes their gaps."""
 
     def _pull(self, q: Array, p: Array) -> Array:
@@ -94,24 +97,21 @@ class _Dual(ABC):
     def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
         """Sweep until the gap is at most tol · J."""
         live = np.flatnonzero(state.kappa > 0)
-        if state.scores is not None:  # only row weights have changed: what that means is known without a sweep
-            report = self._report(problem, state, live, 0.0, tol)
-            if report.converged:
-                return report
-        n_sweeps, promising = 0.0, EAGER * tol * min(state.objective, float(state.kappa.sum()))
-        for count in range(self.max_sweeps):
-            order = _order(state.gaps, live, rng, whole=count % FULL_EVERY == FULL_EVERY - 1)
+
+        def report(n_sweeps: float) -> WeightReport:
+            return self._report(problem, state, live, n_sweeps, tol)
+
+        def sweep(whole: bool) -> tuple[float, float]:
+            order = visiting_order(state.gaps, live, rng, whole)
             state.scores = None
-            self._sweep(problem, state, order)
-            n_sweeps += order.size / live.size
-            seen = float(state.gaps[live].sum())
-            if seen > promising and count % LOOK_EVERY != LOOK_EVERY - 1:
-                continue
-            report = self._report(problem, state, live, n_sweeps, tol)
-            if report.converged:
-                return report
-            promising = min(EAGER * tol * report.objective, 0.5 * seen)
-        return self._report(problem, state, live, n_sweeps, tol)
+            self.sweep(problem, state, order)
+            return order.size / live.size, float(state.gaps[live].sum())
+
+        if state.scores is not None:  # only row weights have changed: what that means is known without a sweep
+            known = report(0.0)
+            if known.converged:
+                return known
+        return ascend(self.max_sweeps, tol, min(state.objective, float(state.kappa.sum())), sweep, report)
 
     def _report(
         self, problem: TrainingProblem, state: WeightState, live: Array, n_sweeps: float, tol: float
@@ -119,17 +119,18 @@ class _Dual(ABC):
         """J at W, with the gaps of all rows at this one W, which the state keeps."""
         if state.scores is None:
             state.scores = problem.design.scores(state.W)
-        loss = self._measure(problem, state, live, state.scores)
+        loss = self.measure(problem, state, live, state.scores)
         state.objective = 0.5 * problem.alpha * float(np.vdot(state.W, state.W)) + loss
         gap = float(state.gaps[live].sum())
         return WeightReport(state.objective, state.scores, gap, n_sweeps, gap <= tol * state.objective)
 
 
 @dataclass(frozen=True)
-class DualLargeMargin(_Dual):
+class DualLargeMargin(Dual):
     """The weight step of the large margin loss, flat or in a tree, for hard labels."""
 
-    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        """Visit the rows in this order."""
         design = problem.design
         margins, overlap = _margins(problem), design.overlap
         margin.sweep(
@@ -137,14 +138,15 @@ class DualLargeMargin(_Dual):
             *design.rows, *design.tree, state.W, state.posterior, state.gaps,
         )  # fmt: skip
 
-    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+    def measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        """Loss of the rows at these scores; writes their gaps."""
         return float(
             margin.measure(rows, state.targets, state.kappa, _margins(problem), scores, state.posterior, state.gaps)
         )
 
 
 @dataclass(frozen=True)
-class DualSquaredLargeMargin(_Dual):
+class DualSquaredLargeMargin(Dual):
     """The weight step of the squared large margin loss; p holds t, which need not sum to 1 (see the kernel)."""
 
     def _pull(self, q: Array, p: Array) -> Array:
@@ -156,21 +158,23 @@ class DualSquaredLargeMargin(_Dual):
     def _dilute(self, targets: Array, p: Array, share: Array) -> None:
         p *= share[:, None]
 
-    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        """Visit the rows in this order."""
         design = problem.design
         squared.sweep(
             order, state.targets, state.kappa, design.squared_norms, problem.alpha, _margins(problem),
             design.largest_overlap, *design.rows, *design.tree, state.W, state.posterior, state.gaps,
         )  # fmt: skip
 
-    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+    def measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        """Loss of the rows at these scores; writes their gaps."""
         return float(
             squared.measure(rows, state.targets, state.kappa, _margins(problem), scores, state.posterior, state.gaps)
         )
 
 
 @dataclass(frozen=True)
-class DualMaxEnt(_Dual):
+class DualMaxEnt(Dual):
     """The weight step of maxent and the smooth margin, flat or in a tree, for hard or soft labels.
 
     When soft labels change p stays, for p is the model's own posterior, which hardly does; W is built anew from both.
@@ -181,22 +185,32 @@ class DualMaxEnt(_Dual):
         if targets.ndim == 1 and state.targets.ndim == 1:
             super().retarget(problem, state, targets, kappa)
             return
+        self.soften(problem, state, targets, kappa)
+        problem.design.pullback(self.pull_of_all(problem, state), state.W)
+
+    def soften(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
+        """Take note of new targets and row weights, without their weights W."""
         new = (state.kappa == 0) & (kappa > 0)
         state.posterior[new] = as_posterior(targets, problem.n_classes)[new]
         state.targets, state.kappa, state.scores = targets.copy(), kappa.copy(), None
         state.gaps[:] = np.inf
-        pull = self._pull(as_posterior(targets, problem.n_classes), state.posterior)
-        pull *= (kappa / problem.alpha)[:, None]
-        problem.design.pullback(pull.astype(state.W.dtype, copy=False), state.W)
 
-    def _sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def pull_of_all(self, problem: TrainingProblem, state: WeightState) -> Array:
+        """What each row puts into W, (n, K)."""
+        pull = self._pull(as_posterior(state.targets, problem.n_classes), state.posterior)
+        pull *= (state.kappa / problem.alpha)[:, None]
+        return pull.astype(state.W.dtype, copy=False)
+
+    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        """Visit the rows in this order."""
         design = problem.design
         maxent.sweep(
             order, state.kappa, design.squared_norms, problem.alpha, design.largest_overlap, _width(problem),
             _lifts(problem, state, slice(None)), *design.rows, *design.tree, state.W, state.posterior, state.gaps,
         )  # fmt: skip
 
-    def _measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+    def measure(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        """Loss of the rows at these scores; writes their gaps."""
         loss, width = 0.0, _width(problem)
         for begin in range(0, rows.size, BLOCK):
             block = _as_slice(rows[begin : begin + BLOCK])
@@ -215,6 +229,48 @@ class DualMaxEnt(_Dual):
             state.gaps[block] = kappa * width * np.maximum(divergence, 0.0)
             loss += float(np.dot(kappa, width * normaliser - own))
         return loss
+
+
+class Measured(Protocol):
+    """What `ascend` must know of a report."""
+
+    @property
+    def objective(self) -> float:
+        """J."""
+        ...
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is met."""
+        ...
+
+
+Report = TypeVar("Report", bound=Measured)
+
+
+def ascend(
+    max_sweeps: int,
+    tol: float,
+    objective: float,
+    sweep: Callable[[bool], tuple[float, float]],
+    report: Callable[[float], Report],
+) -> Report:
+    """Sweep until a report is converged, or sweeps are spent; J is computed when the rows' own gaps promise it.
+
+    `sweep(whole)` visits all rows or those that need it, and answers which share of them that was, and what their gaps
+    add up to. `report(n_sweeps)` computes J. `objective` is about what J will be.
+    """
+    n_sweeps, promising = 0.0, EAGER * tol * objective
+    for count in range(max_sweeps):
+        visited, seen = sweep(count % FULL_EVERY == FULL_EVERY - 1)
+        n_sweeps += visited
+        if seen > promising and count % LOOK_EVERY != LOOK_EVERY - 1:
+            continue
+        answer = report(n_sweeps)
+        if answer.converged:
+            return answer
+        promising = min(EAGER * tol * answer.objective, 0.5 * seen)
+    return report(n_sweeps)
 
 
 def _width(problem: TrainingProblem) -> float:
@@ -249,7 +305,7 @@ def _as_slice(rows: Array) -> Array | slice:
     return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
 
 
-def _order(gaps: Array, live: Array, rng: np.random.Generator, whole: bool) -> Array:
+def visiting_order(gaps: Array, live: Array, rng: np.random.Generator, whole: bool) -> Array:
     """All rows, or those whose gap is above twice the mean or not known; short runs of them in random order."""
     if not whole:
         now = gaps[live]
