@@ -1,5 +1,7 @@
 """The entropic label step: counts are met at every temperature and scale, and the answer is that of other solvers."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from oracles import entropic_dual_posterior, sinkhorn_posterior
@@ -7,8 +9,10 @@ from problems import FAMILIES, Instance, classifier_instance, instance, range_in
 from threadpoolctl import threadpool_limits
 
 from transduce import solve_labels
-from transduce.label_step import LabelProblem
+from transduce.label_step import LabelProblem, stretches
 from transduce.label_step.entropic import Entropic, SoftAssignment, SoftStatus, mean_entropy, solve_at_entropy
+from transduce.label_step.softness import FEW, SoftRows
+from transduce.label_step.stretches import Threads
 
 SEEDS = range(20)  # some others stall, with a count off by up to a row
 TEMPERATURES = (1e3, 1.0, 1e-2, 1e-4, 1e-6)
@@ -266,6 +270,98 @@ def test_float32_costs_are_costs_too():
     problem = classifier_instance(200, 4)
     single = Instance("", problem.costs.astype(np.float32), problem.low, problem.high)
     np.testing.assert_allclose(solve(single, 0.3).posterior, solve(problem, 0.3).posterior, atol=1e-5)
+
+
+# ---- sums in blocks, threads and memory
+
+
+@pytest.fixture
+def _short_stretches(monkeypatch):
+    monkeypatch.setattr(stretches, "BLOCK", 1 << 7)
+    monkeypatch.setattr(stretches, "STRETCH", 1 << 9)
+    monkeypatch.setattr(stretches, "LONGEST", 1)
+
+
+@pytest.mark.usefixtures("_short_stretches")
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_classes", [1, 5, FEW + 6])
+@pytest.mark.parametrize("price", [0.0, 3.0, 300.0], ids=["no", "flat", "steep"])
+@pytest.mark.parametrize("T", [1.0, 1e-3])
+def test_sums_are_those_of_the_distributions(n_threads, n_classes, price, T):
+    rng = np.random.default_rng(0)
+    costs, v = rng.normal(size=(333, n_classes)), price * rng.normal(size=n_classes)
+    costs[:, 1:][rng.random((333, n_classes - 1)) < 0.1] = np.inf
+    closed = np.arange(n_classes) % 4 == 3
+    z = np.where(closed, -np.inf, v - (costs - costs[:, ~closed].min(axis=1, keepdims=True)) / T)
+    logs = np.logaddexp.reduce(z, axis=1)
+    Q = np.exp(z - logs[:, None])
+    columns = np.arange(n_classes) if n_classes <= FEW else np.flatnonzero(~closed)[::2]
+    with Threads(n_threads) as threads:
+        rows = SoftRows.of(costs, closed, threads)
+        sums, written = rows.at(v, T, columns, threads), np.empty_like(costs)
+        rows.write(v, T, written, threads)
+    np.testing.assert_allclose(written, Q, atol=1e-10)
+    np.testing.assert_allclose(sums.mass, Q.sum(axis=0), atol=1e-8)
+    assert sums.normaliser == pytest.approx(logs.sum(), rel=1e-11)
+    assert sums.entropy == pytest.approx(len(costs) * mean_entropy(Q), abs=1e-8)
+    seen = Q if n_classes <= FEW else np.column_stack((Q[:, columns], np.delete(Q, columns, axis=1).sum(axis=1)))
+    np.testing.assert_allclose(sums.products, seen.T @ seen, atol=1e-8 if n_classes <= FEW else 1e-4)
+
+
+@pytest.mark.usefixtures("_short_stretches")
+@pytest.mark.parametrize("n_classes", [4, FEW + 6])
+def test_threads_change_no_digit(n_classes):
+    problem = classifier_instance(600, n_classes)
+    labels = LabelProblem.create(problem.costs, problem.low)
+    one, many = Entropic(0.3).solve(labels), Entropic(0.3, n_threads=3).solve(labels)
+    (hot, T), (other, same) = (solve_at_entropy(labels, 0.3, None, None, n_threads=n) for n in (1, 3))
+    assert (one.value, one.entropy, T) == (many.value, many.entropy, same)
+    for mine, theirs in ((one, many), (hot, other)):
+        np.testing.assert_array_equal(mine.posterior, theirs.posterior)
+        np.testing.assert_array_equal(mine.prices, theirs.prices)
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1e-9])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_posterior_can_be_written_to_an_array(temperature, dtype):
+    problem = instance("heavy_ties", 0)
+    labels, whole = LabelProblem.create(problem.costs, problem.low), np.full((60, problem.low.size), 7.0, dtype)
+    out = whole[5 : 5 + len(problem.costs)]
+    plain, written = Entropic(temperature).solve(labels), Entropic(temperature).solve(labels, out=out)
+    assert written.posterior is out
+    np.testing.assert_allclose(out, plain.posterior, atol=1e-7)
+    assert np.all(whole[:5] == 7)
+    assert np.all(whole[5 + len(out) :] == 7)
+    soft, _ = solve_at_entropy(labels, 0.3, None, None, out=out)
+    assert soft.posterior is out
+    np.testing.assert_allclose(out, solve_at_entropy(labels, 0.3, None, None)[0].posterior, atol=1e-7)
+
+
+@pytest.mark.parametrize("out", [np.empty((2, 2)), np.empty((3, 2), int)])
+def test_an_array_that_does_not_fit_gets_a_sentence(out):
+    with pytest.raises(ValueError, match=r"out must be floats of shape \(3, 2\), but are"):
+        Entropic(1.0).solve(LabelProblem.create(np.zeros((3, 2)), [1, 2]), out=out)
+
+
+@pytest.mark.parametrize("n_classes", [6, FEW + 36])
+def test_nothing_as_large_as_the_costs_is_made(n_classes):
+    problem = classifier_instance(4_000_000 // n_classes, n_classes)
+    costs = problem.costs.astype(np.float32)
+    out, labels = np.empty_like(costs), LabelProblem(costs, problem.low, problem.high)
+    tracemalloc.start()
+    try:
+        solve_at_entropy(labels, 0.3, None, None, out=out)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.6 * costs.nbytes
+
+
+def test_costs_of_any_kind_and_order():
+    problem = classifier_instance(300, 4, integral=True)
+    plain = solve(problem, 3e3).posterior
+    for costs in (np.asfortranarray(problem.costs), problem.costs.astype(np.int32), problem.costs[::-1][::-1]):
+        np.testing.assert_allclose(solve(Instance("", costs, problem.low, problem.high), 3e3).posterior, plain)
 
 
 # ---- edges

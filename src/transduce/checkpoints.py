@@ -34,7 +34,7 @@ Array = NDArray[Any]
 FORMAT = 2
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
 """Other versions may give other digits."""
-_OWN = re.compile(r"fit\.lock|(fit|first fit|(way|cooling) \d+)(\.[0-9a-f]{12})?\.part")
+_OWN = re.compile(r"fit\.lock|(fit|shards|(first fit|(way|cooling) \d+)( \d shard \d+)?)(\.[0-9a-f]{12})?\.part")
 """Names of files that a fit leaves behind when it is killed before its folder has a `fit.json`."""
 _FACTS, _DIGEST_SIZE = "facts", 32
 
@@ -171,6 +171,11 @@ class Checkpoint:
     ) -> None:
         if self.lock is not None:
             self.lock.release()
+
+    def note(self, name: str, text: str) -> None:
+        """Keep a small file beside the stages, if there is none of this name yet."""
+        if self.folder is not None and not (self.folder / name).exists():
+            _put(self.folder / name, text.encode())
 
     def shelf(self, name: str) -> Shelf:
         """The place of the way of this name."""

@@ -84,6 +84,9 @@ class Given(NamedTuple):
 class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator that is told class sizes, or finds them."""
 
+    transduction_: Any
+    label_distributions_: Any
+
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled and unlabelled rows together."""
         self._check_parameters()
@@ -114,7 +117,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._keep_labels(problem, outcome, bounds, order)
 
         seeds = self._seeds(2 if given.estimated and rows.n_unlabeled else 1)
-        self._learn(rows, given, seeds, self._checkpoint(problem, codes, given.bounds, seeds), keep)
+        self._learn(rows, given, seeds, lambda: self._checkpoint(problem, codes, given.bounds, seeds), keep)
         return self
 
     def _given(
@@ -135,14 +138,14 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows: Rows,
         given: Given,
         seeds: list[int],
-        kept: Checkpoint,
+        opened: Callable[[], Checkpoint],
         keep: Callable[[Outcome, Bounds], Array],
     ) -> None:
         """Solve, hand the outcome to `keep`, which answers the model's own class sizes, and doubt the stated ones."""
         prior, bounds = given.prior, given.bounds
-        with one_blas_thread(), kept as checkpoint:
+        with one_blas_thread(), opened() as checkpoint:
             rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
-            run = Run(rngs[0], rngs[-1], _listener(self.verbose), checkpoint)
+            run = Run(rngs[0], rngs[-1], self._listener(), checkpoint)
             try:
                 if given.estimated and rows.n_unlabeled:
                     outcome, bounds = self._solve_estimated(rows, given, run)
@@ -161,6 +164,12 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif prior == "labeled" and self.doubts_.by_design and rows.n_unlabeled:
             warn_of_design(stacklevel=4)
 
+    def _listener(self) -> Callable[[HistoryRow], None]:
+        """What hears of each round: the user's own function, the printer, or nobody."""
+        if callable(self.verbose):
+            return self.verbose  # type: ignore[no-any-return]
+        return _print_round if self.verbose else _say_nothing
+
     def _judge(self, rows: Rows) -> None:
         """Compare stated sizes with those of the supervised classifier; Ctrl-C leaves the fit as it is."""
         try:  # a chance of its own: whether sizes are doubted changes nothing that comes after
@@ -171,7 +180,8 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.doubts_ = self.doubts_.judged(counts)
 
     def _first_settings(self) -> Settings:
-        return Settings(stages("paper", 1.0), float(self.tol), max(float(self.tol), EARLY_TOL), int(self.max_iter))
+        early = max(float(self.tol), float(getattr(self, "early_tol", EARLY_TOL)))
+        return Settings(stages("paper", 1.0), float(self.tol), early, int(self.max_iter))
 
     def _solve_estimated(self, rows: Rows, given: Given, run: Run) -> tuple[Outcome, Bounds]:
         """Solve with class sizes by the rows themselves; where that is interrupted too early, the first fit is kept."""
@@ -305,13 +315,6 @@ def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds, s
         costs = allowed_costs(problem, -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny)))
         distributions[n_labeled:] = Entropic(1.0, tol=1e-3).solve(LabelProblem(costs, *bounds)).posterior
     return distributions
-
-
-def _listener(verbose: object) -> Callable[[HistoryRow], None]:
-    """What hears of each round: the user's own function, the printer, or nobody."""
-    if callable(verbose):
-        return verbose
-    return _print_round if verbose else _say_nothing
 
 
 def _say_nothing(row: HistoryRow) -> None:

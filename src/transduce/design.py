@@ -8,22 +8,24 @@ scores; other engines can stand in this one's place.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from transduce.kernels import kernel
-from transduce.kernels.rows import Array, all_scores, pullback
+from transduce.kernels.rows import Array, all_scores, count_columns, pullback
 from transduce.taxonomy import Taxonomy
 
 WORTH_A_THREAD = 10_000_000
 """Multiplications that a thread must do to be worth waking."""
+MANY_CLASSES = 500
+"""Above this the largest overlap is found by iteration, and raised by what that may leave out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,11 @@ class Design:
         """Rows."""
         return int(self.spans.shape[0])
 
+    @cached_property
+    def n_values(self) -> int:
+        """Values that are stored for the rows."""
+        return int(np.sum(self.spans[:, 1] - self.spans[:, 0]))
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the data, and so of weights and scores."""
@@ -73,6 +80,15 @@ class Design:
     def rows(self) -> tuple[Array, Array, Array]:
         """The arrays of the CSR matrix, as kernels take them."""
         return self.data, self.indices, self.spans
+
+    def of_rows(self, rows: Array) -> "Design":
+        """The same for some of the rows, which are not moved.
+
+        >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
+        >>> design.of_rows(np.array([False, True])).matrix().toarray()
+        array([[1., 1.]])
+        """
+        return replace(self, spans=self.spans[rows])
 
     def matrix(self) -> sparse.csr_matrix:
         """X with its rows in their order, a copy."""
@@ -99,17 +115,26 @@ class Design:
     @cached_property
     def overlap(self) -> Array:
         """P Pᵀ (K, K): nodes that two classes share."""
-        paths = self.taxonomy.paths.astype(np.float64)
-        return paths @ paths.T
+        if self.taxonomy.is_flat:
+            return np.eye(self.taxonomy.n_classes)
+        return np.asarray((self._paths @ self._paths.T).toarray())
 
     @cached_property
     def largest_overlap(self) -> float:
         """The largest eigenvalue of P Pᵀ on vectors that sum to 0: how much a tree bends more than flat classes."""
         if self.taxonomy.is_flat:
             return 1.0
+        if self.taxonomy.n_classes > MANY_CLASSES:
+            return _largest_overlap(self._paths)
         centred = self.overlap - self.overlap.mean(axis=0)
         centred -= centred.mean(axis=1, keepdims=True)
         return float(np.linalg.eigvalsh(centred)[-1])
+
+    @property
+    def _paths(self) -> sparse.csr_matrix:
+        """P (K, M)."""
+        first, nodes = self.tree
+        return sparse.csr_matrix((np.ones(nodes.size), nodes, first), (first.size - 1, self.taxonomy.n_nodes))
 
     def zeros(self) -> Array:
         """Weights (d, M) of 0."""
@@ -119,36 +144,73 @@ class Design:
         """Scores (n, K) of the classes."""
         out = np.empty((self.n_rows, self.taxonomy.n_classes), W.dtype)
 
-        def fill(part: slice) -> None:
-            all_scores(self.data, self.indices, self.spans[part], *self.tree, W, out[part])
+        def fill(low: int, high: int) -> None:
+            all_scores(self.data, self.indices, self.spans[low:high], *self.tree, W, out[low:high])
 
-        parts = list(self._parts(self.data.size * W.shape[1]))
-        if len(parts) == 1:
-            fill(parts[0])
-        else:
-            list(self._pool.map(fill, parts))
+        n_parts = self._n_parts(W.shape[1])
+        ends = np.cumsum(self.spans[:, 1] - self.spans[:, 0]) if n_parts > 1 else np.zeros(self.n_rows)
+        self._in_threads(fill, _evenly(ends, n_parts))
         return out
 
     def pullback(self, R: Array, out: Array | None = None) -> Array:
-        """Xᵀ R P (d, M) for residuals R (n, K), written to `out` if it is given."""
+        """Xᵀ R P (d, M) for residuals R (n, K), written to `out` if it is given.
+
+        Threads share the features, so each writes to weights of its own.
+        """
         if out is None:
             out = self.zeros()
         else:
             out[...] = 0.0
-        pullback(*self.rows, *self.tree, R, out)
+
+        def fill(low: int, high: int) -> None:
+            pullback(*self.rows, *self.tree, R, low, high, out)
+
+        n_parts = self._n_parts(out.shape[1])
+        ends = self._column_ends if n_parts > 1 else np.zeros(self.n_features)
+        self._in_threads(fill, _evenly(ends, n_parts))
         return out
+
+    @cached_property
+    def _column_ends(self) -> Array:
+        """Values in each column (d,) and all before it."""
+        counts = np.zeros(self.n_features, np.int64)
+        count_columns(self.indices, self.spans, counts)
+        return np.cumsum(counts, out=counts)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self.n_threads)
 
-    def _parts(self, work: int) -> Iterator[slice]:
-        """Rows in parts of about equal work, one a thread that is worth starting."""
-        n_parts = max(1, min(self.n_threads, work // WORTH_A_THREAD))
-        sizes = np.cumsum(self.spans[:, 1] - self.spans[:, 0])
-        ends = np.searchsorted(sizes, np.linspace(0, self.data.size, n_parts + 1)[1:-1])
-        bounds = [0, *ends.tolist(), self.n_rows]
-        return (slice(low, high) for low, high in pairwise(bounds))
+    def _n_parts(self, n_columns: int) -> int:
+        """Threads that a product of the rows with so many columns is worth."""
+        return max(1, min(self.n_threads, self.n_values * n_columns // WORTH_A_THREAD))
+
+    def _in_threads(self, fill: Callable[[int, int], None], bounds: list[int]) -> None:
+        """Fill what lies between each two bounds, in this thread where there are but two."""
+        if len(bounds) == 2:
+            fill(*bounds)
+        else:
+            list(self._pool.map(fill, bounds[:-1], bounds[1:]))
+
+
+def _evenly(ends: Array, n_parts: int) -> list[int]:
+    """Bounds of parts with about equal work, where ends (n,) say how much work there is up to each piece."""
+    inner = np.searchsorted(ends, np.linspace(0, ends[-1], n_parts + 1)[1:-1]) if n_parts > 1 else np.zeros(0, int)
+    return [0, *inner.tolist(), ends.size]
+
+
+def _largest_overlap(P: sparse.csr_matrix) -> float:
+    """A little above the largest eigenvalue of P Pᵀ on vectors that sum to 0, for many classes."""
+
+    def times(v: Array) -> Array:
+        v = v - v.mean()
+        v = P @ (P.T @ v)
+        return np.asarray(v - v.mean())
+
+    n_classes = P.shape[0]
+    start = np.random.default_rng(0).normal(size=n_classes)
+    operator = LinearOperator((n_classes, n_classes), matvec=times, dtype=np.float64)
+    return 1.0001 * float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
 
 
 def _threads(n_jobs: int | None) -> int:

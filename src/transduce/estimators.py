@@ -69,6 +69,9 @@ class TransductiveClassifier(CountedClassifier):
 
     tol : relative accuracy of the last weight steps
 
+    early_tol : that of weight steps while labels still move; small ones are slow, and lead to the same labels whatever
+        the order of the rows, the number of threads or workers
+
     max_iter : rounds a stage, and sweeps a weight step in hundreds
 
     unlabeled : "auto" reads -1, None, NaN and blanks in y as unlabelled; a value, that one and missing ones; None, only
@@ -119,6 +122,7 @@ class TransductiveClassifier(CountedClassifier):
         price_shift: bool = True,
         fit_intercept: bool = False,
         tol: float = 1e-3,
+        early_tol: float = EARLY_TOL,
         max_iter: int = 100,
         unlabeled: object = AUTO,
         random_state: object = None,
@@ -137,6 +141,7 @@ class TransductiveClassifier(CountedClassifier):
         self.price_shift = price_shift
         self.fit_intercept = fit_intercept
         self.tol = tol
+        self.early_tol = early_tol
         self.max_iter = max_iter
         self.unlabeled = unlabeled
         self.random_state = random_state
@@ -156,7 +161,7 @@ class TransductiveClassifier(CountedClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_above_zero(self, "unlabeled_weight")
+        check_above_zero(self, "unlabeled_weight", "early_tol")
         if self.partial_weight not in ("unlabeled", "labeled"):
             raise ValueError(f"partial_weight must be 'unlabeled' or 'labeled', but is {self.partial_weight!r}.")
         named = isinstance(self.loss, str) and self.loss in LOSSES
@@ -204,7 +209,7 @@ class TransductiveClassifier(CountedClassifier):
         settings = Settings(
             weights if rows.n_unlabeled else (),
             float(self.tol),
-            max(float(self.tol), EARLY_TOL),
+            max(float(self.tol), float(self.early_tol)),
             int(self.max_iter),
         )
         if isinstance(self.annealing, str) and self.annealing == "soft":

@@ -200,8 +200,20 @@ def class_array(names: list[Any], values: Array) -> Array:
     return same if np.array_equal(same, classes) else classes
 
 
-def row_weights(sample_weight: Any, n_rows: int, labeled: Array) -> Array | None:
-    """Sample weights, one a row, if there are any."""
+def class_kind(kinds: Sequence[str]) -> Any:
+    """The type of all labels, where blocks of them came in several; None for objects.
+
+    >>> class_kind(["<i8", "<i4"]), class_kind(["<U3", "|O"])
+    (dtype('int64'), None)
+    """
+    types = [np.dtype(kind) for kind in kinds]
+    if any(one.kind == "O" for one in types) or len({one.kind in "iufb" for one in types}) > 1:
+        return None
+    return np.result_type(*types)
+
+
+def row_weights(sample_weight: Any, n_rows: int, labeled: Array, whole: bool = True) -> Array | None:
+    """Sample weights, one a row, if there are any; some labelled row has one above 0, where these are all rows."""
     if sample_weight is None:
         return None
     try:
@@ -216,7 +228,7 @@ def row_weights(sample_weight: Any, n_rows: int, labeled: Array) -> Array | None
         )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise ValueError("sample_weight must be finite and 0 or more. Correct it, or leave it out.")
-    if not weights[labeled].any():
+    if whole and not weights[labeled].any():
         raise ValueError(
             "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
         )

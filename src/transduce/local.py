@@ -249,7 +249,7 @@ class LocalCooling:
     def begin(self) -> None:
         """Weights of the labelled rows alone; of the others nothing is known but the class sizes."""
         engine, problem = self.engine, self.problem
-        self.targets = first_targets(problem, engine.labels, engine.task.bounds)
+        self.targets = first_targets(problem, engine.labels, engine.task.bounds, engine.n_unlabeled)
         self.state = self.step.start(problem, self.targets)
         first = weight_step_for(problem.loss, FIRST_SWEEPS)
         first.retarget(problem, self.state, self.targets, problem.kappa(0.0))
@@ -339,11 +339,11 @@ def own_posterior(problem: TrainingProblem, scores: Array) -> Array:
     return posterior
 
 
-def first_targets(problem: TrainingProblem, labels: Array, bounds: Bounds) -> Array:
-    """Given labels, and distributions of all others that know nothing but the class sizes."""
+def first_targets(problem: TrainingProblem, labels: Array, bounds: Bounds, n_unlabeled: int) -> Array:
+    """Given labels, and distributions of all others that know nothing but the class sizes, of `n_unlabeled` rows."""
     targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
     targets[np.arange(problem.n_labeled), labels[: problem.n_labeled]] = 1.0
-    shares = _first_shares(bounds, problem.n_rows - problem.n_labeled)
+    shares = _first_shares(bounds, n_unlabeled)
     targets[problem.n_labeled :] = _at_first(problem, shares)
     return targets
 

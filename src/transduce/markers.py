@@ -18,11 +18,11 @@ Array = NDArray[Any]
 AUTO = "auto"
 
 
-def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
+def find_labeled(y: Any, unlabeled: object = AUTO, whole: bool = True) -> tuple[Array, Array]:
     """Values of y as an array, and which of them are labels.
 
     With "auto" every common marker counts as unlabelled; otherwise only missing values and the one given do, and with
-    None only missing values.
+    None only missing values. Where these are not the `whole` of the labels, nobody is warned of what they hold.
 
     >>> values, labeled = find_labeled(["tea", "", None, "coffee"])
     >>> labeled
@@ -41,13 +41,14 @@ def find_labeled(y: Any, unlabeled: object = AUTO) -> tuple[Array, Array]:
         return values, labeled
     if values.dtype.kind in "iufb":
         minus = values == -1
-        _warn_of_signs(np.unique(values[labeled]).tolist())
+        if whole:
+            warn_of_signs(np.unique(values[labeled]).tolist())
     else:
         minus = np.array([_is_marker(value) for value in values.tolist()], dtype=bool)
         if values.dtype.kind == "U":  # what numpy makes of -1 and NaN among names
             minus |= (values == "-1") | (values == "nan")
-        if values.dtype.kind == "O":
-            _warn_of_signs([value for value, known in zip(values.tolist(), labeled, strict=True) if known])
+        if values.dtype.kind == "O" and whole:
+            warn_of_signs([value for value, known in zip(values.tolist(), labeled, strict=True) if known])
     return values, labeled & ~minus
 
 
@@ -132,7 +133,8 @@ def _is_marker(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == -1
 
 
-def _warn_of_signs(labels: list[Any]) -> None:
+def warn_of_signs(labels: list[Any]) -> None:
+    """Ask whether -1 is a class, where these labels are all there are."""
     if all(isinstance(label, (int, float, np.number)) for label in labels) and set(labels) == {-1, 1}:
         warnings.warn(
             "y holds only -1 and 1, and -1 is read as unlabelled. If it is a class, rename it, or pass unlabeled=None.",

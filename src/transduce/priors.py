@@ -48,7 +48,7 @@ def prior_bounds(
 ) -> Bounds:
     """Bounds of the counts of the unlabelled rows.
 
-    `forbidden` (n_rows, K) are labels that rows may not get: sizes that come from labels alone heed them. Labels do not
+    `forbidden` (n, K) are labels that some rows may not get: sizes that come from labels alone heed them. Labels do not
     say that a class without any has rows at all, so it may be left empty then.
 
     classes (K,) are the names of the classes, labels (l,) the class index of each labelled row, weights (l,) what it
@@ -194,7 +194,7 @@ def _around(
 def expected_sizes(shares: FloatArray, n_rows: int, forbidden: Array | None) -> FloatArray:
     """Rows that each class can expect when every row is shared out among the labels that it may get.
 
-    Whole numbers on both sides of these can always be met.
+    Rows beyond those of `forbidden` may get any. Whole numbers on both sides of the sizes can always be met.
 
     >>> forbidden = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 1, 0]], dtype=bool)
     >>> expected_sizes(np.array([0.25, 0.25, 0.5]), 4, forbidden)
@@ -203,7 +203,8 @@ def expected_sizes(shares: FloatArray, n_rows: int, forbidden: Array | None) -> 
     if forbidden is None:
         return np.asarray(n_rows * shares)
     each = np.where(forbidden, 0.0, np.maximum(shares, np.finfo(np.float64).tiny))
-    return np.asarray((each / each.sum(axis=1, keepdims=True)).sum(axis=0))
+    free = (n_rows - len(forbidden)) * shares
+    return np.asarray((each / each.sum(axis=1, keepdims=True)).sum(axis=0) + free)
 
 
 def labeled_counts(n_classes: int, labels: IntArray, weights: FloatArray | None = None) -> FloatArray:

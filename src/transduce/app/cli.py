@@ -76,6 +76,8 @@ def cli() -> None:
 @click.option("--report", metavar="REPORT", help="Write a page to look at here (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, for the report alone.")
 @click.option("--checkpoint", metavar="DIR", help="Keep stages of the fit here; if it is killed, run the same again.")
+@click.option("--dask", metavar="ADDRESS", help="Fit on the workers of this Dask scheduler: tcp://host:8786.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Fit on so many Dask workers of this machine.")
 @SPOKEN
 def label(file: str, out: str, model: str | None, report: str | None, **options: Any) -> int | None:
     """Label every row of FILE that has no label yet, and write it to OUT.
@@ -95,6 +97,8 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     targets.check([report], (".html", ".htm"), *sources)
     targets.check_different(out, model, report)
     targets.check_standard_output(out, options["as_json"])
+    if options["dask"] is not None and options["workers"] is not None:
+        raise InputError("--dask names a cluster and --workers makes one, but both came. Leave one of them out.")
     settings = _settings(options)
     with _progress(options) as progress:
         table = _read(file, options, progress)
@@ -241,6 +245,8 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     targets.check([out], (*targets.TABLES, ".json"), *sources)
     targets.check([interface_of(out)], (".xml",), *sources)
     targets.check_standard_output(out, options["as_json"])
+    if options["dask"] is not None and options["workers"] is not None:
+        raise InputError("--dask names a cluster and --workers makes one, but both came. Leave one of them out.")
     settings = _settings(options)
     with _progress(options) as progress:
         table = _read(file, options, progress)
@@ -317,6 +323,8 @@ def _settings(options: dict[str, Any]) -> "LabelSettings":
         seed=options["seed"],
         n_jobs=options["jobs"],
         checkpoint=options.get("checkpoint"),
+        dask=options.get("dask"),
+        workers=options.get("workers"),
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from transduce.app.clashes import ADVICE as CLASH_ADVICE
 from transduce.app.clashes import BOTH, clash_of
 from transduce.app.classes import classes_of, paths_of_classes
+from transduce.app.clusters import fit_over_workers
 from transduce.app.columns import Columns, choose_columns
 from transduce.app.errors import InputError
 from transduce.app.model_file import Model
@@ -63,6 +64,8 @@ class LabelSettings:
     seed: int = 0
     n_jobs: int | None = None
     checkpoint: str | None = None
+    dask: str | None = None
+    workers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +244,10 @@ def _fit(task: Task, X: Any, settings: LabelSettings, listener: Listener) -> Tra
         warnings.simplefilter("ignore")  # numpy's, which a user can do nothing about
         warnings.simplefilter("always", UserWarning)
         try:
-            clf.fit(X, _entries(task, index))
+            if settings.dask is None and settings.workers is None:
+                clf.fit(X, _entries(task, index))
+            else:
+                clf = fit_over_workers(clf, X, _entries(task, index), settings.dask, settings.workers)
         except ValueError as error:
             if task.open and "cannot be met" in str(error):  # it speaks of numbers of classes
                 raise InputError(f"{BOTH}. {CLASH_ADVICE}.") from None

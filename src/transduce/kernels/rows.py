@@ -53,18 +53,24 @@ def leaf_scores(node: Array, first: Array, nodes: Array, out: Array) -> None:
 
 
 @kernel
+def to_nodes(step: Array, first: Array, nodes: Array, out: Array) -> None:
+    """Write what each node gets, out (M,) = stepᵀ P, where `step` (K,) is what each class gets."""
+    if nodes.size == 0:
+        for k in range(step.size):
+            out[k] = step[k]
+        return
+    out[:] = 0.0
+    for k in range(step.size):
+        for p in range(first[k], first[k + 1]):
+            out[nodes[p]] += step[k]
+
+
+@kernel
 def add_row(
     i: int, step: Array, data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array, room: Array
 ) -> None:
     """Add x_i (stepᵀ P) to W in place: `step` (K,) is what each class gets; `room` (M,) is to work in."""
-    room[:] = 0.0
-    if nodes.size == 0:
-        for k in range(step.size):
-            room[k] = step[k]
-    else:
-        for k in range(step.size):
-            for p in range(first[k], first[k + 1]):
-                room[nodes[p]] += step[k]
+    to_nodes(step, first, nodes, room)
     for p in range(spans[i, 0], spans[i, 1]):
         value, w = data[p], W[indices[p]]
         for j in range(room.size):
@@ -91,8 +97,42 @@ def all_scores(data: Array, indices: Array, spans: Array, first: Array, nodes: A
 
 
 @kernel
-def pullback(data: Array, indices: Array, spans: Array, first: Array, nodes: Array, R: Array, out: Array) -> None:
-    """Add Xᵀ R P to out (d, M) in place, for residuals R (n, K)."""
+def pullback(
+    data: Array, indices: Array, spans: Array, first: Array, nodes: Array, R: Array, low: int, high: int, out: Array
+) -> None:
+    """Add Xᵀ R P to the features low to high of out (d, M), in place, for residuals R (n, K).
+
+    Columns of a row ascend, so those features are one piece of it. Each sum comes in the order of the rows, wherever
+    the features are parted; rows without residuals are passed over.
+    """
     room = np.empty(out.shape[1], out.dtype)
     for i in range(R.shape[0]):
-        add_row(i, R[i], data, indices, spans, first, nodes, out, room)
+        begin = first_from(indices, spans[i, 0], spans[i, 1], low)
+        end = first_from(indices, begin, spans[i, 1], high)
+        if begin == end or not np.any(R[i]):
+            continue
+        to_nodes(R[i], first, nodes, room)
+        for p in range(begin, end):
+            value, w = data[p], out[indices[p]]
+            for j in range(room.size):
+                w[j] += value * room[j]
+
+
+@kernel
+def first_from(indices: Array, begin: int, end: int, feature: int) -> int:
+    """The first place from `begin` to `end`, between which columns ascend, whose column is not below the feature."""
+    while begin < end:
+        middle = begin + (end - begin) // 2
+        if indices[middle] < feature:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@kernel
+def count_columns(indices: Array, spans: Array, out: Array) -> None:
+    """Add to out (d,) how many values each column has in the rows."""
+    for i in range(spans.shape[0]):
+        for p in range(spans[i, 0], spans[i, 1]):
+            out[indices[p]] += 1

@@ -60,7 +60,7 @@ class Exact:
             prices = None
         market = problem.nodes.potentials(np.zeros(problem.n_classes) if prices is None else prices)
         if prices is None or _far_off(problem, market):
-            market = _sampled_prices(problem, np.zeros_like(market))
+            market = sampled_prices(problem, np.zeros_like(market))
         market, n_moves, n_rounds = _clear(problem, market, labels, is_sample=False)
         seen = (market[: problem.n_classes] - market[-1], problem.nodes.differences(market)[problem.n_classes :])
         answer = certify(problem, labels, *seen, n_moves=n_moves, n_rounds=n_rounds)
@@ -73,15 +73,20 @@ class Exact:
         return answer
 
 
-def _sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
+def sampled_prices(problem: LabelProblem, market: FloatArray) -> FloatArray:
     """Solve a sample of the rows, unless its counts are nearly met at these prices as they are."""
     if problem.n_rows < SAMPLE_FROM:
         return market
     sample = _sample(problem, SAMPLE_SHARE)
     if SAMPLE_SHARE * _misplaced(sample, market) < WORTH_SAMPLING * _left_by_sampling(problem):
         return market
+    return clear_sample(sample, sampled_prices(sample, market))[0]
+
+
+def clear_sample(sample: LabelProblem, market: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Prices at which the counts of a sample are met, or nearly, and its labels."""
     labels = np.full(sample.n_rows, -1, np.int64)
-    return _clear(sample, _sampled_prices(sample, market), labels, is_sample=True)[0]
+    return _clear(sample, market, labels, is_sample=True)[0], labels
 
 
 def _of_the_size_of(problem: LabelProblem, prices: FloatArray) -> bool:
@@ -103,7 +108,7 @@ def _misplaced(problem: LabelProblem, market: FloatArray) -> int:
     """Rows that stand in the wrong class when each takes its cheapest label."""
     labels = np.full(problem.n_rows, -1, np.int64)
     _take_cheapest(problem, market[: problem.n_classes], labels)
-    _, excess = _imbalance(problem, labels, market)
+    _, excess = imbalance(problem, labels, market)
     return int(excess[excess > 0].sum())
 
 
@@ -124,10 +129,10 @@ def _sample(problem: LabelProblem, share: int) -> LabelProblem:
         fixed = apportion(np.append(fixed, problem.n_rows - fixed.sum()), rows.size)[:-1]
         low = np.where(is_fixed, fixed, problem.low // share)
         high = np.where(is_fixed, fixed, -(-problem.high // share))
-    return LabelProblem(problem.take(rows), low, high, _sample_groups(problem, share, low, high))
+    return LabelProblem(problem.take(rows), low, high, sample_groups(problem, share, low, high))
 
 
-def _sample_groups(problem: LabelProblem, share: int, low: IntArray, high: IntArray) -> Groups | None:
+def sample_groups(problem: LabelProblem, share: float, low: IntArray, high: IntArray) -> Groups | None:
     """Bounds of groups in proportion, no tighter than their parts allow; the sample may still not meet them all."""
     if problem.groups is None or problem.exact_counts:
         return None
@@ -150,7 +155,7 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
     classes, nodes = slice(problem.n_classes), problem.nodes
     priced_at = market[classes]
     gaps = _take_cheapest(problem, priced_at, labels)
-    flow, excess = _imbalance(problem, labels, market)
+    flow, excess = imbalance(problem, labels, market)
     misplaced = int(excess[excess > 0].sum())
     radius = _first_radius(gaps, priced_at, REACH * misplaced + 16 * problem.n_classes)
     market = market.copy()
@@ -158,7 +163,7 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
     while np.any(excess > 0):
         active = np.flatnonzero(gaps < radius + np.ptp(market[classes] - priced_at))
         costs, moving = problem.take(active), labels[active]
-        lists, members = _list_moves(costs, moving, market[classes], LISTED_SHARE * radius)
+        lists, members = list_moves(costs, moving, market[classes], LISTED_SHARE * radius)
         outcome, moved = settle(
             costs, moving, market, excess, nodes.above, flow, nodes.high - nodes.low, radius, lists, members
         )
@@ -182,7 +187,7 @@ def _take_cheapest(problem: LabelProblem, prices: FloatArray, labels: IntArray) 
     return gaps
 
 
-def _imbalance(problem: LabelProblem, labels: IntArray, market: FloatArray) -> tuple[IntArray, IntArray]:
+def imbalance(problem: LabelProblem, labels: IntArray, market: FloatArray) -> tuple[IntArray, IntArray]:
     """Rows of each node beyond its low count, as its price over that of the node above asks, and every excess."""
     nodes, n_classes = problem.nodes, problem.n_classes
     over, spare = nodes.differences(market), nodes.high - nodes.low
@@ -202,7 +207,7 @@ def _imbalance(problem: LabelProblem, labels: IntArray, market: FloatArray) -> t
     return flow, excess
 
 
-def _list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: float) -> tuple[Lists, Members]:
+def list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: float) -> tuple[Lists, Members]:
     """Short lists of the moves between classes whose reduced cost at these prices is below `near`."""
     n_rows, n_classes = costs.shape
     length = int(np.clip(LISTED_CELLS // n_classes, SHORTEST_LIST, LONGEST_LIST))

@@ -1,0 +1,182 @@
+"""A fit on rows that are larger than half of memory, mapped from a store: time, and memory that cannot be given back.
+
+    python -m benchmarks.stored --gib 12
+
+Rows are those of the built-in corpus again and again, each time with other noise, which makes them as long as it takes.
+Pages of the store are the system's to keep or to drop; what a process must have is its anonymous memory, and that is to
+stay a small part of the store. It is sampled while the fit runs, in a process of its own.
+"""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from transduce import TransductiveClassifier
+from transduce.corpora import load_clinc150
+from transduce.stores import open_rows, pack_rows
+
+STATUS = Path("/proc/self/status")
+BUCKET = 256
+"""Columns that a noise value falls into one of."""
+CHUNK_VALUES = 1 << 24
+SHARE = 0.5
+"""Of a row's squared length that is noise."""
+
+
+class Memory:
+    """The most anonymous and file-backed memory that this process has while it is watched, in bytes."""
+
+    def __init__(self, seconds: float = 0.02) -> None:
+        self.seconds, self.anonymous, self.mapped = seconds, 0, 0
+        self._done = threading.Event()
+
+    def __enter__(self) -> "Memory":
+        self._look()
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._look()
+
+    def _watch(self) -> None:
+        while not self._done.wait(self.seconds):
+            self._look()
+
+    def _look(self) -> None:
+        lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+        self.anonymous = max(self.anonymous, 1024 * int(lines["RssAnon"].split()[0]))
+        self.mapped = max(self.mapped, 1024 * int(lines["RssFile"].split()[0]))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of a fit: seconds, bytes, accuracy of the unlabelled rows, and how it ended."""
+
+    seconds: float
+    anonymous: int
+    mapped: int
+    accuracy: float
+    ending: str
+
+
+def corpus() -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Rows of length 1 of the built-in corpus, and the numbers of their domains."""
+    texts, paths, _ = load_clinc150()
+    X = TfidfVectorizer(sublinear_tf=True, dtype=np.float32).fit_transform(texts).tocsr()
+    return X, np.unique([path.split("/")[0] for path in paths], return_inverse=True)[1]
+
+
+def noisy(X: sparse.csr_matrix, n_noise: int, rng: np.random.Generator) -> sparse.csr_matrix:
+    """The rows with so many noise values each, the k-th in one of the k-th bucket of columns; of length 1 again."""
+    n, d = X.shape
+    sizes = np.diff(X.indptr) + n_noise
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    own = np.arange(X.nnz) + np.repeat(np.arange(n) * n_noise, np.diff(X.indptr))
+    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
+    mine = np.zeros(ends[-1], bool)
+    mine[own] = True
+    data[mine], indices[mine] = np.sqrt(1.0 - SHARE) * X.data, X.indices
+    data[~mine] = np.sqrt(SHARE / n_noise)
+    noise = (
+        rng.integers(BUCKET, size=(n, n_noise), dtype=np.int32) + np.int32(d) + BUCKET * np.arange(n_noise, dtype="i4")
+    )
+    indices[~mine] = noise.ravel()
+    return sparse.csr_matrix((data, indices, ends), (n, d + BUCKET * n_noise))
+
+
+def parts(X: sparse.csr_matrix, order: np.ndarray, n_noise: int, seed: int) -> Iterator[sparse.csr_matrix]:
+    rng, step = np.random.default_rng(seed), max(1, CHUNK_VALUES // n_noise)
+    for begin in range(0, order.size, step):
+        yield noisy(X[order[begin : begin + step]], n_noise, rng)
+
+
+def make(store: Path, gib: float, n_noise: int, seed: int) -> np.ndarray:
+    """Write a store of about this size; the classes of its rows."""
+    X, domains = corpus()
+    n = max(1000, int(gib * 2**30 / (8 * (n_noise + X.nnz / X.shape[0]))))
+    order = np.random.default_rng(seed).integers(X.shape[0], size=n)
+    pack_rows(parts(X, order, n_noise, seed), store)
+    return domains[order]
+
+
+def fitted(store: Path, y: np.ndarray, n_labels: int, options: dict) -> Told:
+    """Fit on the store."""
+    warnings.simplefilter("ignore")
+    X, rng = open_rows(store), np.random.default_rng(0)
+    given = np.full(y.size, -1)
+    for c in np.unique(y):
+        given[rng.choice(np.flatnonzero(y == c), n_labels, replace=False)] = c
+    hidden = given < 0
+    model = TransductiveClassifier(class_prior=np.bincount(y[hidden]), random_state=0, **options)
+    begin = time.perf_counter()
+    with Memory() as memory:
+        model.fit(X, given)
+    seconds = time.perf_counter() - begin
+    right = float(np.mean(model.transduction_[hidden] == y[hidden]))
+    return Told(seconds, memory.anonymous, memory.mapped, right, model.termination_condition_)
+
+
+def report(store: Path, told: Told) -> None:
+    rows, whole = open_rows(store), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    size = sum(path.stat().st_size for path in store.iterdir())
+    shown = size > whole / 2 and told.anonymous < size / 2
+    for name, value, more in (
+        ("rows", f"{rows.shape[0]:,}", f"of {rows.nnz / rows.shape[0]:.0f} values in {rows.shape[1]:,} columns"),
+        ("physical memory", _gib(whole), "GiB"),
+        ("store", _gib(size), f"GiB, {size / whole:.0%} of memory"),
+        ("anonymous at most", _gib(told.anonymous), f"GiB, {told.anonymous / size:.1%} of the store"),
+        ("mapped at most", _gib(told.mapped), "GiB, which the system may take back"),
+        ("time", f"{told.seconds:.1f}", "s"),
+        ("accuracy", f"{told.accuracy:.3f}", told.ending),
+    ):
+        print(f"{name:<20}{value:>12} {more}")
+    verdict = "shown" if shown else "NOT SHOWN, take a larger --gib"
+    print(f"\nA fit on rows larger than half of memory, in less than half of their size: {verdict}.")
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gib", type=float, help="size of the store; 0.6 of memory if not given")
+    parser.add_argument("--noise", type=int, default=1000, help="noise values a row")
+    parser.add_argument("--labels", type=int, default=50, help="labelled rows a class")
+    parser.add_argument("--loss", default="hinge", choices=("hinge", "squared_hinge", "maxent"))
+    parser.add_argument("--annealing", default="none", choices=("soft", "paper", "none"))
+    parser.add_argument("--jobs", type=int, help="threads; one a core if not given")
+    parser.add_argument("--folder", type=Path, help="where the store is written, and taken away again")
+    options = parser.parse_args()
+    if not STATUS.exists():
+        raise SystemExit(f"This needs a system that tells the kinds of memory in {STATUS}.")
+    gib = options.gib or 0.6 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    annealing = None if options.annealing == "none" else options.annealing
+    chosen = {"loss": options.loss, "n_jobs": options.jobs, "annealing": annealing}
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        store = Path(folder) / "store"
+        if shutil.disk_usage(folder).free < 1.05 * gib * 2**30:
+            raise SystemExit(f"{folder} must have room for {gib:.1f} GiB, but has less. Name another by --folder.")
+        begin = time.perf_counter()
+        y = make(store, gib, options.noise, 0)
+        print(f"store written in {time.perf_counter() - begin:.0f} s", flush=True)
+        with multiprocessing.get_context("spawn").Pool(1) as fresh:
+            told = fresh.apply(fitted, (store, y, options.labels, chosen))
+        report(store, told)
+
+
+if __name__ == "__main__":
+    main()

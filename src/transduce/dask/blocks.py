@@ -1,0 +1,181 @@
+"""Blocks at the door: what users pass as rows and labels, as lists of local blocks, futures or delayed objects.
+
+Futures stay where they are: those of one worker are looked after there. Delayed objects and local blocks are shared out
+among the threads of all workers in their order, neighbours together. What a shard was made of is remembered, so that it
+can be made again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from dask import is_dask_collection
+from dask.base import DaskMethodsMixin
+from dask.delayed import Delayed
+from distributed import Future
+from scipy import sparse
+
+from transduce.dask import shards
+from transduce.dask.crew import ClusterError, Crew, LostError
+from transduce.dask.shards import Facts
+
+
+def as_blocks(thing: Any, name: str) -> list[Any]:
+    """A list of blocks, whatever came.
+
+    >>> [block.shape for block in as_blocks(np.zeros((5, 2)), "X")]
+    [(5, 2)]
+    """
+    if isinstance(thing, (Future, Delayed)) or sparse.issparse(thing) or isinstance(thing, np.ndarray):
+        return [thing]
+    if is_dask_collection(thing):
+        if getattr(thing, "ndim", 1) == 2 and hasattr(thing, "rechunk"):
+            thing = thing.rechunk({1: -1})
+        if not hasattr(thing, "to_delayed"):
+            raise TypeError(f"{name} must be a dask array, bag or frame, or a list of blocks, but is a {_kind(thing)}.")
+        return list(np.ravel(np.asarray(thing.to_delayed(), dtype=object)))
+    if isinstance(thing, (list, tuple)):
+        return list(thing)
+    raise TypeError(
+        f"{name} must be a list of blocks, each a matrix, a future or a delayed object, or a dask collection, but is a "
+        f"{_kind(thing)}. Pass [{name}] for a single block."
+    )
+
+
+def _kind(thing: object) -> str:
+    return type(thing).__name__
+
+
+def matching(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """Blocks of rows, labels and weights, as many of each."""
+    rows = as_blocks(X, "X")
+    single = isinstance(X, (Future, Delayed, np.ndarray)) or sparse.issparse(X)
+    if single:
+        y, sample_weight = [y], None if sample_weight is None else [sample_weight]
+    labels = as_blocks(y, "y")
+    weights = [None] * len(rows) if sample_weight is None else as_blocks(sample_weight, "sample_weight")
+    if not rows:
+        raise ValueError("X must have at least one block of rows, but the list is empty.")
+    for name, blocks in (("y", labels), ("sample_weight", weights)):
+        if len(blocks) != len(rows):
+            raise ValueError(f"X has {len(rows)} blocks and {name} {len(blocks)}. Match them, one for each block.")
+    return rows, labels, weights
+
+
+@dataclass(eq=False)
+class Source:
+    """Blocks of a fit, and which of them make up each shard."""
+
+    X: list[Any]
+    y: list[Any]
+    weights: list[Any]
+    groups: list[list[int]]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all rows came from this process."""
+        return not any(isinstance(block, (Future, Delayed)) for block in self.X)
+
+    @classmethod
+    def create(cls, crew: Crew, X: Any, y: Any, sample_weight: Any, groups: list[list[int]] | None = None) -> "Source":
+        """Share out blocks among workers; or in these groups, if they are of as many blocks."""
+        rows, labels, weights = matching(X, y, sample_weight)
+        if groups is not None and sorted(b for group in groups for b in group) == list(range(len(rows))):
+            return cls(rows, labels, weights, groups)
+        n_threads = {address: max(1, int(facts["nthreads"])) for address, facts in crew.workers().items()}
+        groups = []
+        at_home: dict[str, list[int]] = {}
+        if any(isinstance(block, Future) for block in rows):
+            holders = _holders(crew, rows)
+            addresses = sorted(n_threads)
+            for b in range(len(rows)):
+                there = [address for address in holders.get(b, ()) if address in n_threads]
+                at_home.setdefault(min(there) if there else addresses[b % len(addresses)], []).append(b)
+            for address in sorted(at_home, key=lambda one: at_home[one][0]):
+                groups += _split(at_home[address], n_threads[address])
+        else:
+            groups = _split(list(range(len(rows))), sum(n_threads.values()))
+        return cls(rows, labels, weights, groups)
+
+    def place(self, crew: Crew, unlabeled: object, digest: bool) -> list[Facts]:
+        """Let shards be made of the blocks; gives the facts of every block, in the order of blocks."""
+        homes = self._homes(crew)
+        crew.homes = homes
+        makers = [
+            partial(_hold, crew, home, self._sent(crew, home, group), (unlabeled, digest))
+            for home, group in zip(homes, self.groups, strict=True)
+        ]
+        try:
+            answers = crew.place(makers, homes)
+        except LostError:
+            self._check_futures()
+            raise
+        facts: dict[int, Facts] = {}
+        for group, answer in zip(self.groups, answers, strict=True):
+            for b, fact in zip(group, answer, strict=True):
+                if isinstance(fact, str):
+                    raise ValueError(f"block {b}: {fact}")
+                facts[b] = fact
+        return [facts[b] for b in range(len(self.X))]
+
+    def _homes(self, crew: Crew) -> list[str]:
+        """Where each shard goes: to the worker that has most of its blocks, else to the one with the least to do."""
+        workers = crew.workers()
+        holders = _holders(crew, self.X)
+        load = dict.fromkeys(sorted(workers), 0.0)
+        homes = []
+        for group in self.groups:
+            found = [address for b in group for address in holders.get(b, ()) if address in load]
+            best = max(sorted(set(found)), key=found.count) if found else min(load, key=lambda one: load[one])
+            load[best] += 1.0 / max(1, int(workers[best]["nthreads"]))
+            homes.append(best)
+        return homes
+
+    def _sent(self, crew: Crew, home: str, group: Sequence[int]) -> list[list[Any]]:
+        """Blocks of a shard as futures or small things that can be handed to a task."""
+        return [[_send(crew, home, blocks[b]) for b in group] for blocks in (self.X, self.y, self.weights)]
+
+    def _check_futures(self) -> None:
+        """Say which futures are gone for good."""
+        for name, blocks in (("X", self.X), ("y", self.y), ("sample_weight", self.weights)):
+            for b, block in enumerate(blocks):
+                if isinstance(block, Future) and block.status in ("cancelled", "lost", "error"):
+                    raise ClusterError(
+                        f"block {b} of {name} was lost with its worker, and cannot be made again. Pass delayed objects "
+                        "or local blocks, or scatter it anew and call fit again."
+                    )
+
+
+def _hold(crew: Crew, home: str, blocks: list[list[Any]], how: tuple[object, bool], key: str) -> Future:
+    return crew.submit(shards.hold, key, *blocks, *how, home=home)
+
+
+def _send(crew: Crew, home: str, block: Any) -> Any:
+    if block is None or isinstance(block, Future):
+        return block
+    if isinstance(block, DaskMethodsMixin) or is_dask_collection(block):
+        return crew.client.compute(block, workers=[home], allow_other_workers=True)
+    return crew.send(block, home)
+
+
+def _split(blocks: list[int], n_shards: int) -> list[list[int]]:
+    """Neighbours together, in at most so many groups.
+
+    >>> _split([0, 1, 2, 3, 4], 2)
+    [[0, 1], [2, 3, 4]]
+    """
+    ends = np.linspace(0, len(blocks), min(n_shards, len(blocks)) + 1).astype(int)
+    return [blocks[a:b] for a, b in pairwise(ends)]
+
+
+def _holders(crew: Crew, blocks: Sequence[Any]) -> dict[int, list[str]]:
+    """Workers that have each of the futures among the blocks."""
+    futures = {b: block for b, block in enumerate(blocks) if isinstance(block, Future)}
+    if not futures:
+        return {}
+    crew.finish(list(futures.values()))
+    known = crew.client.who_has(list(futures.values()))
+    return {b: list(known.get(future.key, ())) for b, future in futures.items()}

@@ -1,0 +1,391 @@
+"""The estimator over Dask: the same parameters and attributes, with rows in blocks that live on the workers."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Client, Future, get_client
+from distributed.protocol.pickle import dumps
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from transduce import estimators
+from transduce.candidates import code, read_full
+from transduce.checkpoints import Checkpoint
+from transduce.counted import EARLY_TOL, Given
+from transduce.counts import Bounds
+from transduce.dask import shards
+from transduce.dask.blocks import Source, as_blocks
+from transduce.dask.crew import ClusterError, Crew, LostError
+from transduce.dask.rows import DaskRows, distribute
+from transduce.dask.shards import Facts, Labels, Making
+from transduce.fingerprints import fingerprint
+from transduce.history import HistoryRow, Outcome
+from transduce.inputs import class_kind, classes_and_tree, read_prior, warn_of_names
+from transduce.label_step import Exact
+from transduce.markers import AUTO, find_labeled, warn_of_signs
+from transduce.taxonomy import Taxonomy
+
+Array = NDArray[Any]
+
+LOST_IN_VAIN = 3
+"""Times that workers may be lost again without the fit getting further than the time before."""
+GROUPS = "shards.json"
+"""Which blocks make up each shard, beside the stages of a fit."""
+
+
+class TransductiveClassifier(estimators.TransductiveClassifier):
+    """TransductiveClassifier over the workers of a `distributed.Client`; of the one in use, if client is None.
+
+    fit takes lists of blocks of rows and of labels: local matrices and arrays, futures, or delayed objects; or dask
+    arrays, bags and frames. Parameters and attributes are those of transduce.TransductiveClassifier, with these
+    differences: label_step is "exact", n_jobs are the threads of each shard (one, if None), and `transduction_` and
+    `label_distributions_` are lists with an entry for each block, arrays where the blocks are local, else futures.
+
+    Where workers are lost, the fit goes on with those that are left, or that come back: from the last stage that is
+    kept in `checkpoint`, a folder that all workers must see; without one, from the start. The result is the same.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "hinge",
+        *,
+        client: Client | None = None,
+        alpha: float = 1e-3,
+        unlabeled_weight: float = 1.0,
+        class_prior: object = "estimate",
+        taxonomy: object = None,
+        label_step: Any = "exact",
+        annealing: object = "soft",
+        partial_weight: str = "unlabeled",
+        price_shift: bool = True,
+        fit_intercept: bool = False,
+        tol: float = 1e-3,
+        early_tol: float = EARLY_TOL,
+        max_iter: int = 100,
+        unlabeled: object = AUTO,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: object = 0,
+        checkpoint: object = None,
+    ) -> None:
+        super().__init__(
+            loss, alpha=alpha, unlabeled_weight=unlabeled_weight, class_prior=class_prior, taxonomy=taxonomy,
+            label_step=label_step, annealing=annealing, partial_weight=partial_weight, price_shift=price_shift,
+            fit_intercept=fit_intercept, tol=tol, early_tol=early_tol, max_iter=max_iter, unlabeled=unlabeled,
+            random_state=random_state, n_jobs=n_jobs, verbose=verbose, checkpoint=checkpoint,
+        )  # fmt: skip
+        self.client = client
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TransductiveClassifier":
+        """Learn from labelled and unlabelled rows together, in blocks."""
+        self._check_parameters()
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
+        crew = Crew(self._client())
+        try:
+            source = Source.create(crew, X, y, sample_weight, self._kept_groups())
+            self._go(_Attempt(self, crew, source))
+        finally:
+            crew.drop()
+        return self
+
+    def _go(self, attempt: "_Attempt") -> None:
+        """Try until it is done, while each loss of workers comes later than the last."""
+        crew, best, in_vain = attempt.crew, -1, 0
+        while True:
+            kept, self._n_rounds = crew.n_kept, 0
+            try:
+                attempt.run()
+                return
+            except LostError as error:
+                in_vain = 0 if self._n_rounds > best or crew.n_kept > kept else in_vain + 1
+                best = max(best, self._n_rounds)
+                if in_vain >= LOST_IN_VAIN:
+                    raise ClusterError(
+                        f"workers must live through a round, but were lost {in_vain + 1} times at the same place, the "
+                        f"last time because {error}. Give them more memory, or look at their logs{self._advice()}."
+                    ) from None
+            except ClusterError as error:
+                raise ClusterError(f"{error}{self._advice(' ')}") from None
+
+    def _advice(self, before: str = "; ") -> str:
+        return "" if self.checkpoint is None else f"{before}Stages are kept in {self.checkpoint}: fit goes on from them"
+
+    def _client(self) -> Client:
+        if self.client is not None:
+            return self.client
+        try:
+            return get_client()
+        except ValueError:
+            raise ValueError(
+                "there must be a client to work with, but none is in use. Make one, distributed.Client(), or pass it."
+            ) from None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.label_step != "exact" and not isinstance(self.label_step, Exact):
+            raise ValueError(
+                f"label_step must be 'exact' where rows are in many places, but is {self.label_step!r}; others need "
+                "all costs in one."
+            )
+        try:
+            dumps(self.loss)
+        except Exception as error:
+            raise ValueError(f"loss must be such that it can be sent to workers, but is {self.loss!r}.") from error
+
+    def _kept_groups(self) -> list[list[int]] | None:
+        """Blocks of each shard in the fit that the checkpoint is of, if there is one."""
+        if self.checkpoint is None or not isinstance(self.checkpoint, (str, Path)):
+            return None
+        path = Path(self.checkpoint) / GROUPS
+        try:
+            groups = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return [[int(b) for b in group] for group in groups]
+
+    def _listener(self) -> Callable[[HistoryRow], None]:
+        tell = super()._listener()
+
+        def count_and_tell(row: HistoryRow) -> None:
+            self._n_rounds += 1
+            tell(row)
+
+        return count_and_tell
+
+    def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
+        parts = super()._fingerprint(bounds, seeds)
+        del parts["client"]
+        return parts
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of one block, or a list of those of many; futures where the blocks are."""
+        return self._of_blocks("decision_function", X)
+
+    @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of one block, or a list of those of many; futures where the blocks are."""
+        return self._of_blocks("predict_proba", X)
+
+    def predict(self, X: Any) -> Any:
+        """Classes of one block, or a list of those of many; futures where the blocks are."""
+        return self._of_blocks("predict", X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the rows with one label, of one block or of many."""
+        guesses = self._here(self.predict(X))
+        truth = self._here([y] if not isinstance(guesses, list) else as_blocks(y, "y"))
+        weights = (
+            [None] * len(truth) if sample_weight is None else self._here(as_blocks(sample_weight, "sample_weight"))
+        )
+        guesses = guesses if isinstance(guesses, list) else [guesses]
+        tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
+        right, of = 0.0, 0.0
+        for labels, entries, own in zip(guesses, truth, weights, strict=True):
+            values, labeled = find_labeled(entries, self.unlabeled)
+            names, labeled = read_full(values.tolist(), labeled, tree, self.classes_.tolist())
+            own = np.ones(len(names)) if own is None else np.asarray(own)
+            rows = np.flatnonzero(labeled)
+            right += float(sum(own[row] for row in rows if labels[row] == names[row]))
+            of += float(own[rows].sum())
+        if not of:
+            raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
+        return right / of
+
+    def _here(self, blocks: Any) -> Any:
+        """The same with futures and delayed objects computed and fetched."""
+        if isinstance(blocks, list):
+            return [self._here(block) for block in blocks]
+        if isinstance(blocks, Delayed):
+            blocks = self._client().compute(blocks)
+        return blocks.result() if isinstance(blocks, Future) else blocks
+
+    def _of_blocks(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        several = isinstance(X, (list, tuple)) and X and _is_block(X[0])
+        if several or hasattr(X, "to_delayed"):
+            return [self._of_blocks(method, block) for block in as_blocks(X, "X")]
+        if isinstance(X, (Future, Delayed)):
+            client = self._client()
+            block = client.compute(X) if isinstance(X, Delayed) else X
+            return client.submit(_apply, self._plain(), method, block, pure=False)
+        return _apply(self._plain(), method, X)
+
+    def _plain(self) -> estimators.TransductiveClassifier:
+        """The classifier without its cluster."""
+        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        plain = estimators.TransductiveClassifier(**params)
+        for name in ("classes_", "coef_", "intercept_", "n_features_in_"):
+            setattr(plain, name, getattr(self, name))
+        return plain
+
+    def __sklearn_clone__(self) -> "TransductiveClassifier":
+        return type(self)(**self.get_params(deep=False))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A client stays in its process; another is found, or passed, where the classifier is unpacked."""
+        return {**super().__getstate__(), "client": None}
+
+
+class _Attempt:
+    """Everything of a fit that stays the same when it begins again."""
+
+    def __init__(self, clf: TransductiveClassifier, crew: Crew, source: Source) -> None:
+        self.clf, self.crew, self.source = clf, crew, source
+        self.seeds: list[int] | None = None
+
+    def run(self) -> None:
+        """Place the blocks, read their labels, and fit."""
+        clf, source = self.clf, self.source
+        facts = source.place(self.crew, clf.unlabeled, clf.checkpoint is not None)
+        rows, given, labels = self._read(facts)
+        if self.seeds is None:
+            self.seeds = clf._seeds(2 if given.estimated and rows.n_unlabeled else 1)
+
+        def keep(outcome: Outcome, bounds: Bounds) -> Array:
+            clf._keep_model(outcome, bounds, facts[0].n_features)
+            return self._keep_labels(rows, outcome, bounds)
+
+        clf._learn(rows, given, self.seeds, self._open(given, facts, labels), keep)
+
+    def _read(self, facts: list[Facts]) -> tuple[DaskRows, Given, list[Labels]]:
+        """Classes, class sizes and labels from what the blocks say; blocks become problems."""
+        clf, prior = self.clf, read_prior(self.clf.class_prior)
+        _check_widths(facts)
+        clf.n_features_in_ = facts[0].n_features
+        entries = [entry for fact in facts for entry in fact.entries]
+        if not entries:
+            raise ValueError(
+                "y must label at least one row, but every row is unlabelled. Label a few, each class if you can."
+            )
+        columns, n_rows = next((fact.names for fact in facts if fact.names), []), sum(fact.n_rows for fact in facts)
+        values = _array_of(entries, [fact.kind for fact in facts if len(fact.entries)])
+        told = np.ones(len(entries), bool)
+        clf.classes_, clf.taxonomy_ = classes_and_tree(values, told, prior, clf.taxonomy, columns)
+        read = code(entries, told, clf.classes_.tolist(), clf.taxonomy_, clf.taxonomy is not None)
+        clf._check_labels(read)
+        if self.seeds is None and clf.taxonomy is None and not columns:
+            warn_of_names(values, told, prior, stacklevel=6)
+        if self.seeds is None and clf.unlabeled == AUTO and n_rows > len(entries):
+            warn_of_signs([*entries, -1])
+        full = read.codes >= 0
+        weights = None if facts[0].weights is None else np.concatenate([_of(fact.weights) for fact in facts])
+        n_unlabeled = n_rows - int(full.sum())
+        allowed = None if read.allowed is None else read.allowed[~full]
+        of_labels = None if weights is None else weights[full]
+        if of_labels is not None and not of_labels.any():
+            raise ValueError(
+                "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
+            )
+        forbidden = None if allowed is None else ~allowed
+        given = clf._given(prior, read.codes[full], n_unlabeled, of_labels, forbidden)
+        labels, begin = [], 0
+        for fact in facts:
+            mine = slice(begin, begin + len(fact.entries))
+            own = None if read.allowed is None else read.allowed[mine]
+            labels.append(Labels(fact.places, read.codes[mine], read.partial[mine], own))
+            begin = mine.stop
+        heavy = clf.partial_weight == "labeled" and bool(read.partial.any())
+        each = np.ones(len(entries)) if weights is None else weights
+        known = full | read.partial if heavy else full
+        making = self._making(facts, float(each[known].sum()), float(each[known & ~full].sum()), n_unlabeled, heavy)
+        making = making._replace(forbids=read.allowed is not None)
+        self.crew.each_with(shards.make, [(making, [labels[b] for b in group]) for group in self.source.groups])
+        total = (1.0, making.mean * n_unlabeled if making.mean is not None else float(n_unlabeled > 0))
+        shape = (facts[0].n_features + clf.fit_intercept, clf.taxonomy_.n_nodes)
+        sizes = tuple(len(group) for group in self.source.groups)
+        rows = DaskRows(
+            self.crew, making.loss, making.alpha, n_unlabeled, len(clf.classes_), shape, np.dtype(making.dtype), total,
+            sizes, making.forbids,
+        )  # fmt: skip
+        return rows, given, labels
+
+    def _making(self, facts: list[Facts], known: float, heavy_weight: float, n_unlabeled: int, heavy: bool) -> Making:
+        clf = self.clf
+        rest = sum(fact.weight for fact in facts) - known
+        uneven = (facts[0].weights is not None or heavy) and n_unlabeled > 0
+        mean = (heavy_weight / known + float(rest > 0)) / n_unlabeled if uneven else None
+        dtype = np.result_type(*(fact.dtype for fact in facts)).name
+        n_threads = 1 if clf.n_jobs is None else clf.n_jobs
+        return Making(
+            clf._loss(), float(clf.alpha), clf.taxonomy_, n_threads, clf.fit_intercept, dtype, heavy, known, rest, mean,
+            False,
+        )  # fmt: skip
+
+    def _open(self, given: Given, facts: list[Facts], labels: list[Labels]) -> Callable[[], Checkpoint]:
+        """Opens the folder that stages are kept in, which remembers the shards too."""
+        clf = self.clf
+
+        def opened() -> Checkpoint:
+            if clf.checkpoint is None:
+                return Checkpoint()
+            assert self.seeds is not None
+            parts = clf._fingerprint(given.bounds, self.seeds)
+            parts["X"] = tuple(fact.digest for fact in facts)
+            parts["y"] = tuple(tuple(one) for one in labels)
+            checkpoint = Checkpoint.open(clf.checkpoint, fingerprint(parts), self.seeds)
+            checkpoint.note(GROUPS, json.dumps(self.source.groups))
+            return checkpoint
+
+        return opened
+
+    def _keep_labels(self, rows: DaskRows, outcome: Outcome, bounds: Bounds) -> Array:
+        """Labels of all blocks, as fitted attributes; returns the counts (K,) that the scores alone would give."""
+        clf, crew, way = self.clf, self.crew, str(outcome.labels)
+        clf.class_counts_ = np.sum(crew.each(shards.class_counts, way), axis=0)
+        clf.transduction_ = self._of_each(shards.labels_of, way, clf.classes_)
+        clf.__dict__.pop("label_distributions_", None)
+        if hasattr(rows.loss, "posterior"):
+            distribute(rows, way, outcome.W, bounds)
+            clf.label_distributions_ = self._of_each(shards.distributions_of, way)
+        return rows.own_counts(outcome.W)
+
+    def _of_each(self, function: Callable[..., Any], way: str, *args: Any) -> list[Any]:
+        """What a function says of each block: here where blocks are local, else where they are."""
+        answers: list[Any] = [None] * len(self.source.X)
+        for g, group in enumerate(self.source.groups):
+            for place, b in enumerate(group):
+                answers[b] = self.crew.ask_one(g, function, way, place, *args)
+        arrays = self.crew.answers(answers) if self.source.is_local else None
+        if arrays is None:
+            self.crew.finish(answers)
+        return answers if arrays is None else arrays
+
+
+def _check_widths(facts: list[Facts]) -> None:
+    widths = [fact.n_features for fact in facts]
+    for b, width in enumerate(widths):
+        if width != widths[0]:
+            raise ValueError(f"blocks must have {widths[0]} columns as the first has, but block {b} has {width}.")
+
+
+def _array_of(entries: list[Any], kinds: list[str]) -> Array:
+    """Entries of y as an array of the kind that the blocks came in, if that is one."""
+    kind = class_kind(kinds)
+    if kind is not None:
+        return np.array(entries, dtype=kind)
+    values = np.empty(len(entries), dtype=object)
+    values[:] = entries
+    return values
+
+
+def _of(weights: Array | None) -> Array:
+    if weights is None:
+        raise ValueError("sample_weight must be given for every block, or for none, but some have none.")
+    return weights
+
+
+def _is_block(thing: object) -> bool:
+    return isinstance(thing, (Future, Delayed)) or sparse.issparse(thing) or getattr(thing, "ndim", 0) == 2
+
+
+def _apply(model: estimators.TransductiveClassifier, method: str, X: Any) -> Any:
+    if getattr(X, "shape", (1,))[0] == 0:
+        return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]
+    return getattr(model, method)(X)

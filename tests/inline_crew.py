@@ -1,0 +1,64 @@
+"""A crew without a cluster: shards live in this process, and every answer is there at once."""
+
+from itertools import count
+
+from transduce.dask import TransductiveClassifier, shards
+from transduce.dask.blocks import Source
+from transduce.dask.crew import Crew, LostError
+from transduce.dask.estimator import _Attempt
+
+_names = count()
+
+
+class InlineCrew(Crew):
+    """As many workers as are asked for; loses them all at each of the visits named in `lost_at`."""
+
+    def __init__(self, n_workers: int, lost_at: tuple[int, ...] = ()) -> None:
+        super().__init__(client=None)
+        self.n_workers, self.lost_at, self.n_visits = n_workers, lost_at, 0
+
+    def workers(self):
+        return {f"inline-{w}": {"nthreads": 1} for w in range(self.n_workers)}
+
+    def place(self, makers, homes):
+        self.drop()
+        self.homes, self.keys = list(homes), [f"inline {next(_names)}" for _ in makers]
+        return [make(key) for make, key in zip(makers, self.keys, strict=True)]
+
+    def drop(self):
+        shards.drop(self.keys)
+        self.keys = []
+
+    def ask_one(self, g, function, *args):
+        self.n_visits += 1
+        if self.n_visits in self.lost_at:
+            shards.drop(self.keys)
+        try:
+            return shards.visit(self.keys[g], function, *args)
+        except shards.GoneError as error:
+            raise LostError(str(error)) from error
+
+    def submit(self, function, *args, home=None):
+        return function(*args)
+
+    def answers(self, futures):
+        self.n_trips += 1
+        return list(futures)
+
+    def finish(self, futures):
+        pass
+
+    def send(self, thing, home):
+        return thing
+
+
+def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=None, lost_at=()) -> InlineCrew:
+    """Fit on blocks over an inline crew."""
+    clf._check_parameters()
+    crew = InlineCrew(n_workers, lost_at)
+    try:
+        source = Source.create(crew, X, y, sample_weight, clf._kept_groups())
+        clf._go(_Attempt(clf, crew, source))
+    finally:
+        crew.drop()
+    return crew
