@@ -29,7 +29,11 @@ class InlineCrew(Crew):
         shards.drop(self.keys)
         self.keys = []
 
-    def ask_one(self, g, function, *args):
+    def visit(self, which, function, own):
+        self.n_trips += 1
+        return [self.task(g, function, *mine) for g, mine in zip(which, own, strict=True)]
+
+    def task(self, g, function, *args):
         self.n_visits += 1
         if self.n_visits in self.lost_at:
             shards.drop(self.keys)
@@ -42,7 +46,6 @@ class InlineCrew(Crew):
         return function(*args)
 
     def answers(self, futures):
-        self.n_trips += 1
         return list(futures)
 
     def finish(self, futures):

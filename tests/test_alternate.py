@@ -8,7 +8,7 @@ import pytest
 
 from transduce.alternate import FLOOR, Alternation, Ending, Settings
 from transduce.checkpoints import Shelf
-from transduce.counts import Bounds
+from transduce.counts import Bounds, Groups
 from transduce.design import Design
 from transduce.engines import Task
 from transduce.label_step import METHODS, Exact, LabelProblem
@@ -48,10 +48,11 @@ class Play:
     settings: Settings
     rng: np.random.Generator
     on_round: object = lambda row: None
+    groups: Groups | None = None
     shelf: Shelf = field(default_factory=Shelf)
 
     def run(self, labels):
-        task = Task(Bounds(self.low, self.high), self.label_step, 0)
+        task = Task(Bounds(self.low, self.high, self.groups), self.label_step, 0)
         engine = LocalEngine(self.problem, labels.copy(), task, self.weight_step, self.rng)
         return Alternation(engine, self.settings, self.on_round, self.shelf).run()
 

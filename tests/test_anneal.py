@@ -73,7 +73,7 @@ class Soft:
     def run(self, labels):
         play = self.alternation
         rows = PlayedRows(play.problem, labels, play.weight_step)
-        task = Task(Bounds(play.low, play.high), play.label_step, 0)
+        task = Task(Bounds(play.low, play.high, play.groups), play.label_step, 0)
         return SoftAnnealing(rows, task, play.settings, play.rng, play.on_round, self.coolings).run()
 
 

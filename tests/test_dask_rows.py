@@ -195,7 +195,7 @@ def test_a_fit_that_loses_its_workers_ends_as_if_nothing_had_happened(kept, tmp_
 def test_workers_that_die_at_the_same_place_end_in_one_sentence():
     X, truth = rows()
     clf = OverDask(random_state=3)
-    with pytest.raises(ClusterError, match=r"were lost 4 times at the same place"):
+    with pytest.raises(ClusterError, match=r"were lost 6 times at the same place"):
         fit_inline(clf, [X], [few(truth)], n_workers=1, lost_at=tuple(range(3, 100)))
 
 

@@ -354,7 +354,7 @@ def test_nothing_as_large_as_the_costs_is_made(n_classes):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 0.6 * costs.nbytes
+    assert peak < 8 * len(costs) + (1 << 23) < costs.nbytes  # the least cost of each row, and some blocks
 
 
 def test_costs_of_any_kind_and_order():

@@ -9,7 +9,7 @@ from problems import Instance, classifier_instance, instance, range_instance
 from threadpoolctl import threadpool_limits
 
 from transduce.counts import Bounds, Groups
-from transduce.label_step import LabelProblem
+from transduce.label_step import LabelProblem, stretches
 from transduce.label_step.entropic import Entropic, SoftAssignment, SoftStatus, solve_at_entropy
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.label_step.spread import entropic
@@ -145,7 +145,7 @@ def test_many_classes_have_products_in_single_precision():
 @every_cut
 def test_single_precision_stays_single(cuts):
     problem = classifier_instance(500, 6)
-    costs, parts = problem.costs.astype(np.float32), None
+    costs = problem.costs.astype(np.float32)
     parts = spread(costs, cuts)
     soft = distribute_spread(parts, problem.low, problem.high, None, 0.3, None)
     alone = Entropic(0.3).solve(LabelProblem(costs, problem.low, problem.high))
@@ -160,9 +160,10 @@ def test_no_rows_at_all():
     assert [part.notes["posterior"].shape for part in parts.parts] == [(0, 3), (0, 3)]
 
 
-def test_threads_change_no_digit():
-    problem = classifier_instance(40_000, 20)
-    answers = []
+def test_threads_change_no_digit(monkeypatch):
+    monkeypatch.setattr(stretches, "BLOCK", 1 << 7)
+    monkeypatch.setattr(stretches, "STRETCH", 1 << 9)
+    problem, answers = classifier_instance(800, 5), []
     for n_threads in (1, 3):
         parts = spread(problem.costs, CUTS["two"])
         soft = soften_spread(parts, ranges(problem), 0.3, None, None, n_threads=n_threads)

@@ -1,8 +1,8 @@
 """Blocks at the door: what users pass as rows and labels, as lists of local blocks, futures or delayed objects.
 
 Futures stay where they are: those of one worker are looked after there. Delayed objects and local blocks are shared out
-among the threads of all workers in their order, neighbours together. What a shard was made of is remembered, so that it
-can be made again.
+among the threads of all workers in their order, neighbours together, so that the result does not depend on where they
+happen to be computed. What a shard was made of is remembered, so that it can be made again.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from dask import is_dask_collection
-from dask.base import DaskMethodsMixin
 from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
@@ -102,13 +101,13 @@ class Source:
 
     def place(self, crew: Crew, unlabeled: object, digest: bool) -> list[Facts]:
         """Let shards be made of the blocks; gives the facts of every block, in the order of blocks."""
-        homes = self._homes(crew)
-        crew.homes = homes
-        makers = [
-            partial(_hold, crew, home, self._sent(crew, home, group), (unlabeled, digest))
-            for home, group in zip(homes, self.groups, strict=True)
-        ]
         try:
+            homes = self._homes(crew)
+            crew.homes = homes
+            makers = [
+                partial(_hold, crew, home, self._sent(crew, home, group), (unlabeled, digest))
+                for home, group in zip(homes, self.groups, strict=True)
+            ]
             answers = crew.place(makers, homes)
         except LostError:
             self._check_futures()
@@ -156,8 +155,8 @@ def _hold(crew: Crew, home: str, blocks: list[list[Any]], how: tuple[object, boo
 def _send(crew: Crew, home: str, block: Any) -> Any:
     if block is None or isinstance(block, Future):
         return block
-    if isinstance(block, DaskMethodsMixin) or is_dask_collection(block):
-        return crew.client.compute(block, workers=[home], allow_other_workers=True)
+    if is_dask_collection(block):
+        return crew.client.compute(block)
     return crew.send(block, home)
 
 
@@ -176,6 +175,5 @@ def _holders(crew: Crew, blocks: Sequence[Any]) -> dict[int, list[str]]:
     futures = {b: block for b, block in enumerate(blocks) if isinstance(block, Future)}
     if not futures:
         return {}
-    crew.finish(list(futures.values()))
-    known = crew.client.who_has(list(futures.values()))
+    known = crew.holders(list(futures.values()))
     return {b: list(known.get(future.key, ())) for b, future in futures.items()}

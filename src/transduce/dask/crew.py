@@ -5,19 +5,22 @@ says nothing, and a scheduler that does not answer, end the wait within half a m
 then place the shards anew among the workers that are left, or that come back.
 """
 
+import asyncio
 import contextlib
+import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from distributed import Client, Future, fire_and_forget, wait
-from distributed.client import FutureCancelledError
+from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.dask import shards
-from transduce.dask.shards import GoneError
+from transduce.dask.shards import GoneError, Raised
 
 GLANCE = 0.5
 """Seconds between two looks at the workers while answers are awaited."""
@@ -25,6 +28,11 @@ SILENCE = 15.0
 """Seconds without a sign of life, or paused, after which a worker is taken to be lost, and a scheduler to be gone."""
 PATIENCE = 25.0
 """Seconds to wait for a worker to come where there is none."""
+
+
+CANCELLED = (FutureCancelledError, FuturesCancelledError)
+UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
+"""What is raised when something was asked of a worker that is not there any more; the scheduler may not know it."""
 
 
 class LostError(Exception):
@@ -43,24 +51,24 @@ class Crew:
     homes: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     shunned: set[str] = field(default_factory=set)
-    n_bytes: int = 0
     n_trips: int = 0
     n_kept: int = 0
     _paused: dict[str, float] = field(default_factory=dict)
     _heard: float = field(default_factory=time.monotonic)
 
     def workers(self) -> dict[str, Any]:
-        """Workers that can be sent to, as the scheduler knows them now; waits a while for the first to come."""
+        """Workers that answer, as the scheduler knows them now; waits a while for the first to come."""
         begin = time.monotonic()
         while True:
-            known = self._known()
+            known = self._known() or {}
             alive = {
                 address: facts
                 for address, facts in known.items()
                 if address not in self.shunned and facts["status"] == "running" and not _silent(facts, known)
             }
-            if alive:
-                return alive
+            answered = self.client.sync(_ping_all, self.client, list(alive)) if alive else []
+            if answered:
+                return {address: alive[address] for address in answered}
             if time.monotonic() - begin > PATIENCE:
                 raise ClusterError(
                     f"there must be a worker to work on, but none has come to {self._scheduler} in {PATIENCE:.0f} s. "
@@ -73,8 +81,8 @@ class Crew:
         scheduler = getattr(self.client, "scheduler", None)
         return "the scheduler" if scheduler is None else str(scheduler.address)
 
-    def _known(self) -> dict[str, Any]:
-        """All workers by address, asked afresh; a scheduler that does not answer for long is gone."""
+    def _known(self) -> dict[str, Any] | None:
+        """All workers by address, asked afresh; None where the scheduler does not answer, which may not last."""
         try:
             if self.client.status != "running":
                 raise OSError(f"the client is {self.client.status}")
@@ -85,8 +93,7 @@ class Crew:
                     f"the scheduler at {self._scheduler} must answer, but has not for {SILENCE:.0f} s. Start it again, "
                     "connect a new client, and call fit again."
                 ) from error
-            time.sleep(GLANCE)
-            return {home: {"status": "running", "last_seen": 0.0} for home in self.homes}
+            return None
         self._heard = time.monotonic()
         return dict(answer["workers"])
 
@@ -103,7 +110,7 @@ class Crew:
         homes = sorted(set(self.homes))
         if self.keys and homes and self.client.status == "running":
             with contextlib.suppress(Exception):
-                known = self._known()
+                known = self._known() or {}
                 for home in homes:
                     if home in known and home not in self.shunned:
                         fire_and_forget(self.submit(shards.drop, self.keys, home=home))
@@ -111,18 +118,49 @@ class Crew:
 
     def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Answers of function(shard, *args) for all shards."""
-        return self.answers(self.ask(function, *args))
-
-    def ask(self, function: Callable[..., Any], *args: Any) -> list[Future]:
-        """Answers of function(shard, *args) for all shards, as they come."""
-        return [self.ask_one(g, function, *args) for g in range(len(self.keys))]
+        return self.each_with(function, [args] * len(self.keys))
 
     def each_with(self, function: Callable[..., Any], own: Sequence[Sequence[Any]]) -> list[Any]:
         """Answers of function(shard, *own[g]) for each shard g."""
-        return self.answers([self.ask_one(g, function, *mine) for g, mine in enumerate(own)])
+        return self.visit(range(len(self.keys)), function, own)
 
-    def ask_one(self, g: int, function: Callable[..., Any], *args: Any) -> Future:
-        """The answer of function(shard, *args) for shard g, as it comes."""
+    def one(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The answer of function(shard, *args) for the first shard."""
+        return self.visit([0], function, [args])[0]
+
+    def visit(self, which: Sequence[int], function: Callable[..., Any], own: Sequence[Sequence[Any]]) -> list[Any]:
+        """Answers of function(shard, *own) for some shards: one message to each of their workers, and one back."""
+        self.n_trips += 1
+        places: dict[str, list[int]] = {}
+        for place, g in enumerate(which):
+            places.setdefault(self.homes[g], []).append(place)
+        visits = {home: [(self.keys[which[p]], function, own[p]) for p in mine] for home, mine in places.items()}
+        found = self._await(_call_all(self.client, visits))
+        answers: list[Any] = [None] * len(which)
+        for home, mine in places.items():
+            for place, answer in zip(mine, found[home], strict=True):
+                if isinstance(answer, Raised):
+                    self._raise(answer.error)
+                answers[place] = answer
+        return answers
+
+    def _await(self, question: Coroutine[Any, Any, Any]) -> Any:
+        """What the cluster answers; LostError if a worker is gone before it does."""
+        asked = asyncio.run_coroutine_threadsafe(question, self.client.loop.asyncio_loop)
+        try:
+            while not asked.done():
+                with contextlib.suppress(TimeoutError):
+                    asked.result(timeout=GLANCE)
+                if not asked.done():
+                    self.look()
+            return asked.result()
+        except UNREACHABLE as error:
+            raise LostError(f"a worker could not be reached ({type(error).__name__})") from error
+        finally:
+            asked.cancel()
+
+    def task(self, g: int, function: Callable[..., Any], *args: Any) -> Future:
+        """The answer of function(shard, *args) for shard g, which may be large, as a future that stays there."""
         return self.submit(shards.visit, self.keys[g], function, *args, home=self.homes[g])
 
     def submit(self, function: Callable[..., Any], *args: Any, home: str | None = None) -> Future:
@@ -133,22 +171,15 @@ class Crew:
     def answers(self, futures: Sequence[Future]) -> list[Any]:
         """What these tasks answer; LostError if a worker is gone before they do."""
         self.finish(futures)
-        begin = time.monotonic()
-        while True:
-            try:
-                return list(self.client.gather(list(futures), errors="raise", direct=False))
-            except (GoneError, FutureCancelledError) as error:
-                raise LostError(str(error)) from error
-            except KilledWorker as error:
-                raise _killer(error) from None
-            except TimeoutError:
-                self.look()
-                if time.monotonic() - begin > SILENCE:
-                    raise LostError("answers do not arrive") from None
+        return list(self._await(_gather(self.client, list(futures))))
+
+    def holders(self, futures: Sequence[Future]) -> dict[str, list[str]]:
+        """Addresses of the workers that have each of these, by their keys."""
+        self.finish(futures)
+        return dict(self._await(_who_has(self.client, list(futures))))
 
     def finish(self, futures: Sequence[Future]) -> None:
         """Wait until these tasks have answered; LostError if a worker is gone before they do."""
-        self.n_trips += 1
         waiting, glances = list(futures), 0
         while waiting:
             try:
@@ -158,23 +189,31 @@ class Crew:
                 glances += 1
                 if glances % 2 == 0:
                     self.look()
-            except FutureCancelledError as error:
+            except CANCELLED as error:
                 raise LostError(str(error)) from error
         for future in futures:
             if future.status in ("cancelled", "lost"):
                 raise LostError("an answer went with its worker")
+            if future.status == "error":
+                self._raise(self._await(_exception(future)))
+
+    def _raise(self, error: BaseException) -> None:
+        """Raise what a task has raised."""
+        if isinstance(error, KilledWorker):
+            raise _killer(error)
+        if isinstance(error, (GoneError, *CANCELLED)):
+            raise LostError("an answer went with its worker") from error
+        raise error
 
     def send(self, thing: Any, home: str) -> Future:
         """Something that is here, on the worker at this address."""
-        try:
-            return self.client.scatter(thing, workers=[home], hash=False, timeout=PATIENCE)
-        except (OSError, TimeoutError, ValueError) as error:
-            self.look()
-            raise LostError(f"worker {home} could not be reached") from error
+        return self._await(_scatter(self.client, thing, home))
 
     def look(self) -> None:
         """See that every home is still there and at work."""
         known, now = self._known(), time.monotonic()
+        if known is None:
+            return
         for home in set(self.homes):
             facts = known.get(home)
             if facts is None:
@@ -194,6 +233,37 @@ def _killer(error: KilledWorker) -> ClusterError:
         f"a block must be made without killing its worker, but several died of it ({error.task}). Make it smaller, or "
         "give workers more memory."
     )
+
+
+async def _call_all(client: Client, visits: dict[str, list[Any]]) -> dict[str, Any]:
+    """Make visits on several workers at once."""
+    answers = await asyncio.gather(*(client.run(shards.call, mine, workers=[home]) for home, mine in visits.items()))
+    return {home: answer[home] for home, answer in zip(visits, answers, strict=True)}
+
+
+async def _gather(client: Client, futures: list[Future]) -> Any:
+    return await client.gather(futures, asynchronous=True)
+
+
+async def _exception(future: Future) -> Any:
+    return await future.exception()
+
+
+async def _who_has(client: Client, futures: list[Future]) -> Any:
+    return await client.who_has(futures)
+
+
+async def _scatter(client: Client, thing: Any, home: str) -> Any:
+    return await client.scatter(thing, workers=[home], hash=False, asynchronous=True)
+
+
+async def _ping_all(client: Client, addresses: list[str]) -> list[str]:
+    """Those of the workers that answer soon."""
+    asked = [asyncio.wait_for(client.run(os.getpid, workers=[address]), 5.0) for address in addresses]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    return [
+        address for address, answer in zip(addresses, answers, strict=True) if not isinstance(answer, BaseException)
+    ]
 
 
 async def _identity(client: Client) -> Any:

@@ -33,7 +33,7 @@ from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
 
-LOST_IN_VAIN = 3
+LOST_IN_VAIN = 5
 """Times that workers may be lost again without the fit getting further than the time before."""
 GROUPS = "shards.json"
 """Which blocks make up each shard, beside the stages of a fit."""
@@ -209,7 +209,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
     def _of_blocks(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
         several = isinstance(X, (list, tuple)) and X and _is_block(X[0])
-        if several or hasattr(X, "to_delayed"):
+        if several or (hasattr(X, "to_delayed") and not isinstance(X, Delayed)):
             return [self._of_blocks(method, block) for block in as_blocks(X, "X")]
         if isinstance(X, (Future, Delayed)):
             client = self._client()
@@ -302,7 +302,7 @@ class _Attempt:
         sizes = tuple(len(group) for group in self.source.groups)
         rows = DaskRows(
             self.crew, making.loss, making.alpha, n_unlabeled, len(clf.classes_), shape, np.dtype(making.dtype), total,
-            sizes, making.forbids,
+            sizes, sum(fact.n_values for fact in facts), making.forbids,
         )  # fmt: skip
         return rows, given, labels
 
@@ -351,7 +351,7 @@ class _Attempt:
         answers: list[Any] = [None] * len(self.source.X)
         for g, group in enumerate(self.source.groups):
             for place, b in enumerate(group):
-                answers[b] = self.crew.ask_one(g, function, way, place, *args)
+                answers[b] = self.crew.task(g, function, way, place, *args)
         arrays = self.crew.answers(answers) if self.source.is_local else None
         if arrays is None:
             self.crew.finish(answers)

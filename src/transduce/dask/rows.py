@@ -1,8 +1,9 @@
 """The engine over Dask: the verbs of `engines`, each a trip or two to all shards; only weights and prices travel.
 
-Weights are futures that stay on the workers; the driver sees their length, and the weights themselves when a stage is
-kept or a way is done. Dual steps are swept on every shard at once, each bending W by `sigma` times what it knows of, so
-that changes can safely be added (Ma and others, 2015); losses without a dual are minimised by exact sums.
+Every shard has the weights; what shards change in them is added up on the workers, and the sum comes back to all. The
+driver sees their length, and the weights themselves when a stage is kept or a way is done. Dual steps are swept on all
+shards at once, each bending W by `sigma` times what it knows of, so that changes can safely be added (Ma and others,
+2015); losses without a dual are minimised by exact sums.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +37,10 @@ Arguments = ParamSpec("Arguments")
 
 FAN_IN = 8
 """Changes of the weights that one task adds up."""
+SMALL = 1 << 18
+"""Bytes of weights below which the driver adds up changes: they are no larger than other messages then."""
+WORTH_A_TRIP, MOST_SWEEPS = 2e7, 16
+"""Multiplications that a shard should do before changes are added up, and sweeps that it may take for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +56,14 @@ class DaskRows:
     dtype: np.dtype[Any]
     total_weight: tuple[float, float]
     sizes: tuple[int, ...]
+    n_values: int
     forbids: bool = False
     names: Any = field(default_factory=count)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether weights are so few that they travel like prices."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize <= SMALL
 
     def engine(self, task: Task, rng: np.random.Generator) -> "DaskEngine":
         """A new way to the labels."""
@@ -71,12 +82,21 @@ class DaskRows:
         return np.asarray(np.sum([mass for _, mass in self._tallies(W)], axis=0) / max(self.n_unlabeled, 1))
 
     def _tallies(self, W: Array) -> list[tuple[Array, Array]]:
-        return self.crew.each(shards.tallies, self.send(W))
+        sent = self.send(W)
+        return self.crew.answers([self.crew.task(g, shards.tallies, sent) for g in range(len(self.crew.keys))])
 
     def send(self, W: Array) -> Future:
         """Weights, on a worker, from where the others fetch them."""
-        self.crew.n_bytes += W.nbytes
         return self.crew.send(W, self.crew.homes[0])
+
+    def spread(self, way: str, W: Array) -> None:
+        """Give all shards these weights."""
+        sent = self.send(W)
+        self.crew.finish([self.crew.task(g, shards.receive, way, sent, True) for g in range(len(self.crew.keys))])
+
+    def fetch(self, way: str, kept: bool) -> Array:
+        """Weights of a way, from the first shard."""
+        return np.asarray(self.crew.answers([self.crew.task(0, shards.weights, way, kept)])[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +127,12 @@ class _Parts:
 
 @dataclass(eq=False)
 class DaskEngine:
-    """One way: `W` are the weights kept, `now` those of the weight step; both live on the workers."""
+    """One way; `fresh` says that shards have scores at their weights."""
 
     rows: DaskRows
     task: Task
     rng: np.random.Generator
     way: str
-    W: Future | None = None
-    now: Future | None = None
     fresh: bool = False
     share: float = 1.0
     step: Step | None = None
@@ -139,19 +157,16 @@ class DaskEngine:
 
     def supervise(self, tol: float) -> Step:
         """Weights of the labelled rows alone, which are kept."""
-        self.restart()
+        self._crew.each(shards.start, self.way)
+        self.begin()
         step = self.weights(0.0, tol)
-        self.W = self.now
+        self._crew.one(shards.keep, self.way, 1.0)
         return step
 
-    def restart(self) -> None:
-        """Weights 0 for the present labels."""
-        self._crew.each(shards.start, self.way)
-        self._begin()
-
-    def _begin(self) -> None:
-        self.now = self.W = self._crew.submit(np.zeros, self.rows.shape, self.rows.dtype, home=self._crew.homes[0])
+    def begin(self) -> None:
+        """Forget what was known of the weights: they are 0."""
         self.fresh, self.step = False, None
+        self._crew.one(shards.keep, self.way, 1.0)
 
     def greedy(self) -> None:
         """Steps 3 to 9: greedy labels; the best ones under bounds on groups, which no greedy choice is sure to meet."""
@@ -166,44 +181,39 @@ class DaskEngine:
     def weights(self, weight: float, tol: float) -> Step:
         """Step 12: weights for the present labels."""
         labeled, unlabeled = self.rows.total_weight
-        climb = _Climb(self.rows, self.way, self.now, self.rng)
+        climb = _Climb(self.rows, self.way, self.rng)
         changed = climb.retarget(weight)
         self.fresh = self.fresh and not changed
         expected = min(self.step.objective if self.step else np.inf, labeled + weight * unlabeled)
         self.step = climb.solve(weight_step_for(self.rows.loss, self.task.max_sweeps), tol, expected, self.fresh)
-        self.now, self.fresh = climb.W, True
+        self.fresh = True
         return self.step
 
     def descend(self, objective: float) -> tuple[float, float]:
         """J is convex in W, and scores are linear in it, so no product with the rows is needed on the way."""
         assert self.step is not None
-        best, share = self.step.objective, 1.0
+        best, self.share = self.step.objective, 1.0
         if best > objective:
-            square = self._crew.answers([self._crew.submit(shards.dots, self.W, self.now)])[0]
-            best, share = objective, 0.0
+            square = self._crew.one(shards.dots, self.way)
+            best, self.share = objective, 0.0
             for part in SHARES:
                 norm = (1 - part) ** 2 * square[0] + 2 * part * (1 - part) * square[1] + part**2 * square[2]
                 loss = sum(self._crew.each(shards.loss_between, self.way, part))
                 value = 0.5 * self.rows.alpha * norm + loss
                 if value < best:
-                    best, share = value, part
-        self._crew.each(shards.look, self.way, share)
-        self.share = share
-        return best, share
+                    best, self.share = value, part
+        return best, self.share
 
     def propose(self, weight: float, prices: Array) -> Proposal:
         """Step 13: the best labels at the weights that are looked at."""
-        self._crew.each(shards.offer, self.way, "hard")
+        self._crew.each(shards.offer, self.way, "hard", self.share)
         answer = solve_spread(self._parts, *self.task.bounds, prices)
         moved, change, old = zip(*self._crew.each(shards.weigh, self.way), strict=True)
         return Proposal(answer.prices, sum(moved), sum(change), sum(old))
 
     def settle(self, take_labels: bool) -> None:
         """Keep the weights that are looked at, and the proposed labels or the old ones."""
-        if self.share == 1.0:
-            self.W = self.now
-        elif self.share > 0.0:
-            self.W = self._crew.submit(shards.mix, self.W, self.now, self.share)
+        self._crew.one(shards.keep, self.way, self.share)
         self._crew.each(shards.settle, self.way, take_labels)
 
     def cooling(self) -> "DaskCooling":
@@ -212,37 +222,35 @@ class DaskEngine:
 
     def result(self, outcome: Outcome) -> None:
         """Weights come here; labels stay on the workers, under the name of the way."""
-        outcome.W = self._fetch(self.W)
+        outcome.W = self.rows.fetch(self.way, kept=True)
         self._crew.each(shards.rest, self.way)
         outcome.labels = np.array(self.way)
-
-    def _fetch(self, W: Future | None) -> Array:
-        (array,) = self._crew.answers([W])
-        self._crew.n_bytes += array.nbytes
-        return np.asarray(array)
 
     def save(self, shelf: Shelf, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
         """Keep all that is needed to go on: weights by the driver, what rows have by the workers, in one folder."""
         if shelf.path is None or not shelf.disk.works:
             return
-        kept = {"W": self._fetch(self.W)} | ({} if done else {"now": self._fetch(self.now)})
+        kept = {"W": self.rows.fetch(self.way, kept=True)}
+        if not done:
+            kept["now"] = self.rows.fetch(self.way, kept=False)
         step = None if self.step is None else list(self.step)
         mine = {"rng": self.rng.bit_generator.state, "fresh": self.fresh, "step": step}
         _save(self._crew, shelf, self.way, arrays | kept, facts | mine, done)
 
     def load(self, shelf: Shelf) -> tuple[dict[str, Array], dict[str, Any]] | None:
         """Be as when this was kept."""
-        saved = _load(self.rows, shelf, self.way, soft=False)
+        saved = _load(self._crew, shelf, self.way, soft=False)
         if saved is None:
             return None
         arrays, facts = saved
-        self.W = self.rows.send(arrays["W"])
+        self.rows.spread(self.way, arrays["W"])
+        self._crew.one(shards.keep, self.way, 1.0)
         if "now" in arrays:
-            self.now = self.rows.send(arrays["now"])
+            self.rows.spread(self.way, arrays["now"])
             self.rng.bit_generator.state, self.fresh = facts["rng"], facts["fresh"]
             self.step = None if facts["step"] is None else Step(*facts["step"])
             if self.fresh:
-                self._crew.each(shards.show, self.way, self.now)
+                self._crew.each(shards.show, self.way)
         return arrays, facts
 
 
@@ -253,7 +261,6 @@ class DaskCooling:
     engine: DaskEngine
     prices: Array = field(init=False)
     temperature: float | None = None
-    W: Future | None = None
 
     @property
     def _way(self) -> str:
@@ -267,34 +274,25 @@ class DaskCooling:
     def _parts(self) -> _Parts:
         return _Parts(self._crew, self._way, self.engine.rows.sizes)
 
-    def _climb(self) -> "_Climb":
-        return _Climb(self.engine.rows, self._way, self.W, self.engine.rng)
-
     def begin(self) -> None:
         """Weights of the labelled rows alone; of the others nothing is known but the class sizes."""
         rows, bounds = self.engine.rows, self.engine.task.bounds
         self._crew.each(shards.begin_soft, self._way, bounds, rows.n_unlabeled)
         self.prices = np.zeros(rows.n_classes)
-        self.W = self._crew.submit(np.zeros, rows.shape, rows.dtype, home=self._crew.homes[0])
-        climb = self._climb()
+        climb = _Climb(rows, self._way, self.engine.rng)
         climb.soften(0.0, fresh=True)
-        first = weight_step_for(softened(rows.loss), FIRST_SWEEPS)
-        climb.solve(first, FIRST_TOL, rows.total_weight[0], False)
-        self.W = climb.W
+        climb.solve(weight_step_for(softened(rows.loss), FIRST_SWEEPS), FIRST_TOL, rows.total_weight[0], False)
 
     def round(self, weight: float, entropy: float) -> SoftRound:
         """Distributions of this entropy at the present weights, then a little work on weights for them."""
         rows = self.engine.rows
         self._crew.each(shards.offer, self._way, "soft")
-        bounds = self.engine.task.bounds
-        soft = soften_spread(self._parts, bounds, entropy, self.temperature, self.prices)
+        soft = soften_spread(self._parts, self.engine.task.bounds, entropy, self.temperature, self.prices)
         self.prices, self.temperature = soft.prices, soft.temperature
-        climb = self._climb()
+        climb = _Climb(rows, self._way, self.engine.rng)
         n_moved = climb.soften(weight, fresh=False)
         step = weight_step_for(softened(rows.loss), SWEEPS)
-        step = Smooth(ITERATIONS) if isinstance(step, Smooth) else step
-        report = climb.solve(step, 0.0, np.inf, False)
-        self.W = climb.W
+        report = climb.solve(Smooth(ITERATIONS) if isinstance(step, Smooth) else step, 0.0, np.inf, False)
         return SoftRound(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:
@@ -303,35 +301,35 @@ class DaskCooling:
         self._crew.each(shards.offer, self._way, "hard")
         solve_spread(self._parts, *self.engine.task.bounds, None)
         self._crew.each(shards.harden, self.engine.way, self._way)
-        self.engine._begin()
+        self.engine.begin()
 
     def save(self, shelf: Shelf, facts: dict[str, Any]) -> None:
         """Keep all that is needed to go on."""
         if shelf.path is None or not shelf.disk.works:
             return
-        arrays = {"now": self.engine._fetch(self.W), "prices": self.prices}
+        arrays = {"now": self.engine.rows.fetch(self._way, kept=False), "prices": self.prices}
         mine = {"T": self.temperature, "rng": self.engine.rng.bit_generator.state}
         _save(self._crew, shelf, self._way, arrays, facts | mine, False)
 
     def load(self, shelf: Shelf) -> dict[str, Any] | None:
         """Be as when this was kept."""
-        saved = _load(self.engine.rows, shelf, self._way, soft=True)
+        saved = _load(self._crew, shelf, self._way, soft=True)
         if saved is None:
             return None
         arrays, facts = saved
-        self.prices, self.W = arrays["prices"], self.engine.rows.send(arrays["now"])
+        self.prices = arrays["prices"]
+        self.engine.rows.spread(self._way, arrays["now"])
         self.temperature, self.engine.rng.bit_generator.state = facts["T"], facts["rng"]
-        self._crew.each(shards.show, self._way, self.W)
+        self._crew.each(shards.show, self._way)
         return facts
 
 
 @dataclass(eq=False)
 class _Climb:
-    """One weight step over all shards, from the weights W."""
+    """One weight step over all shards, from the weights they have."""
 
     rows: DaskRows
     way: str
-    W: Future | None
     rng: np.random.Generator
 
     @property
@@ -340,19 +338,16 @@ class _Climb:
 
     def retarget(self, weight: float) -> bool:
         """Hand labels and row weights to the states; says whether a label, and so W, has changed."""
-        asked = self._crew.ask(shards.retarget, self.way, self.W, weight)
-        changed = any(self._crew.answers(asked))
+        changed = any(self._crew.each(shards.retarget, self.way, weight))
         if changed:
-            self._add(asked)
+            self._add()
         return changed
 
     def soften(self, weight: float, fresh: bool) -> int:
         """Hand distributions to the states: W is what all rows put into it."""
-        asked = self._crew.ask(shards.soften, self.way, weight, fresh)
-        n_moved = sum(self._crew.answers(asked))
+        n_moved = sum(self._crew.each(shards.soften, self.way, weight, fresh))
         if not isinstance(weight_step_for(softened(self.rows.loss), 0), Smooth):
-            self.W = None
-            self._add(asked)
+            self._add(anew=True)
         return int(n_moved)
 
     def solve(self, step: Any, tol: float, expected: float, fresh: bool) -> Step:
@@ -364,59 +359,60 @@ class _Climb:
             if known.converged:
                 return known
         sigma = float(len(self._crew.keys))
+        work = self.rows.n_values * self.rows.shape[1] / sigma
+        n_times = 1 if step.max_sweeps == SWEEPS else int(np.clip(WORTH_A_TRIP / max(work, 1), 1, MOST_SWEEPS))
 
         def sweep(whole: bool) -> tuple[float, float]:
             seed = int(self.rng.integers(2**63))
-            asked = self._crew.ask(shards.sweep, self.way, self.W, seed, whole, sigma)
-            self._add(asked)
-            visited, seen, n_live = (sum(column) for column in zip(*self._crew.answers(asked), strict=True))
+            swept = self._crew.each(shards.sweep, self.way, seed, whole, sigma, n_times)
+            self._add()
+            visited, seen, n_live = (sum(column) for column in zip(*swept, strict=True))
             return visited / max(n_live, 1), seen
 
         return ascend(step.max_sweeps, tol, expected, sweep, lambda n: self._report(n, tol, fresh=False))
 
     def _report(self, n_sweeps: float, tol: float, fresh: bool) -> Step:
-        square = self._crew.submit(shards.square, self.W)
-        asked = self._crew.ask(shards.measure, self.way, self.W, fresh)
-        norm, *measured = self._crew.answers([square, *asked])
-        loss, gap = (sum(column) for column in zip(*measured, strict=True))
-        objective = 0.5 * self.rows.alpha * norm + loss
+        losses, gaps, squares = zip(*self._crew.each(shards.measure, self.way, fresh), strict=True)
+        objective, gap = 0.5 * self.rows.alpha * squares[0] + sum(losses), sum(gaps)
         return Step(objective, gap, n_sweeps, gap <= tol * objective)
 
-    def _add(self, asked: Sequence[Future]) -> None:
-        """Add the changes that shards hold, on the workers."""
+    def _add(self, anew: bool = False) -> None:
+        """Add what shards would change in W, on the workers, and let all have the sum."""
+        if self.rows.is_small:
+            changes = self._crew.each(shards.take_change, self.way)
+            self._crew.each(shards.receive, self.way, shards.combine(*changes), anew)
+            return
+        total = self._sum()
+        self._crew.finish(
+            [self._crew.task(g, shards.receive, self.way, total, anew) for g in range(len(self._crew.keys))]
+        )
+
+    def _sum(self) -> Future:
+        """What waits on the shards, added up on the workers, a few at a time."""
         crew = self._crew
-        changes = [crew.ask_one(g, shards.take_change, self.way, done) for g, done in enumerate(asked)]
-        while len(changes) > FAN_IN:
-            changes = [
-                crew.submit(shards.combine, None, *changes[i : i + FAN_IN]) for i in range(0, len(changes), FAN_IN)
-            ]
-        self.W = crew.submit(shards.combine, self.W, *changes)
+        parts = [crew.task(g, shards.take_change, self.way) for g in range(len(crew.keys))]
+        while len(parts) > 1:
+            parts = [crew.submit(shards.combine, *parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        return parts[0]
 
     def _minimise(self, step: Smooth, tol: float) -> Step:
-        crew = self._crew
 
         def value_and_gradient(W: Array) -> tuple[float, Array]:
-            pairs = crew.ask(shards.loss_and_slope, self.way, self.rows.send(W.astype(self.rows.dtype)))
-            slopes = [crew.submit(shards.first, pair, 1) for pair in pairs]
-            while len(slopes) > 1:
-                slopes = [
-                    crew.submit(shards.combine, None, *slopes[i : i + FAN_IN]) for i in range(0, len(slopes), FAN_IN)
-                ]
-            *losses, slope = crew.answers([*(crew.submit(shards.first, pair, 0) for pair in pairs), *slopes])
-            crew.n_bytes += slope.nbytes
-            return float(sum(losses)), slope
+            self.rows.spread(self.way, W)
+            losses = self._crew.each(shards.loss_and_slope, self.way)
+            return float(sum(losses)), np.asarray(self._crew.answers([self._sum()])[0])
 
-        (W,) = crew.answers([self.W])
+        W = self.rows.fetch(self.way, kept=False)
         low = lowest(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)
-        self.W = self.rows.send(low.W.astype(self.rows.dtype))
-        crew.each(shards.loss_and_slope, self.way, self.W)
+        self.rows.spread(self.way, low.W.astype(self.rows.dtype))
+        self._crew.each(shards.show, self.way)
         return Step(low.value, low.left, low.n_passes, low.converged)
 
 
 def distribute(rows: DaskRows, way: str, W: Array, bounds: Bounds) -> None:
     """Distributions over labels at these weights that meet the counts; they stay on the workers."""
-    crew = rows.crew
-    crew.each(shards.judge, way, rows.send(W))
+    crew, sent = rows.crew, rows.send(W)
+    crew.finish([crew.task(g, shards.judge, way, sent) for g in range(len(crew.keys))])
     crew.each(shards.offer, way, "posterior")
     distribute_spread(_Parts(crew, way, rows.sizes), *bounds, 1.0, None, 1e-3)
 
@@ -436,12 +432,10 @@ def _save(crew: Crew, shelf: Shelf, way: str, arrays: dict[str, Array], facts: d
     crew.n_kept += 1
 
 
-def _load(rows: DaskRows, shelf: Shelf, way: str, soft: bool) -> tuple[dict[str, Array], dict[str, Any]] | None:
+def _load(crew: Crew, shelf: Shelf, way: str, soft: bool) -> tuple[dict[str, Array], dict[str, Any]] | None:
     """What was kept; None where there is nothing, or a shard's file is not whole."""
     saved = shelf.load()
     if saved is None or shelf.path is None:
         return None
-    arrays, facts = saved
-    W = rows.send(arrays["now"] if "now" in arrays else arrays["W"])
-    own = [(way, str(shelf.path.with_name(name)), W, soft) for name in facts["shards"]]
-    return (arrays, facts) if all(rows.crew.each_with(shards.load, own)) else None
+    own = [(way, str(shelf.path.with_name(name)), soft) for name in saved.facts["shards"]]
+    return saved if all(crew.each_with(shards.load, own)) else None

@@ -5,6 +5,7 @@ stores there, because its arrays change in place. Everything here is a function 
 the weights, that answers small things; the weights and their changes are the only large arrays that leave.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,11 +80,16 @@ class Stand:
 
 @dataclass(eq=False)
 class Way:
-    """One way on all blocks of a shard; their states share W."""
+    """One way on all blocks of a shard; their states share W, which is the same on all shards when a visit is over.
+
+    What a visit changes in W waits in `change`, to be added up over all shards. The first shard has the weights that
+    are `kept`.
+    """
 
     W: Array
     stands: list[Stand]
     change: Array | None = None
+    kept: Array | None = None
 
 
 @dataclass(eq=False)
@@ -107,6 +113,7 @@ class Facts(NamedTuple):
     """
 
     n_rows: int
+    n_values: int
     n_features: int
     dtype: str
     places: Array
@@ -180,7 +187,8 @@ def _read(X: Any, y: Any, weights: Any, unlabeled: object, digest: bool) -> tupl
     stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
     total = float(X.shape[0]) if weights is None else float(weights.sum())
     facts = Facts(
-        X.shape[0], X.shape[1], X.dtype.name, places, plain(values[places]), values.dtype.str, names,
+        X.shape[0], X.nnz if sparse.issparse(X) else X.size, X.shape[1], X.dtype.name, places, plain(values[places]),
+        values.dtype.str, names,
         None if weights is None else weights[places], total, stamp,
     )  # fmt: skip
     return (X, weights), facts
@@ -223,6 +231,25 @@ def drop(keys: Sequence[str]) -> None:
     """Let go of shards."""
     for key in keys:
         _SHARDS.pop(key, None)
+
+
+async def call(visits: Sequence[tuple[str, Callable[..., Any], Sequence[Any]]], dask_worker: Any = None) -> list[Any]:
+    """Answers of visits to shards of this worker, made by its threads while it goes on listening."""
+    loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
+    return await asyncio.gather(*(loop.run_in_executor(threads, _caught, *one) for one in visits))
+
+
+class Raised(NamedTuple):
+    """What a visit has raised, apart from what the way there may raise."""
+
+    error: Exception
+
+
+def _caught(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    try:
+        return visit(key, function, *args)
+    except Exception as error:
+        return Raised(error)
 
 
 def visit(key: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -269,109 +296,126 @@ def _way(shard: Shard, problems: Sequence[TrainingProblem], labels: Sequence[Arr
     return Way(W, stands)
 
 
-def retarget(shard: Shard, way: str, W: Array, weight: float) -> bool:
+def retarget(shard: Shard, way: str, weight: float) -> bool:
     """Hand the states their labels and row weights; what that changes in W waits to be taken.
 
     Answers whether a label is new.
     """
     here, changed = shard.ways[way], False
-    here.W[...] = W
+    before = here.W.copy()
     for stand in here.stands:
         changed |= not np.array_equal(stand.labels, stand.state.targets)
         step = weight_step_for(stand.problem.loss, 0)
         step.retarget(stand.problem, stand.state, stand.labels, stand.problem.kappa(weight))
-    here.change = here.W - W
+    here.change = here.W - before
+    here.W[...] = before
     return changed
 
 
-def sweep(shard: Shard, way: str, W: Array, seed: int, whole: bool, sigma: float) -> tuple[float, float, int]:
-    """Visit rows as if they were all, but cautiously: W bends by sigma times as much as they know of.
+def sweep(shard: Shard, way: str, seed: int, whole: bool, sigma: float, n_times: int) -> tuple[float, float, int]:
+    """Visit rows, so many times, as if they were all, but cautiously: W bends by sigma times what they know of.
 
     The change of W waits to be taken. Answers rows visited, the sum of their gaps, and rows that count.
     """
     here = shard.ways[way]
-    here.W[...] = W
+    before = here.W.copy()
     rng, visited, seen, n_live = np.random.default_rng(seed), 0, 0.0, 0
-    for stand in here.stands:
-        step, state = weight_step_for(stand.problem.loss, 0), stand.state
-        assert isinstance(step, Dual)
-        live = np.flatnonzero(state.kappa > 0)
-        if not live.size:
-            continue
-        order = visiting_order(state.gaps, live, rng, whole)
-        state.scores = None
-        step.sweep(replace(stand.problem, alpha=stand.problem.alpha / sigma), state, order)
-        visited, seen, n_live = visited + order.size, seen + float(state.gaps[live].sum()), n_live + live.size
-    here.W -= W
-    here.W /= sigma
-    here.change = here.W.copy()
+    for time in range(n_times):
+        seen, n_live = 0.0, 0
+        for stand in here.stands:
+            step, state = weight_step_for(stand.problem.loss, 0), stand.state
+            assert isinstance(step, Dual)
+            live = np.flatnonzero(state.kappa > 0)
+            if not live.size:
+                continue
+            order = visiting_order(state.gaps, live, rng, whole and time == 0)
+            state.scores = None
+            step.sweep(replace(stand.problem, alpha=stand.problem.alpha / sigma), state, order)
+            visited, seen, n_live = visited + order.size, seen + float(state.gaps[live].sum()), n_live + live.size
+    here.change = here.W - before
+    here.change /= sigma
+    here.W[...] = before
     return visited, seen, n_live
 
 
-def take_change(shard: Shard, way: str, after: Any) -> Array:
-    """The change of W since it came; `after` is the answer of what made it."""
+def take_change(shard: Shard, way: str) -> Array:
+    """What the last visit would change in W."""
     here = shard.ways[way]
     assert here.change is not None
     change, here.change = here.change, None
     return change
 
 
-def measure(shard: Shard, way: str, W: Array, fresh: bool) -> tuple[float, float]:
-    """Loss and gap of the rows that count, at W; scores are kept. `fresh` says that scores are those at W already."""
+def receive(shard: Shard, way: str, total: Array, anew: bool) -> None:
+    """Add the changes of all shards to W; or let them be W."""
+    here = shard.ways[way]
+    if anew:
+        here.W[...] = total
+    else:
+        here.W += total
+
+
+def keep(shard: Shard, way: str, share: float) -> None:
+    """Keep W, or the point a share of the way from what was kept to it."""
+    here = shard.ways[way]
+    if share == 1.0:
+        here.kept = here.W.copy()
+    elif share > 0.0 and here.kept is not None:
+        here.kept *= 1.0 - share
+        here.kept += share * here.W
+
+
+def weights(shard: Shard, way: str, kept: bool) -> Array:
+    """W, or the weights that are kept: a copy, since both change in place."""
+    here = shard.ways[way]
+    return here.W.copy() if not kept or here.kept is None else here.kept.copy()
+
+
+def dots(shard: Shard, way: str) -> tuple[float, float, float]:
+    """Products of the weights that are kept and W with themselves and each other."""
+    here = shard.ways[way]
+    assert here.kept is not None
+    return float(np.vdot(here.kept, here.kept)), float(np.vdot(here.kept, here.W)), float(np.vdot(here.W, here.W))
+
+
+def measure(shard: Shard, way: str, fresh: bool) -> tuple[float, float, float]:
+    """Loss and gap of the rows that count, and ‖W‖²; scores are kept. `fresh` says that they are those at W already."""
     here, loss, gap = shard.ways[way], 0.0, 0.0
     for stand in here.stands:
         step, state = weight_step_for(stand.problem.loss, 0), stand.state
         assert isinstance(step, Dual)
         if not fresh or state.scores is None:
-            state.scores = stand.problem.design.scores(W)
+            state.scores = stand.problem.design.scores(here.W)
         live = np.flatnonzero(state.kappa > 0)
         if live.size:
             loss += step.measure(stand.problem, state, live, state.scores)
             gap += float(state.gaps[live].sum())
-    return loss, gap
+    return loss, gap, float(np.vdot(here.W, here.W))
 
 
-def loss_and_slope(shard: Shard, way: str, W: Array) -> tuple[float, Array]:
-    """Loss of the rows that count at W, and its gradient in W: for losses without a dual."""
-    here, loss, slope = shard.ways[way], 0.0, np.zeros_like(W)
+def loss_and_slope(shard: Shard, way: str) -> float:
+    """Loss of the rows that count at W; its gradient in W waits to be taken. For losses without a dual."""
+    here, loss = shard.ways[way], 0.0
+    slope = np.zeros_like(here.W)
     for stand in here.stands:
         problem, state = stand.problem, stand.state
         live = state.kappa > 0
-        state.scores = problem.design.scores(W)
+        state.scores = problem.design.scores(here.W)
         R = np.zeros_like(state.scores)
         if live.any():
             loss += float(np.dot(state.kappa[live], problem.loss.value(state.scores[live], state.targets[live])))
             R[live] = problem.loss.gradient(state.scores[live], state.targets[live]) * state.kappa[live, None]
             slope += problem.design.pullback(R)
-    return loss, slope
+    here.change = slope
+    return loss
 
 
-def first(pair: tuple[Any, Any], place: int) -> Any:
-    """One of a pair."""
-    return pair[place]
-
-
-def combine(W: Array | None, *changes: Array) -> Array:
-    """The sum of weights and changes."""
-    total = changes[0].copy() if W is None else W + changes[0]
+def combine(*changes: Array) -> Array:
+    """The sum of changes."""
+    total = changes[0].copy()
     for change in changes[1:]:
         total += change
     return total
-
-
-def mix(here: Array, there: Array, share: float) -> Array:
-    """The point a share of the way from here to there."""
-    return there if share == 1.0 else (1.0 - share) * here + share * there
-
-
-def dots(here: Array, there: Array) -> tuple[float, float, float]:
-    """Products of weights with themselves and each other."""
-    return float(np.vdot(here, here)), float(np.vdot(here, there)), float(np.vdot(there, there))
-
-
-def square(W: Array) -> float:
-    """‖W‖²."""
-    return float(np.vdot(W, W))
 
 
 # Labels
@@ -388,12 +432,6 @@ def rest(shard: Shard, way: str) -> None:
 def _nothing(W: Array) -> WeightState:
     none = np.zeros(0)
     return WeightState(W, none, none, none, none)
-
-
-def look(shard: Shard, way: str, share: float) -> None:
-    """Let labels be chosen by scores that are a share of the way from those seen last to those of the state."""
-    for stand in shard.ways[way].stands:
-        stand.seen = _between(stand, share)
 
 
 def loss_between(shard: Shard, way: str, share: float) -> float:
@@ -415,13 +453,17 @@ def _between(stand: Stand, share: float) -> Array:
     return stand.seen if share == 0.0 else (1.0 - share) * stand.seen + share * scores
 
 
-def offer(shard: Shard, way: str, kind: str) -> None:
+def offer(shard: Shard, way: str, kind: str, share: float | None = None) -> None:
     """Make the label parts: costs of the rows without a full label by their scores.
+
+    With a share, the scores that are seen first go that share of the way to those of the state.
 
     kind   "scores": minus the scores of the state; "hard", "soft": the loss at the scores seen, or of the state;
            "posterior": minus the logarithm of the posterior
     """
     for stand in shard.ways[way].stands:
+        if share is not None:
+            stand.seen = _between(stand, share)
         labels = stand.labels[stand.unlabeled]
         if kind == "scores":
             assert stand.state.scores is not None
@@ -604,12 +646,12 @@ class _Telling(Disk):
         self.reason = error.strerror or str(error)
 
 
-def load(shard: Shard, way: str, path: str, W: Array, soft: bool) -> bool:
+def load(shard: Shard, way: str, path: str, soft: bool) -> bool:
     """Be as when this was kept; False where there is no such file, or it is damaged."""
     saved = Shelf(Path(path)).load()
     if saved is None:
         return False
-    mine = W.copy()
+    mine = shard.blocks[0].problem.design.zeros()
     stands = []
     for place, block in enumerate(shard.blocks):
         prefix = f"{place} "
@@ -618,12 +660,14 @@ def load(shard: Shard, way: str, path: str, W: Array, soft: bool) -> bool:
         }
         problem = replace(block.problem, loss=softened(block.problem.loss)) if soft else block.problem
         state = unpacked_state(problem, arrays) if "state_kappa" in arrays else _nothing(mine)
+        state.scores = None
         stands.append(Stand(block, problem, arrays["labels"], state, chosen=arrays.get("chosen")))
     shard.ways[way] = Way(mine, stands)
     return True
 
 
-def show(shard: Shard, way: str, W: Array) -> None:
+def show(shard: Shard, way: str) -> None:
     """Scores at W, as they were when a stage was kept."""
-    for stand in shard.ways[way].stands:
-        stand.state.scores = stand.problem.design.scores(W)
+    here = shard.ways[way]
+    for stand in here.stands:
+        stand.state.scores = stand.problem.design.scores(here.W)

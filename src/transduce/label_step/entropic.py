@@ -37,7 +37,7 @@ AT_ONCE = 256
 class SoftAssignment:
     """Distributions over labels that meet the counts, and what is known about them.
 
-    posterior     (n, K) a distribution for each row
+    posterior     (n, K) a distribution for each row, in the precision of `out`, if that was given
     prices        (K,) of the classes, in the units of the costs
     value         Σ q costs + T Σ q log q
     gap           value less its lower bound at the prices: what the residual counts are worth, never negative
@@ -48,7 +48,7 @@ class SoftAssignment:
     group_prices  (G,) the part of the prices that is due to each group's own bounds; empty without groups
     """
 
-    posterior: FloatArray
+    posterior: NDArray[Any]
     prices: FloatArray
     value: float
     gap: float

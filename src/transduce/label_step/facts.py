@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.label_step.stretches import blocks
+from transduce.label_step.stretches import Threads, blocks
 
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -55,11 +55,13 @@ class Facts:
         )
 
 
-def look(costs: NDArray[Any], closed: BoolArray, least: FloatArray, stretch: slice) -> Facts:
+def look(costs: NDArray[Any], closed: BoolArray, least: FloatArray, threads: Threads, stretch: slice) -> Facts:
     """Facts of a stretch of rows; writes the least open cost of each."""
-    facts, axis = Facts(), 0 if closed.size <= ACROSS else 1
+    (room,), facts, axis = threads.room(1, stretch, closed.size), Facts(), 0 if closed.size <= ACROSS else 1
     for rows in blocks(stretch, closed.size):
-        block = np.array(costs[rows].T if axis == 0 else costs[rows], dtype=np.float64, order="C")
+        some = costs[rows].T if axis == 0 else costs[rows]
+        block = room[: some.size].reshape(some.shape)
+        block[...] = some
         lowest, highest = block.min(axis=axis, keepdims=True), block.max(axis=axis, keepdims=True)
         open_ = np.compress(~closed, block, axis=axis) if closed.any() else block
         least[rows] = open_.min(axis=axis, initial=np.inf)

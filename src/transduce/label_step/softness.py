@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.label_step.facts import BoolArray, Facts, look
-from transduce.label_step.stretches import Threads, blocks, room_for_blocks
+from transduce.label_step.stretches import Threads, blocks
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -104,13 +104,15 @@ class SoftRows:
     def of(cls, costs: NDArray[Any], closed: BoolArray, threads: Threads | None = None) -> "SoftRows":
         """Look at every cost once."""
         least = np.empty(costs.shape[0])
-        found = (threads or Threads()).each(partial(look, costs, closed, least), *costs.shape)
+        threads = threads or Threads()
+        found = threads.each(partial(look, costs, closed, least, threads), *costs.shape)
         return cls(costs, least, closed, reduce(Facts.__add__, found, Facts()))
 
     def at(self, v: FloatArray, T: float, columns: IntArray | None = None, threads: Threads | None = None) -> Sums:
         """Sums at prices v (K,) in units of T, with products of some classes (see `asked_for`) if they are named."""
         terms = self._terms(v, T)
-        some = (threads or Threads()).each(partial(self._sums, terms, columns), *self.costs.shape)
+        threads = threads or Threads()
+        some = threads.each(partial(self._sums, terms, columns, threads), *self.costs.shape)
         sums = Sums.of(some, v.size, columns)
         mass = terms.w * sums.mass
         normaliser = sums.normaliser + self.facts.n_rows * terms.top + (self.facts.least / T if terms.near else 0.0)
@@ -119,7 +121,8 @@ class SoftRows:
 
     def write(self, v: FloatArray, T: float, out: NDArray[Any], threads: Threads | None = None) -> None:
         """Write the distributions (n, K) at these prices; rows that are equal get equal ones."""
-        deque((threads or Threads()).each(partial(self._write, self._terms(v, T), out), *self.costs.shape), maxlen=0)
+        threads = threads or Threads()
+        deque(threads.each(partial(self._write, self._terms(v, T), out, threads), *self.costs.shape), maxlen=0)
 
     def _terms(self, v: FloatArray, T: float) -> _Terms:
         top, bottom = v.max(where=~self.closed, initial=-np.inf), v.min(where=~self.closed, initial=np.inf)
@@ -129,9 +132,11 @@ class SoftRows:
         w = np.where(self.closed, 0.0, np.exp(v - top))
         return _Terms(v, T, w, float(top), steep=False, near=near, low=not near or not self.facts.all_allowed)
 
-    def _exponentials(self, terms: _Terms, rows: slice, z: FloatArray, E: FloatArray) -> float:
-        """Write z and exp(z) of a block; returns the sum of what was taken from its rows for steep prices."""
-        z[...] = self.costs[rows]
+    def _exponentials(self, terms: _Terms, rows: slice, room: list[FloatArray]) -> tuple[FloatArray, FloatArray, float]:
+        """z and exp(z) of a block, in the arrays given; and the sum of what was taken from rows for steep prices."""
+        costs = self.costs[rows]
+        z, E = (array[: costs.size].reshape(costs.shape) for array in room)
+        z[...] = costs
         if terms.near:
             z *= -1.0 / terms.T
         else:
@@ -150,29 +155,27 @@ class SoftRows:
         np.exp(z, out=E)
         if terms.low:
             np.multiply(E, z > LOWEST, out=E)
-        return taken
+        return z, E, taken
 
-    def _sums(self, terms: _Terms, columns: IntArray | None, stretch: slice) -> Sums:
+    def _sums(self, terms: _Terms, columns: IntArray | None, threads: Threads, stretch: slice) -> Sums:
         """Sums over a stretch of rows; factors w are missing from the mass, and the prices from the entropy."""
-        z_room, E_room = (room_for_blocks(stretch, terms.v.size) for _ in range(2))
-        sums, products = Sums(np.zeros(terms.v.size)), _products(terms.w, columns, stretch.stop - stretch.start)
+        room, sums = threads.room(2, stretch, terms.v.size), Sums(np.zeros(terms.v.size))
+        products = _products(terms.w, columns, stretch.stop - stretch.start)
         for rows in blocks(stretch, terms.v.size):
-            z, E = z_room[: rows.stop - rows.start], E_room[: rows.stop - rows.start]
-            taken = self._exponentials(terms, rows, z, E)
-            total = E @ terms.w
+            z, E, taken = self._exponentials(terms, rows, room)
+            total = np.dot(E, terms.w)  # unlike @, np.dot lets other threads go on whatever the size
             inverse, logs = 1.0 / total, float(np.log(total).sum())
             np.multiply(E, z, out=z)
-            entropy = logs - float(np.dot(inverse, z @ terms.w))
-            sums = sums.add(Sums(inverse @ E, logs + taken, entropy))
+            entropy = logs - float(np.dot(inverse, np.dot(z, terms.w)))
+            sums = sums.add(Sums(np.dot(inverse, E), logs + taken, entropy))
             if products is not None:
                 products.take(np.multiply(E, inverse[:, None], out=E))
         return sums if products is None else replace(sums, products=products.sum())
 
-    def _write(self, terms: _Terms, out: NDArray[Any], stretch: slice) -> None:
-        z_room, E_room = (room_for_blocks(stretch, terms.v.size) for _ in range(2))
+    def _write(self, terms: _Terms, out: NDArray[Any], threads: Threads, stretch: slice) -> None:
+        room = threads.room(2, stretch, terms.v.size)
         for rows in blocks(stretch, terms.v.size):
-            z, E = z_room[: rows.stop - rows.start], E_room[: rows.stop - rows.start]
-            self._exponentials(terms, rows, z, E)
+            _, E, _ = self._exponentials(terms, rows, room)
             E *= terms.w
             np.divide(E, E.sum(axis=1, keepdims=True), out=out[rows], casting="same_kind")
 
@@ -185,7 +188,7 @@ class _OfFew:
 
     def take(self, R: FloatArray) -> None:
         """Add some rows."""
-        self.products += R.T @ R
+        self.products += np.dot(R.T, R)
 
     def sum(self) -> FloatArray:
         """Of all rows."""
@@ -206,13 +209,13 @@ class _OfMany:
         Q = self.Q[self.n_rows : self.n_rows + len(R)]
         self.n_rows += len(R)
         if self.columns.size < self.w_others.size:
-            Q[:, -1] = R @ self.w_others
+            Q[:, -1] = np.dot(R, self.w_others)
             R = np.take(R, self.columns, axis=1, mode="clip")
         np.multiply(R, self.w, out=Q[:, : self.w.size], casting="same_kind")
 
     def sum(self) -> NDArray[np.float32]:
         """Of all rows."""
-        return np.asarray(self.Q.T @ self.Q)
+        return np.asarray(np.dot(self.Q.T, self.Q))
 
 
 def _products(w: FloatArray, columns: IntArray | None, n_rows: int) -> _OfFew | _OfMany | None:

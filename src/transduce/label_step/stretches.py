@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import local
 from types import TracebackType
 from typing import TypeAlias, TypeVar
 
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 Result = TypeVar("Result")
 
-BLOCK = 1 << 16
-"""Cells worked on at a time, so that they stay in the cache."""
-STRETCH = 1 << 18
+BLOCK = 1 << 18
+"""Cells worked on at a time: so few that they stay in the cache, so many that threads need Python rarely."""
+STRETCH = 1 << 19
 """Cells that a thread is given at a time."""
 LONGEST = 1 << 11
 """Rows up to which a stretch has one for each class, if there are many: sums of products are not worth it for less."""
@@ -26,13 +27,14 @@ class Threads:
     """Threads that work through stretches of rows; with one thread, or one stretch, there is but the caller's.
 
     >>> with Threads(2) as threads:
-    ...     list(threads.each(lambda rows: rows.stop - rows.start, 300_000, 1))
-    [262144, 37856]
+    ...     list(threads.each(lambda rows: rows.stop - rows.start, 600_000, 1))
+    [524288, 75712]
     """
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
         self._pool: ThreadPoolExecutor | None = None
+        self._own = local()
 
     def __enter__(self) -> "Threads":
         return self
@@ -42,6 +44,17 @@ class Threads:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    def room(self, n_arrays: int, stretch: slice, n_classes: int) -> list[FloatArray]:
+        """Arrays for the cells of the longest block of a stretch, not filled in; a thread gets the same ones again.
+
+        New memory would have to be cleared by the system each time, for one thread after the other.
+        """
+        n_cells = n_classes * min(stretch.stop - stretch.start, _rows_per_block(n_classes))
+        kept: list[FloatArray] = self._own.__dict__.setdefault("arrays", [])
+        if len(kept) < n_arrays or kept[0].size < n_cells:
+            kept[:] = [np.empty(n_cells) for _ in range(n_arrays)]
+        return kept[:n_arrays]
 
     def each(self, function: Callable[[slice], Result], n_rows: int, n_classes: int) -> Iterator[Result]:
         """What the function makes of each stretch, in their order."""
@@ -61,14 +74,13 @@ class Threads:
 
 def blocks(stretch: slice, n_classes: int) -> Iterator[slice]:
     """Cut a stretch into what is worked on at a time."""
-    length = max(1, BLOCK // n_classes)
+    length = _rows_per_block(n_classes)
     for begin in range(stretch.start, stretch.stop, length):
         yield slice(begin, min(begin + length, stretch.stop))
 
 
-def room_for_blocks(stretch: slice, n_classes: int) -> FloatArray:
-    """An array for the longest block of a stretch, not filled in."""
-    return np.empty((min(stretch.stop - stretch.start, max(1, BLOCK // n_classes)), n_classes))
+def _rows_per_block(n_classes: int) -> int:
+    return max(1, BLOCK // n_classes)
 
 
 def _stretches(n_rows: int, n_classes: int) -> list[slice]:

@@ -11,7 +11,7 @@ Labels that tie within rounding are told apart by chance: h_ik is uniform in [0,
 are second prices that share out masses of equal rows just as the first ones share out all others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -220,14 +220,22 @@ class _Prices(NamedTuple):
 
 
 class _Reach(NamedTuple):
-    """How near rows must be to take part, those with ties and others."""
+    """Rows that take part: without ties all nearer than a radius, with ties the nearest of each class, so many (K,)."""
 
-    tied: float
-    others: float
+    radius: float
+    tied: IntArray
 
-    def holds(self, nearness: FloatArray) -> NDArray[np.bool_]:
-        """Which rows take part."""
-        return (nearness < self.tied) | ((nearness >= APART) & (nearness < self.others))
+    def near(self, nearness: FloatArray, labels: IntArray) -> tuple[IntArray, FloatArray]:
+        """Their numbers, and how near other rows with ties are in each class (K,), +inf where there are none."""
+        depth = np.full(self.tied.size, np.inf)
+        tied = np.flatnonzero(nearness < APART)
+        tied = tied[np.lexsort((nearness[tied], labels[tied]))]
+        ends = np.searchsorted(labels[tied], np.arange(self.tied.size + 1))
+        is_cut = np.diff(ends) > self.tied
+        depth[is_cut] = nearness[tied[(ends[:-1] + self.tied)[is_cut]]] / TIED
+        taken = np.arange(tied.size) - ends[labels[tied]] < self.tied[labels[tied]]
+        others = np.flatnonzero((nearness >= APART) & (nearness < self.radius))
+        return np.concatenate((others, tied[taken])), depth
 
 
 class _Seen(NamedTuple):
@@ -305,18 +313,21 @@ def _ends(problem: LabelProblem) -> tuple[float, float]:
     return (float(some.min()), float(some.max())) if some.size else (np.inf, -np.inf)
 
 
-def _sample(part: Part, wanted: tuple[_Reach | None, int]) -> _Some:
-    """So many of the rows within reach, evenly spread, with their present labels; and the classes of all of them."""
-    reach, size = wanted
-    problem, tally = _problem(part), np.zeros(part.n_classes, np.int64)
+def _sample(part: Part, own: tuple[_Reach | None, float, float]) -> _Some:
+    """One in `share` of the rows within reach, evenly spread from a phase on, with their present labels.
+
+    Of the others it tells the classes of all rows within reach (K,), and how near rows with ties beyond it are (K,).
+    """
+    reach, share, phase = own
+    problem, tally, depth = _problem(part), np.zeros(part.n_classes, np.int64), np.full(part.n_classes, np.inf)
     near = np.arange(part.n_rows)
     if reach is not None:
-        near = np.flatnonzero(reach.holds(part.notes["nearness"]))
+        near, depth = reach.near(part.notes["nearness"], part.notes["labels"])
         tally = problem.tally(part.notes["labels"][near])
-    stratum = np.arange(size)
-    places = near.size / max(size, 1) * (stratum + stratum * GOLDEN_RATIO % 1.0)
+    stratum = np.arange(int(near.size / share + phase))
+    places = share * (stratum + stratum * GOLDEN_RATIO % 1.0)
     rows = near[np.minimum(places.astype(np.int64), near.size - 1)]
-    return _Some(rows, problem.take(rows), part.labels[rows], tally)
+    return _Some(rows, problem.take(rows), part.labels[rows], (tally, depth))
 
 
 def _near(part: Part, prices: FloatArray, radius: float, length: int) -> _Some:
@@ -405,15 +416,14 @@ class _Standing:
         return self.problem.nodes.potentials(self.prices.first)
 
     @cached_property
-    def misplaced(self) -> int:
-        """Rows in excess."""
-        _, excess = imbalance(self.problem, self.problem.classes, self.market)
-        return int(excess[excess > 0].sum())
+    def excess(self) -> IntArray:
+        """Rows too many in each node."""
+        return imbalance(self.problem, self.problem.classes, self.market)[1]
 
     @property
-    def wanted(self) -> int:
-        """Rows to settle these among."""
-        return REACH * self.misplaced + 16 * self.problem.n_classes
+    def misplaced(self) -> int:
+        """Rows that must move."""
+        return int(self.excess[self.excess > 0].sum())
 
     @cached_property
     def _up_to(self) -> IntArray:
@@ -423,15 +433,23 @@ class _Standing:
             tally[part.bins] += part.counts
         return np.cumsum(tally)
 
-    def reach(self, wanted: int) -> _Reach:
-        """Within it are about so many rows with ties, and as many others, or all there are."""
-        tied = _edge(int(np.searchsorted(self._up_to, wanted)) + 1)
-        n_tied = self._up_to[_bin(APART) - 1]
-        return _Reach(min(tied, APART), _edge(int(np.searchsorted(self._up_to, n_tied + wanted)) + 1))
+    def n_nearer(self, radius: float) -> int:
+        """Rows nearer than a radius that ends a bin."""
+        return int(self._up_to[_bin(radius) - 1])
 
-    def within(self, reach: _Reach) -> list[int]:
-        """Rows of each part within reach."""
-        return [int(part.counts[reach.holds(_edges(part.bins))].sum()) for part in self.seen]
+    def radius(self, wanted: int) -> float:
+        """It has so many rows without ties within it; +inf if there are not enough."""
+        last = int(np.searchsorted(self._up_to, self.n_nearer(APART) + wanted))
+        return float(np.int64(min(last + 1, _bin(np.inf)) << BIN_BITS).view(np.float64))
+
+    def reach(self, per_row: int) -> tuple[list[_Reach], int]:
+        """In each part, so many rows for each row that must move; and about how many that are in all."""
+        n_classes, n_tied = self.problem.n_classes, self.n_nearer(APART)
+        radius = self.radius(min(per_row * self.misplaced, self.problem.n_rows // 2))
+        tied = per_row // 2 * (np.abs(self.excess[:n_classes]) + self.misplaced // n_classes + 1)
+        shares = [part.counts[part.bins < _bin(APART)].sum() / max(n_tied, 1) for part in self.seen]
+        reaches = [_Reach(radius, np.ceil(share * tied).astype(np.int64)) for share in shares]
+        return reaches, self.n_nearer(radius) - n_tied + min(n_tied, int(tied.sum()))
 
 
 @dataclass(eq=False)
@@ -454,6 +472,14 @@ class _Search:
         return _Standing.create(self.problem, prices, seen)
 
 
+def _all_of(some: list[_Some], n_classes: int) -> tuple[IntArray, FloatArray, IntArray]:
+    """Rows, costs and labels of all parts."""
+    rows, costs, labels = (
+        np.concatenate(arrays) for arrays in list(zip(*[_Some.nobody(n_classes), *some], strict=True))[:3]
+    )
+    return rows, costs, labels
+
+
 def _sum(arrays: list[NDArray[Any]], size: int) -> NDArray[Any]:
     """The sum of arrays of this size, none perhaps."""
     return np.sum(arrays, axis=0) if arrays else np.zeros(size, np.int64)
@@ -461,15 +487,6 @@ def _sum(arrays: list[NDArray[Any]], size: int) -> NDArray[Any]:
 
 def _bin(nearness: float) -> int:
     return int(np.float64(nearness).view(np.int64) >> BIN_BITS)
-
-
-def _edge(number: int) -> float:
-    return float(_edges(np.array([min(number, _bin(np.inf))]))[0])
-
-
-def _edges(bins: IntArray) -> FloatArray:
-    """The least nearness in each bin."""
-    return (bins << BIN_BITS).view(np.float64)
 
 
 # ---- first prices, and better ones
@@ -494,59 +511,62 @@ def _begin(
         standing = _Standing.create(search.problem, given, seen)
         span = max(part.ends[1] for part in seen) - min(part.ends[0] for part in seen)
         of_the_size = np.abs(given.first).max() <= 1e6 * span or not np.any(given.first)
-        if of_the_size and 2 * standing.wanted < n_rows + GATHER_ROWS:
+        if of_the_size and 2 * REACH * standing.misplaced < n_rows + GATHER_ROWS:
             return search, standing
-    return search, search.stand(_sampled(search, None, None))
+    return search, search.stand(_sampled(search))
 
 
 def _refine(search: _Search, standing: _Standing) -> _Standing:
     """Better prices from samples of near rows, until few enough rows are misplaced to be settled."""
     n_failures = 0
     while REACH * standing.misplaced > GATHER_ROWS and n_failures < PATIENCE:
-        wanted = SAMPLE_REACH * WIDER**n_failures * standing.misplaced
-        reach = standing.reach(min(wanted, search.problem.n_rows // 2))
-        better = search.stand(_sampled(search, standing, reach))
+        better = search.stand(_sampled(search, standing, WIDER**n_failures))
         n_failures += better.misplaced > PROGRESS * standing.misplaced
         standing = better if better.misplaced < standing.misplaced else search.stand(standing.prices)
     return standing
 
 
-def _sampled(search: _Search, standing: _Standing | None, reach: _Reach | None) -> _Prices:
-    """Prices of a sample of the rows within reach; from nothing, of a sample of all rows."""
+def _sampled(search: _Search, standing: _Standing | None = None, wider: int = 1) -> _Prices:
+    """First prices, of a sample of all rows; or better ones, of the nearest rows, more if these were too few."""
     problem, nodes, n_classes = search.problem, search.problem.nodes, search.problem.n_classes
-    prices = _Prices(np.zeros(n_classes), np.zeros(n_classes)) if standing is None else standing.prices
-    drawn = _draw(search, standing, reach)
+    if standing is None:
+        prices, radius = _Prices(np.zeros(n_classes), np.zeros(n_classes)), np.inf
+        drawn = _draw(search, [None for _ in search.sizes], problem.n_rows, wider)
+        certain, depth = np.zeros(n_classes, np.int64), np.full(n_classes, np.inf)
+    else:
+        prices, (reaches, n_near) = standing.prices, standing.reach(SAMPLE_REACH * wider)
+        drawn = _draw(search, reaches, n_near, wider)
+        certain, depth, radius = standing.problem.sizes - drawn.others[0], drawn.others[1], reaches[0].radius
     if not drawn.rows.size:
         return prices
-    certain = drawn.others
     sample = _in_proportion(problem, nodes.low, nodes.high, certain, drawn.costs)
     market = sample.nodes.potentials(prices.first)
-    if standing is None or reach is None:
-        first = _cleared(sample, sampled_prices(sample, market))
-    else:
-        first = _held(_cleared(sample, market), prices.first, reach.others)
+    market = sampled_prices(sample, market) if standing is None else market
+    first = _held(_cleared(sample, market), prices.first, np.full(n_classes, radius))
     ties = np.empty_like(drawn.costs)
     if tie_costs(drawn.costs, first, float(np.ptp(first)), drawn.rows, drawn.labels, ties) <= MANY_TIES * n_classes:
         return _Prices(first, np.zeros(n_classes))
     over = nodes.differences(nodes.potentials(first))
     low, high = np.where(over < 0, nodes.high, nodes.low), np.where(over > 0, nodes.low, nodes.high)
     sample = _in_proportion(problem, low, high, certain, ties)
-    return _Prices(first, _cleared(sample, sample.nodes.potentials(prices.second)))
+    second = _cleared(sample, sample.nodes.potentials(prices.second))
+    return _Prices(first, _held(second, prices.second, depth))
 
 
-def _draw(search: _Search, standing: _Standing | None, reach: _Reach | None) -> _Some:
-    """A sample of the rows within reach, numbered through all parts, and how many rows of each class are beyond it."""
+def _draw(search: _Search, reaches: Sequence[_Reach | None], n_near: int, wider: int) -> _Some:
+    """A sample of the rows within reach, about so many, numbered through all parts; and what is said of others."""
     n_classes = search.problem.n_classes
-    n_near = search.sizes if standing is None or reach is None else standing.within(reach)
-    size = min(max(SAMPLE_ROWS, SAMPLE_ROWS_OF_A_CLASS * n_classes), sum(n_near))
-    if size == 0:
-        return _Some.nobody(n_classes)
-    some = search.parts.each_with(_sample, [(reach, own) for own in apportion(n_near, size).tolist()])
-    search.n_gathered += size
-    rows = np.concatenate([part.rows + number for part, number in zip(some, search.first, strict=True)])
-    costs, present = np.concatenate([part.costs for part in some]), np.concatenate([part.labels for part in some])
-    sizes = search.problem.sizes if standing is None else standing.problem.sizes
-    return _Some(rows, costs, present, sizes - np.sum([part.others for part in some], axis=0))
+    share = max(n_near / (wider * max(SAMPLE_ROWS, SAMPLE_ROWS_OF_A_CLASS * n_classes)), 1.0)
+    phases = (np.arange(len(reaches)) * GOLDEN_RATIO % 1.0).tolist()
+    own = [(reach, share, phase) for reach, phase in zip(reaches, phases, strict=True)]
+    some = [
+        part._replace(rows=part.rows + number)
+        for part, number in zip(search.parts.each_with(_sample, own), search.first, strict=True)
+    ]
+    rows, costs, labels = _all_of(some, n_classes)
+    search.n_gathered += rows.size
+    tally = _sum([part.others[0] for part in some], n_classes)
+    return _Some(rows, costs, labels, (tally, np.min([part.others[1] for part in some], axis=0, initial=np.inf)))
 
 
 def _in_proportion(
@@ -592,11 +612,19 @@ def _cleared(sample: LabelProblem, market: FloatArray) -> FloatArray:
     return prices if np.max(prices - pinned) > 1e-9 * np.ptp(prices) else pinned
 
 
-def _held(prices: FloatArray, before: FloatArray, radius: float) -> FloatArray:
-    """Prices held within a radius of those before, up to a constant: no row of the sample can tell what is beyond."""
+def _held(prices: FloatArray, before: FloatArray, radius: FloatArray) -> FloatArray:
+    """Prices held within radii (K,) of those before, up to a constant: no row of the sample can tell what is beyond.
+
+    The constant is the one by which the least is held back.
+    """
     drift = prices - before
-    middle = np.median(drift)
-    held = before + middle + np.clip(drift - middle, -radius, radius)
+    ends = np.concatenate((drift - radius, drift + radius))
+    ends = ends[np.isfinite(ends)]
+    if ends.size == 0:
+        return prices
+    beyond = np.maximum(np.abs(drift - ends[:, None]) - radius, 0.0).sum(axis=1)
+    middle = ends[np.argmin(beyond)]
+    held = before + np.clip(drift, middle - radius, middle + radius)
     return np.where(np.abs(drift - middle) > radius, held, prices)
 
 
@@ -607,16 +635,15 @@ def _settle(search: _Search, standing: _Standing) -> tuple[FloatArray, list[tupl
     """Settle misplaced rows among those near. Returns market, rows with their labels in each part, moves and rounds."""
     problem, prices, n_classes = standing.problem, standing.prices.first, standing.problem.n_classes
     hand = [_Some.nobody(n_classes) for _ in search.sizes]
-    market, n_moves, n_rounds, wanted = standing.market.copy(), 0, 1, standing.wanted
-    length = 4 * GATHER_ROWS // (max(len(hand), 1) * n_classes**2)
+    market, n_moves, n_rounds = standing.market.copy(), 0, 1
+    wanted, length = REACH * standing.misplaced + 16 * n_classes, 4 * GATHER_ROWS // (max(len(hand), 1) * n_classes**2)
     length = min(max(length, 2), standing.misplaced + 1)
     while standing.misplaced:
-        radius = standing.reach(wanted).others
-        n_more = sum(standing.within(_Reach(APART, radius))) - sum(part.rows.size for part in hand)
-        is_cut = n_more > 2 * GATHER_ROWS
+        radius = standing.radius(wanted)
+        is_cut = standing.n_nearer(radius) - sum(part.rows.size for part in hand) > 2 * GATHER_ROWS
         more = search.parts.each(_near, prices, radius, length if is_cut else 0)
         hand = [old.joined(new) for old, new in zip(hand, more, strict=True)]
-        costs, before = np.concatenate([part.costs for part in hand]), np.concatenate([part.labels for part in hand])
+        _, costs, before = _all_of(hand, n_classes)
         labels, limit = before.copy(), np.min([part.others for part in hand], axis=0)
         market, (flow, excess) = standing.market.copy(), imbalance(problem, problem.classes, standing.market)
         lists, members = list_moves(costs, labels, prices, LISTED_SHARE * radius)
@@ -631,7 +658,7 @@ def _settle(search: _Search, standing: _Standing) -> tuple[FloatArray, list[tupl
             _refuse(replace(problem, sizes=sizes), costs, labels, limit, excess, flow)
         if outcome == SETTLED or radius == np.inf:
             length *= WIDER
-        while outcome != SETTLED and standing.reach(wanted).others == radius < np.inf:
+        while outcome != SETTLED and standing.radius(wanted) == radius < np.inf:
             wanted *= WIDER
         n_rounds += 1
     search.n_gathered += sum(part.rows.size for part in hand)
