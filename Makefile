@@ -10,7 +10,7 @@ demo: $(VENV)/.app
 	$(BIN)/transduce demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

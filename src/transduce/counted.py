@@ -311,9 +311,11 @@ def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds, s
     distributions = np.zeros((problem.n_rows, n_classes))
     distributions[np.arange(n_labeled), outcome.labels[:n_labeled]] = 1.0
     if len(scores):
-        posterior = problem.loss.posterior(scores)  # type: ignore[attr-defined]
-        costs = allowed_costs(problem, -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny)))
-        distributions[n_labeled:] = Entropic(1.0, tol=1e-3).solve(LabelProblem(costs, *bounds)).posterior
+        costs = problem.loss.posterior(scores)  # type: ignore[attr-defined]
+        np.maximum(costs, np.finfo(costs.dtype).tiny, out=costs)
+        np.negative(np.log(costs, out=costs), out=costs)
+        soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
+        soft.solve(LabelProblem(allowed_costs(problem, costs), *bounds), out=distributions[n_labeled:])
     return distributions
 
 

@@ -13,7 +13,7 @@ from transduce.history import Outcome
 from transduce.label_step import Exact, LabelProblem
 from transduce.label_step.entropic import solve_at_entropy
 from transduce.label_step.greedy import greedy_labels
-from transduce.losses import Loss, softened
+from transduce.losses import Loss, costs_of, softened
 from transduce.problem import TrainingProblem, allowed_costs, weighted_costs
 from transduce.weight_step import Smooth, WeightReport, WeightState, WeightStep, weight_step_for
 
@@ -169,7 +169,7 @@ class LocalEngine:
     def propose(self, weight: float, prices: Array) -> Proposal:
         """Step 13: labels for these weights, and their prices."""
         assert self.seen is not None
-        costs = finite_costs(self.problem.loss, self.seen[self._unlabeled])
+        costs = finite_costs(self.problem.loss, self.seen[self._unlabeled], self.problem.design.n_threads)
         kappa, now = self.kappa[self._unlabeled], self.labels[self._unlabeled]
         problem = LabelProblem(weighted_costs(self.problem, costs, self.kappa), *self.task.bounds)
         answer = self.task.label_step.solve(problem, prices, now)
@@ -259,21 +259,25 @@ class LocalCooling:
     def round(self, weight: float, entropy: float) -> SoftRound:
         """Distributions of this entropy at the present weights, then a little work on weights for them."""
         engine, problem, state = self.engine, self.problem, self.state
-        costs = weighted_costs(problem, problem.loss.label_costs(self.scores[self._unlabeled]), self.evenly)
+        n_threads, targets = problem.design.n_threads, self.targets[self._unlabeled]
+        costs = weighted_costs(problem, costs_of(problem.loss, self.scores[self._unlabeled], n_threads), self.evenly)
         label_problem = LabelProblem(costs, *engine.task.bounds)
-        soft, self.temperature = solve_at_entropy(label_problem, entropy, self.temperature, self.prices)
-        self.prices, self.targets[self._unlabeled] = soft.prices, soft.posterior
+        soft, self.temperature = solve_at_entropy(
+            label_problem, entropy, self.temperature, self.prices, n_threads=n_threads, out=targets
+        )
+        self.prices = soft.prices
         self.step.retarget(problem, state, self.targets, problem.kappa(weight))
         report = self.step.solve(problem, state, 0.0, engine.rng)
         self.scores = report.scores
-        now = soft.posterior.argmax(axis=1)
+        now = targets.argmax(axis=1)
         n_moved, self.chosen = int((now != self.chosen).sum()), now
         return SoftRound(report.objective, report.gap, n_moved, self.temperature)
 
     def harden(self, weight: float) -> None:
         """Hand the engine the best hard labels at the present weights, and weights 0."""
         engine, hard = self.engine, self.engine.problem
-        costs = weighted_costs(hard, hard.loss.label_costs(self.scores[self._unlabeled]), hard.kappa(weight))
+        costs = costs_of(hard.loss, self.scores[self._unlabeled], hard.design.n_threads)
+        costs = weighted_costs(hard, costs, hard.kappa(weight))
         engine.labels[self._unlabeled] = engine.task.label_step.solve(LabelProblem(costs, *engine.task.bounds)).labels
         engine.restart()
 
@@ -312,9 +316,9 @@ def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightS
     return WeightState(W, targets, kappa, posterior, gaps, objective, scores)
 
 
-def finite_costs(loss: Loss, scores: Array) -> Array:
+def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:
     """Costs of every label at these scores, if they are numbers."""
-    costs = loss.label_costs(scores)
+    costs = costs_of(loss, scores, n_threads)
     if not np.isfinite(costs.sum()):
         raise ValueError("the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it.")
     return costs

@@ -11,6 +11,7 @@ takes the place of q.)
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -69,7 +70,8 @@ class Dual(ABC):
     def start(self, problem: TrainingProblem, targets: Array) -> WeightState:
         """Weights 0, which every p = q stands for."""
         n = problem.n_rows
-        posterior = self._at_rest(as_posterior(targets, problem.n_classes)).astype(problem.design.dtype)
+        posterior = self._at_rest(as_posterior(targets, problem.n_classes, problem.design.dtype))
+        posterior = posterior.astype(problem.design.dtype, copy=posterior is targets)
         return WeightState(problem.design.zeros(), targets.copy(), np.zeros(n), posterior, np.full(n, np.inf))
 
     def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
@@ -191,7 +193,7 @@ class DualMaxEnt(Dual):
     def soften(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
         """Take note of new targets and row weights, without their weights W."""
         new = (state.kappa == 0) & (kappa > 0)
-        state.posterior[new] = as_posterior(targets, problem.n_classes)[new]
+        state.posterior[new] = as_posterior(targets[new], problem.n_classes)
         state.targets, state.kappa, state.scores = targets.copy(), kappa.copy(), None
         state.gaps[:] = np.inf
 
@@ -285,11 +287,11 @@ def _lifts(problem: TrainingProblem, state: WeightState, rows: Array | slice) ->
     return problem.loss.lifts(state.targets[rows], problem.n_classes).astype(state.W.dtype, copy=False)
 
 
-def as_posterior(targets: Array, n_classes: int) -> Array:
-    """Targets as distributions (n, K)."""
+def as_posterior(targets: Array, n_classes: int, dtype: Any = np.float64) -> Array:
+    """Targets as distributions (n, K); labels become such of this type."""
     if targets.ndim == 2:
         return targets
-    posterior = np.zeros((targets.size, n_classes))
+    posterior = np.zeros((targets.size, n_classes), dtype)
     posterior[np.arange(targets.size), targets] = 1.0
     return posterior
 
@@ -320,4 +322,11 @@ def visiting_order(gaps: Array, live: Array, rng: np.random.Generator, whole: bo
 def _margins(problem: TrainingProblem) -> Array:
     loss = problem.loss
     assert isinstance(loss, (LargeMargin, SquaredLargeMargin))
+    if loss.margins is None:
+        return _unit_margins(problem.n_classes)
     return LargeMargin(loss.margins).margin_matrix(problem.n_classes)
+
+
+@lru_cache(maxsize=2)
+def _unit_margins(n_classes: int) -> Array:
+    return LargeMargin().margin_matrix(n_classes)
