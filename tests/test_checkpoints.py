@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from naming import without_address
 from scipy import sparse
 
 from transduce import TransductiveClassifier, checkpoints
@@ -278,7 +279,7 @@ def test_parameters_that_mean_the_same_go_on(tmp_path):
         ({"random_state": np.random.RandomState(1)}, {"random_state": None}),
         ({"random_state": None, "class_prior": "labeled"}, {"random_state": None, "class_prior": "estimate"}),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_objects_that_hold_other_things_are_other_parameters(one, other, tmp_path):
     X, y = rows()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naming import without_address
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -207,7 +208,7 @@ def test_rows_that_are_not_there_cannot_be_hidden():
         ({"a": "x", "b": (1, 2)}, {"a": "x", "b": (1, 2)}),
         (None, None),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_counts_are_scaled_and_fractions_stay(prior, scaled):
     assert scale_prior(prior, 100, 120) == scaled
@@ -444,7 +445,7 @@ def test_folds_may_be_fewer_than_asked_for_and_come_from_any_splitter():
         ({"scoring": lambda model, X, y: np.nan}, "scoring must give a finite number"),
         ({"estimator__class_prior": [50, 40, 17]}, "to the 108 unlabelled rows, but sums to 107"),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_bad_parameters_get_one_sentence(parameters, sentence):
     X, _, y = blobs()
