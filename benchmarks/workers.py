@@ -1,0 +1,122 @@
+"""One fit on the workers of a Dask cluster, and the same on one core of one machine: time, labels, J and bytes moved.
+
+    python -m benchmarks.workers --rows 200000 --workers 2 --early-tol 1e-3 --tol 1e-3
+
+Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread each, and a block of rows. With
+weight steps that are accurate from the start (a small --early-tol) both follow one path; with loose ones, the default,
+they may part as two fits with other seeds do, which --seeds shows beside it. Bytes are those that workers received from
+one another and sent, by their own count, against 2 (G - 1) times the weights for each time that they are added up.
+"""
+
+import argparse
+import tempfile
+import time
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+from benchmarks.data import data_folder
+from benchmarks.scale import make_rows
+from transduce import TransductiveClassifier
+from transduce.dask import TransductiveClassifier as OverWorkers
+from transduce.dask import rows as over_workers
+
+
+def moved(dask_worker: Any) -> int:
+    """Bytes that a worker received from others, by its own log."""
+    return sum(int(one["total"]) for one in dask_worker.transfer_incoming_log)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--annealing", default="paper", choices=("soft", "paper", "none"))
+    parser.add_argument("--loss", default="hinge", choices=("hinge", "squared_hinge", "maxent"))
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--early-tol", type=float, default=0.25)
+    parser.add_argument("--seeds", action="store_true", help="a second fit on one core, with another seed")
+    parser.add_argument("--data", help="folder of the data sets; TRANSDUCE_DATA if not given")
+    parser.add_argument("--cache", type=Path, help="folder that rows are kept in; a temporary one if not given")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as name:
+        X, y, labelled = make_rows(data_folder(options.data), options.rows, 0, options.cache or Path(name))
+        compare(X, y, labelled, options)
+
+
+def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Namespace) -> None:
+    given = np.where(labelled, y, -1)
+    params = {
+        "loss": options.loss, "annealing": None if options.annealing == "none" else options.annealing,
+        "class_prior": np.bincount(y[~labelled]) / (~labelled).sum(), "tol": options.tol,
+        "early_tol": options.early_tol, "random_state": 0,
+    }  # fmt: skip
+    few = np.flatnonzero(labelled)
+    TransductiveClassifier(n_jobs=1, **params | {"class_prior": "labeled"}).fit(X[few], np.where(few % 3, y[few], -1))
+    begin = time.perf_counter()
+    one = TransductiveClassifier(n_jobs=1, **params).fit(X, given)
+    alone = time.perf_counter() - begin
+    told("one core", alone, one.objective_, one.transduction_, y, labelled)
+    if options.seeds:
+        other = TransductiveClassifier(n_jobs=1, **params | {"random_state": 1}).fit(X, given)
+        print(
+            f"  another seed: the same labels for {np.mean(other.transduction_ == one.transduction_):.4%} of the rows"
+        )
+    ends = np.linspace(0, len(y), options.workers + 1).astype(int)
+    spans = [slice(a, b) for a, b in pairwise(ends)]
+    sums = count_sums()
+    with (
+        LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        blocks, labels = [X[span] for span in spans], [given[span] for span in spans]
+        small = [np.r_[few[:200], np.arange(span.start, span.start + 500)] for span in spans]
+        OverWorkers(**params | {"class_prior": "labeled"}).fit([X[i] for i in small], [given[i] for i in small])
+        sums.clear()
+        before = sum(client.run(moved).values())
+        clf = OverWorkers(**params)
+        begin = time.perf_counter()
+        clf.fit(blocks, labels)
+        seconds = time.perf_counter() - begin
+        n_bytes = sum(client.run(moved).values()) - before
+    found = np.concatenate(clf.transduction_)
+    told(f"{options.workers} workers", seconds, clf.objective_, found, y, labelled)
+    same, apart = np.mean(found == one.transduction_), abs(clf.objective_ / one.objective_ - 1)
+    print(
+        f"ratio of times {seconds / alone:.2f} (wanted 1.3 or less), the same labels for {same:.4%} (wanted 99.9 %), "
+        f"J apart by {apart:.1e} (wanted 1e-3)"
+    )
+    weights = clf.coef_.size * clf.coef_.itemsize
+    formula = 2 * (options.workers - 1) * weights * len(sums)
+    print(
+        f"{len(clf.history_)} rounds, weights of {weights / 2**20:.1f} MiB added up {len(sums)} times; "
+        f"moved between workers {n_bytes / 2**20:.0f} MiB, by the formula {formula / 2**20:.0f} MiB; "
+        f"{n_bytes / max(len(clf.history_), 1) / 2**20:.1f} MiB a round"
+    )
+
+
+def told(who: str, seconds: float, objective: float, labels: np.ndarray, y: np.ndarray, labelled: np.ndarray) -> None:
+    right = np.mean(labels[~labelled] == y[~labelled])
+    print(f"{who:>10}: {seconds:7.1f} s, J {objective:.6f}, accuracy {right:.4f}", flush=True)
+
+
+def count_sums() -> list[None]:
+    """A list that grows each time that weights are added up."""
+    times: list[None] = []
+    own = over_workers._Climb._add
+
+    def add(self: Any, anew: bool = False) -> None:
+        times.append(None)
+        own(self, anew)
+
+    over_workers._Climb._add = add
+    return times
+
+
+if __name__ == "__main__":
+    main()
