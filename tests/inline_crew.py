@@ -27,9 +27,9 @@ class InlineCrew(Crew):
 
     def drop(self):
         shards.drop(self.keys)
-        self.keys = []
+        self.keys, self.homes = [], []
 
-    def visit(self, which, function, own):
+    def visit(self, which, function, own, surely=False):
         self.n_trips += 1
         return [self.task(g, function, *mine) for g, mine in zip(which, own, strict=True)]
 
@@ -60,7 +60,7 @@ def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=Non
     clf._check_parameters()
     crew = InlineCrew(n_workers, lost_at)
     try:
-        source = Source.create(crew, X, y, sample_weight, clf._kept_groups())
+        source = Source.create(X, y, sample_weight, clf._kept_groups())
         clf._go(_Attempt(clf, crew, source))
     finally:
         crew.drop()

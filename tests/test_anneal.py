@@ -352,6 +352,7 @@ def test_an_interrupt_before_anything_is_complete_is_passed_on(n_threads):
         soft.run(given_labels())
 
 
+@pytest.mark.alone
 def test_control_c_stops_every_thread():
     """The signal reaches the main thread, which waits for the ways."""
 

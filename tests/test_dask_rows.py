@@ -142,7 +142,7 @@ def test_the_default_labels_as_well_as_in_one_piece(dtype, prior):
     right = np.mean(np.concatenate(clf.transduction_) == truth)
     assert right >= np.mean(one.transduction_ == truth) - 0.03
     assert clf.coef_.dtype == dtype
-    assert clf.objective_ == pytest.approx(one.objective_, rel=0.02)
+    assert clf.objective_ <= 1.05 * one.objective_
 
 
 def test_two_classes_have_one_row_of_weights():

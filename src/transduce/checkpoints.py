@@ -34,7 +34,7 @@ Array = NDArray[Any]
 FORMAT = 2
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
 """Other versions may give other digits."""
-_OWN = re.compile(r"fit\.lock|(fit|shards|(first fit|(way|cooling) \d+)( \d shard \d+)?)(\.[0-9a-f]{12})?\.part")
+_OWN = re.compile(r"fit\.lock|(fit|shards|(first fit|(way|cooling) \d+)( [0-9a-f]+ shard \d+)?)(\.[0-9a-f]{12})?\.part")
 """Names of files that a fit leaves behind when it is killed before its folder has a `fit.json`."""
 _FACTS, _DIGEST_SIZE = "facts", 32
 

@@ -371,6 +371,7 @@ def test_lengths_must_agree():
         check(["a", "b"], ["x"])
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("labels", ["few classes", "all different", "thousands"])
 def test_the_work_grows_with_the_rows_and_not_with_their_square(labels):
     def pile(n_rows):

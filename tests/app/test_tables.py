@@ -248,6 +248,7 @@ def test_svmlight_targets_and_rows_without_features(tmp_path):
     np.testing.assert_array_equal(table.vectors.toarray()[:4], [[0, 1e-3, 0, 0], [0] * 4, [0, 0, 0.5, 0], [0, 0, 0, 5]])
 
 
+@pytest.mark.alone
 def test_the_work_of_svmlight_grows_with_the_rows_and_not_with_their_square(tmp_path):
     line = "1 " + " ".join(f"{i}:0.{i}" for i in range(1, 31))
     small, large = ("\n".join([line] * n_rows) for n_rows in (10_000, 40_000))

@@ -245,8 +245,6 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     targets.check([out], (*targets.TABLES, ".json"), *sources)
     targets.check([interface_of(out)], (".xml",), *sources)
     targets.check_standard_output(out, options["as_json"])
-    if options["dask"] is not None and options["workers"] is not None:
-        raise InputError("--dask names a cluster and --workers makes one, but both came. Leave one of them out.")
     settings = _settings(options)
     with _progress(options) as progress:
         table = _read(file, options, progress)

@@ -6,7 +6,7 @@ happen to be computed. What a shard was made of is remembered, so that it can be
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -57,7 +57,7 @@ def matching(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any], 
     labels = as_blocks(y, "y")
     weights = [None] * len(rows) if sample_weight is None else as_blocks(sample_weight, "sample_weight")
     if not rows:
-        raise ValueError("X must have at least one block of rows, but the list is empty.")
+        raise ValueError("X must have at least one block of rows, but the list is empty. Pass the blocks.")
     for name, blocks in (("y", labels), ("sample_weight", weights)):
         if len(blocks) != len(rows):
             raise ValueError(f"X has {len(rows)} blocks and {name} {len(blocks)}. Match them, one for each block.")
@@ -72,6 +72,7 @@ class Source:
     y: list[Any]
     weights: list[Any]
     groups: list[list[int]]
+    made: list[Future] = field(default_factory=list)
 
     @property
     def is_local(self) -> bool:
@@ -79,31 +80,35 @@ class Source:
         return not any(isinstance(block, (Future, Delayed)) for block in self.X)
 
     @classmethod
-    def create(cls, crew: Crew, X: Any, y: Any, sample_weight: Any, groups: list[list[int]] | None = None) -> "Source":
-        """Share out blocks among workers; or in these groups, if they are of as many blocks."""
+    def create(cls, X: Any, y: Any, sample_weight: Any, groups: list[list[int]] | None = None) -> "Source":
+        """Blocks as they came; in these groups, if they are of as many blocks."""
         rows, labels, weights = matching(X, y, sample_weight)
-        if groups is not None and sorted(b for group in groups for b in group) == list(range(len(rows))):
-            return cls(rows, labels, weights, groups)
-        n_threads = {address: max(1, int(facts["nthreads"])) for address, facts in crew.workers().items()}
-        groups = []
-        at_home: dict[str, list[int]] = {}
-        if any(isinstance(block, Future) for block in rows):
-            holders = _holders(crew, rows)
-            addresses = sorted(n_threads)
-            for b in range(len(rows)):
-                there = [address for address in holders.get(b, ()) if address in n_threads]
-                at_home.setdefault(min(there) if there else addresses[b % len(addresses)], []).append(b)
-            for address in sorted(at_home, key=lambda one: at_home[one][0]):
-                groups += _split(at_home[address], n_threads[address])
-        else:
-            groups = _split(list(range(len(rows))), sum(n_threads.values()))
+        if groups is None or sorted(b for group in groups for b in group) != list(range(len(rows))):
+            groups = []
         return cls(rows, labels, weights, groups)
+
+    def _group(self, crew: Crew) -> list[list[int]]:
+        """Share out blocks among the threads of all workers."""
+        n_threads = {address: max(1, int(facts["nthreads"])) for address, facts in crew.workers().items()}
+        if not any(isinstance(block, Future) for block in self.X):
+            return _split(list(range(len(self.X))), sum(n_threads.values()))
+        holders, addresses = _holders(crew, self.X), sorted(n_threads)
+        at_home: dict[str, list[int]] = {}
+        for b in range(len(self.X)):
+            there = [address for address in holders.get(b, ()) if address in n_threads]
+            at_home.setdefault(min(there) if there else addresses[b % len(addresses)], []).append(b)
+        homes = sorted(at_home, key=lambda one: at_home[one][0])
+        return [group for address in homes for group in _split(at_home[address], n_threads[address])]
 
     def place(self, crew: Crew, unlabeled: object, digest: bool) -> list[Facts]:
         """Let shards be made of the blocks; gives the facts of every block, in the order of blocks."""
+        crew.drop()
         try:
+            if self.made:
+                crew.cancel(self.made)
+                self.made = []
+            self.groups = self.groups or self._group(crew)
             homes = self._homes(crew)
-            crew.homes = homes
             makers = [
                 partial(_hold, crew, home, self._sent(crew, home, group), (unlabeled, digest))
                 for home, group in zip(homes, self.groups, strict=True)
@@ -112,6 +117,7 @@ class Source:
         except LostError:
             self._check_futures()
             raise
+        self.made = []
         facts: dict[int, Facts] = {}
         for group, answer in zip(self.groups, answers, strict=True):
             for b, fact in zip(group, answer, strict=True):
@@ -135,7 +141,17 @@ class Source:
 
     def _sent(self, crew: Crew, home: str, group: Sequence[int]) -> list[list[Any]]:
         """Blocks of a shard as futures or small things that can be handed to a task."""
-        return [[_send(crew, home, blocks[b]) for b in group] for blocks in (self.X, self.y, self.weights)]
+        return [[self._send(crew, home, blocks[b]) for b in group] for blocks in (self.X, self.y, self.weights)]
+
+    def _send(self, crew: Crew, home: str, block: Any) -> Any:
+        """A block, or the future of it; what is delayed is computed by workers that are there now."""
+        if block is None or isinstance(block, Future):
+            return block
+        if is_dask_collection(block):
+            there = list(crew.workers())
+            self.made.append(crew.client.compute(block, workers=there, allow_other_workers=False))
+            return self.made[-1]
+        return crew.send(block, home)
 
     def _check_futures(self) -> None:
         """Say which futures are gone for good."""
@@ -150,14 +166,6 @@ class Source:
 
 def _hold(crew: Crew, home: str, blocks: list[list[Any]], how: tuple[object, bool], key: str) -> Future:
     return crew.submit(shards.hold, key, *blocks, *how, home=home)
-
-
-def _send(crew: Crew, home: str, block: Any) -> Any:
-    if block is None or isinstance(block, Future):
-        return block
-    if is_dask_collection(block):
-        return crew.client.compute(block)
-    return crew.send(block, home)
 
 
 def _split(blocks: list[int], n_shards: int) -> list[list[int]]:

@@ -50,22 +50,20 @@ class Crew:
     client: Client
     homes: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
-    shunned: set[str] = field(default_factory=set)
+    interrupted: bool = False
     n_trips: int = 0
     n_kept: int = 0
     _paused: dict[str, float] = field(default_factory=dict)
+    _signs: dict[str, tuple[float, float]] = field(default_factory=dict)
     _heard: float = field(default_factory=time.monotonic)
+    _alone: float | None = None
 
     def workers(self) -> dict[str, Any]:
         """Workers that answer, as the scheduler knows them now; waits a while for the first to come."""
-        begin = time.monotonic()
+        begin = self._heard = time.monotonic()
         while True:
             known = self._known() or {}
-            alive = {
-                address: facts
-                for address, facts in known.items()
-                if address not in self.shunned and facts["status"] == "running" and not _silent(facts, known)
-            }
+            alive = {address: facts for address, facts in known.items() if facts["status"] == "running"}
             answered = self.client.sync(_ping_all, self.client, list(alive)) if alive else []
             if answered:
                 return {address: alive[address] for address in answered}
@@ -94,8 +92,15 @@ class Crew:
                     "connect a new client, and call fit again."
                 ) from error
             return None
-        self._heard = time.monotonic()
+        now = self._heard = time.monotonic()
+        for address, facts in answer["workers"].items():
+            if self._signs.get(address, (None, 0.0))[0] != facts["last_seen"]:
+                self._signs[address] = (facts["last_seen"], now)
         return dict(answer["workers"])
+
+    def _silent(self, address: str) -> bool:
+        """Whether the scheduler has heard nothing new of a worker for long."""
+        return time.monotonic() - self._signs[address][1] > SILENCE
 
     def place(self, makers: Sequence[Callable[[str], Future]], homes: Sequence[str]) -> list[Any]:
         """Let a shard be made at each home: a maker gets the key of its shard and the address; answers of all."""
@@ -112,13 +117,13 @@ class Crew:
             with contextlib.suppress(Exception):
                 known = self._known() or {}
                 for home in homes:
-                    if home in known and home not in self.shunned:
+                    if home in known:
                         fire_and_forget(self.submit(shards.drop, self.keys, home=home))
-        self.keys = []
+        self.keys, self.homes = [], []
 
-    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Answers of function(shard, *args) for all shards."""
-        return self.each_with(function, [args] * len(self.keys))
+    def each(self, function: Callable[..., Any], *args: Any, surely: bool = False) -> list[Any]:
+        """Answers of function(shard, *args) for all shards; `surely` lets no Ctrl-C come between them."""
+        return self.visit(range(len(self.keys)), function, [args] * len(self.keys), surely)
 
     def each_with(self, function: Callable[..., Any], own: Sequence[Sequence[Any]]) -> list[Any]:
         """Answers of function(shard, *own[g]) for each shard g."""
@@ -128,14 +133,16 @@ class Crew:
         """The answer of function(shard, *args) for the first shard."""
         return self.visit([0], function, [args])[0]
 
-    def visit(self, which: Sequence[int], function: Callable[..., Any], own: Sequence[Sequence[Any]]) -> list[Any]:
+    def visit(
+        self, which: Sequence[int], function: Callable[..., Any], own: Sequence[Sequence[Any]], surely: bool = False
+    ) -> list[Any]:
         """Answers of function(shard, *own) for some shards: one message to each of their workers, and one back."""
         self.n_trips += 1
         places: dict[str, list[int]] = {}
         for place, g in enumerate(which):
             places.setdefault(self.homes[g], []).append(place)
         visits = {home: [(self.keys[which[p]], function, own[p]) for p in mine] for home, mine in places.items()}
-        found = self._await(_call_all(self.client, visits))
+        found = self._await(_call_all(self.client, visits), surely)
         answers: list[Any] = [None] * len(which)
         for home, mine in places.items():
             for place, answer in zip(mine, found[home], strict=True):
@@ -144,20 +151,38 @@ class Crew:
                 answers[place] = answer
         return answers
 
-    def _await(self, question: Coroutine[Any, Any, Any]) -> Any:
-        """What the cluster answers; LostError if a worker is gone before it does."""
+    def _await(self, question: Coroutine[Any, Any, Any], surely: bool = False) -> Any:
+        """What the cluster answers; LostError if a worker is gone before it does.
+
+        What is to be done `surely` is waited for, even where Ctrl-C is pressed, which then has its way.
+        """
+        self._begin_to_wait()
         asked = asyncio.run_coroutine_threadsafe(question, self.client.loop.asyncio_loop)
+        pressed: KeyboardInterrupt | None = None
         try:
             while not asked.done():
-                with contextlib.suppress(TimeoutError):
-                    asked.result(timeout=GLANCE)
-                if not asked.done():
-                    self.look()
-            return asked.result()
+                try:
+                    with contextlib.suppress(TimeoutError):
+                        asked.result(timeout=GLANCE)
+                    if not asked.done():
+                        self.look()
+                except KeyboardInterrupt as interrupt:
+                    self.interrupted, pressed = True, interrupt
+                    if not surely:
+                        raise
+            answer = asked.result()
         except UNREACHABLE as error:
             raise LostError(f"a worker could not be reached ({type(error).__name__})") from error
         finally:
             asked.cancel()
+        if pressed is not None:
+            raise pressed
+        return answer
+
+    def _begin_to_wait(self) -> None:
+        """What was heard before does not count."""
+        self._heard, self._alone = time.monotonic(), None
+        self._paused.clear()
 
     def task(self, g: int, function: Callable[..., Any], *args: Any) -> Future:
         """The answer of function(shard, *args) for shard g, which may be large, as a future that stays there."""
@@ -173,6 +198,10 @@ class Crew:
         self.finish(futures)
         return list(self._await(_gather(self.client, list(futures))))
 
+    def cancel(self, futures: Sequence[Future]) -> None:
+        """Let the scheduler forget these tasks."""
+        self._await(_cancel(self.client, list(futures)))
+
     def holders(self, futures: Sequence[Future]) -> dict[str, list[str]]:
         """Addresses of the workers that have each of these, by their keys."""
         self.finish(futures)
@@ -181,6 +210,7 @@ class Crew:
     def finish(self, futures: Sequence[Future]) -> None:
         """Wait until these tasks have answered; LostError if a worker is gone before they do."""
         waiting, glances = list(futures), 0
+        self._begin_to_wait()
         while waiting:
             try:
                 waiting = list(wait(waiting, timeout=GLANCE).not_done)
@@ -210,21 +240,25 @@ class Crew:
         return self._await(_scatter(self.client, thing, home))
 
     def look(self) -> None:
-        """See that every home is still there and at work."""
+        """See that every home is still there and at work; that there is some worker, where there are no homes yet."""
         known, now = self._known(), time.monotonic()
         if known is None:
             return
+        if not self.homes:
+            self._alone = None if known else self._alone or now
+            if self._alone is not None and now - self._alone > PATIENCE:
+                raise ClusterError(
+                    f"there must be a worker to work on, but none is left at {self._scheduler}. Start some."
+                )
         for home in set(self.homes):
             facts = known.get(home)
             if facts is None:
                 raise LostError(f"worker {home} has left")
-            if _silent(facts, known):
-                self.shunned.add(home)
+            if self._silent(home):
                 raise LostError(f"worker {home} says nothing")
             if facts["status"] == "running":
                 self._paused.pop(home, None)
             elif now - self._paused.setdefault(home, now) > SILENCE:
-                self.shunned.add(home)
                 raise LostError(f"worker {home} is {facts['status']}")
 
 
@@ -254,7 +288,12 @@ async def _who_has(client: Client, futures: list[Future]) -> Any:
 
 
 async def _scatter(client: Client, thing: Any, home: str) -> Any:
-    return await client.scatter(thing, workers=[home], hash=False, asynchronous=True)
+    (sent,) = await client.scatter([thing], workers=[home], hash=False, asynchronous=True)
+    return sent
+
+
+async def _cancel(client: Client, futures: list[Future]) -> None:
+    await client.cancel(futures, asynchronous=True, force=True)
 
 
 async def _ping_all(client: Client, addresses: list[str]) -> list[str]:
@@ -268,10 +307,3 @@ async def _ping_all(client: Client, addresses: list[str]) -> list[str]:
 
 async def _identity(client: Client) -> Any:
     return await client.scheduler.identity()
-
-
-def _silent(facts: dict[str, Any], known: dict[str, Any]) -> bool:
-    """Whether a worker has given no sign of life for long, by the scheduler's own clock."""
-    now = max((other["last_seen"] for other in known.values()), default=0.0)
-    now = max(now, time.time()) if abs(time.time() - now) < 3600.0 else now
-    return bool(facts["last_seen"] and now - facts["last_seen"] > SILENCE)

@@ -1,6 +1,7 @@
 """The estimator over Dask: the same parameters and attributes, with rows in blocks that live on the workers."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         crew = Crew(self._client())
         try:
-            source = Source.create(crew, X, y, sample_weight, self._kept_groups())
-            self._go(_Attempt(self, crew, source))
+            self._go(_Attempt(self, crew, Source.create(X, y, sample_weight, self._kept_groups())))
         finally:
             crew.drop()
         return self
@@ -104,18 +104,20 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
                 attempt.run()
                 return
             except LostError as error:
+                if crew.interrupted:
+                    raise KeyboardInterrupt from error
                 in_vain = 0 if self._n_rounds > best or crew.n_kept > kept else in_vain + 1
                 best = max(best, self._n_rounds)
                 if in_vain >= LOST_IN_VAIN:
                     raise ClusterError(
                         f"workers must live through a round, but were lost {in_vain + 1} times at the same place, the "
-                        f"last time because {error}. Give them more memory, or look at their logs{self._advice()}."
+                        f"last time because {error}. Give them more memory, or look at their logs.{self._advice()}"
                     ) from None
             except ClusterError as error:
-                raise ClusterError(f"{error}{self._advice(' ')}") from None
+                raise ClusterError(f"{error}{self._advice()}") from None
 
-    def _advice(self, before: str = "; ") -> str:
-        return "" if self.checkpoint is None else f"{before}Stages are kept in {self.checkpoint}: fit goes on from them"
+    def _advice(self) -> str:
+        return "" if self.checkpoint is None else f" Stages are kept in {self.checkpoint}: fit goes on from them."
 
     def _client(self) -> Client:
         if self.client is not None:
@@ -141,7 +143,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     def _kept_groups(self) -> list[list[int]] | None:
         """Blocks of each shard in the fit that the checkpoint is of, if there is one."""
-        if self.checkpoint is None or not isinstance(self.checkpoint, (str, Path)):
+        if self.checkpoint is None or not isinstance(self.checkpoint, (str, os.PathLike)):
             return None
         path = Path(self.checkpoint) / GROUPS
         try:
@@ -209,13 +211,18 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
     def _of_blocks(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
         several = isinstance(X, (list, tuple)) and X and _is_block(X[0])
-        if several or (hasattr(X, "to_delayed") and not isinstance(X, Delayed)):
-            return [self._of_blocks(method, block) for block in as_blocks(X, "X")]
-        if isinstance(X, (Future, Delayed)):
-            client = self._client()
-            block = client.compute(X) if isinstance(X, Delayed) else X
-            return client.submit(_apply, self._plain(), method, block, pure=False)
-        return _apply(self._plain(), method, X)
+        several = several or (hasattr(X, "to_delayed") and not isinstance(X, Delayed))
+        blocks, model, answers = as_blocks(X, "X") if several else [X], self._plain(), []
+        sent = None
+        for block in blocks:
+            if isinstance(block, (Future, Delayed)):
+                client = self._client()
+                sent = client.scatter([model], hash=False)[0] if sent is None else sent
+                block = client.compute(block) if isinstance(block, Delayed) else block
+                answers.append(client.submit(_apply, sent, method, block, pure=False))
+            else:
+                answers.append(_apply(model, method, block))
+        return answers if several else answers[0]
 
     def _plain(self) -> estimators.TransductiveClassifier:
         """The classifier without its cluster."""
@@ -330,7 +337,13 @@ class _Attempt:
             parts["X"] = tuple(fact.digest for fact in facts)
             parts["y"] = tuple(tuple(one) for one in labels)
             checkpoint = Checkpoint.open(clf.checkpoint, fingerprint(parts), self.seeds)
-            checkpoint.note(GROUPS, json.dumps(self.source.groups))
+            try:
+                checkpoint.note(GROUPS, json.dumps(self.source.groups))
+            except OSError as error:
+                checkpoint.__exit__(None, None, None)
+                raise ValueError(
+                    f"checkpoint {clf.checkpoint} cannot be written ({error.strerror}). Name another place."
+                ) from error
             return checkpoint
 
         return opened
@@ -362,7 +375,9 @@ def _check_widths(facts: list[Facts]) -> None:
     widths = [fact.n_features for fact in facts]
     for b, width in enumerate(widths):
         if width != widths[0]:
-            raise ValueError(f"blocks must have {widths[0]} columns as the first has, but block {b} has {width}.")
+            raise ValueError(
+                f"blocks must have {widths[0]} columns as the first has, but block {b} has {width}. Match them."
+            )
 
 
 def _array_of(entries: list[Any], kinds: list[str]) -> Array:

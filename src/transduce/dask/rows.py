@@ -6,6 +6,7 @@ shards at once, each bending W by `sigma` times what it knows of, so that change
 2015); losses without a dual are minimised by exact sums.
 """
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -213,8 +214,7 @@ class DaskEngine:
 
     def settle(self, take_labels: bool) -> None:
         """Keep the weights that are looked at, and the proposed labels or the old ones."""
-        self._crew.one(shards.keep, self.way, self.share)
-        self._crew.each(shards.settle, self.way, take_labels)
+        self._crew.each(shards.settle, self.way, take_labels, self.share, surely=True)
 
     def cooling(self) -> "DaskCooling":
         """The soft labels of this way."""
@@ -392,7 +392,8 @@ class _Climb:
         crew = self._crew
         parts = [crew.task(g, shards.take_change, self.way) for g in range(len(crew.keys))]
         while len(parts) > 1:
-            parts = [crew.submit(shards.combine, *parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+            parts = [crew.submit(shards.combine, *group, home=crew.homes[g]) for g, group in enumerate(groups)]
         return parts[0]
 
     def _minimise(self, step: Smooth, tol: float) -> Step:
@@ -420,22 +421,24 @@ def distribute(rows: DaskRows, way: str, W: Array, bounds: Bounds) -> None:
 def _save(crew: Crew, shelf: Shelf, way: str, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
     """Let every shard keep its rows' state beside the shelf, then the shelf itself: it names their files."""
     assert shelf.path is not None
-    old = shelf.load()
-    turn = 1 - int(old.facts["turn"]) if old is not None else 0
-    names = [f"{shelf.path.stem} {turn} shard {g}.stage" for g in range(len(crew.keys))]
-    own = [(way, str(shelf.path.with_name(name)), done) for name in names]
+    folder, stem, token = shelf.path.parent, shelf.path.stem, secrets.token_hex(6)
+    names = [f"{stem} {token} shard {g}.stage" for g in range(len(crew.keys))]
+    own = [(way, str(folder / name), done) for name in names]
     reasons = [reason for reason in crew.each_with(shards.save, own) if reason is not None]
     if reasons:
-        shelf.disk.fail(shelf.path.parent, OSError(reasons[0]))
+        shelf.disk.fail(folder, OSError(reasons[0]))
         return
-    shelf.save(arrays, facts | {"turn": turn, "shards": names})
+    shelf.save(arrays, facts | {"shards": names})
+    for old in folder.glob(f"{stem} * shard *.stage"):
+        if old.name not in names:
+            old.unlink(missing_ok=True)
     crew.n_kept += 1
 
 
 def _load(crew: Crew, shelf: Shelf, way: str, soft: bool) -> tuple[dict[str, Array], dict[str, Any]] | None:
     """What was kept; None where there is nothing, or a shard's file is not whole."""
     saved = shelf.load()
-    if saved is None or shelf.path is None:
+    if saved is None or shelf.path is None or len(saved.facts["shards"]) != len(crew.keys):
         return None
     own = [(way, str(shelf.path.with_name(name)), soft) for name in saved.facts["shards"]]
     return saved if all(crew.each_with(shards.load, own)) else None

@@ -7,12 +7,14 @@ the weights, that answers small things; the weights and their changes are the on
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
@@ -40,6 +42,9 @@ from transduce.weight_step import WeightState, weight_step_for
 from transduce.weight_step.dual import Dual, DualMaxEnt, visiting_order
 
 Array = NDArray[Any]
+
+FORGOTTEN = 3600.0
+"""Seconds without a visit after which a shard makes room for others: whoever placed it is gone."""
 
 
 class GoneError(Exception):
@@ -100,6 +105,7 @@ class Shard:
     blocks: list[Block] = field(default_factory=list)
     ways: dict[str, Way] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    visited: float = field(default_factory=time.monotonic)
 
 
 _SHARDS: dict[str, Shard] = {}
@@ -165,6 +171,8 @@ def hold(key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], u
             continue
         raw.append(one)
         facts.append(fact)
+    forgotten = [old for old, shard in list(_SHARDS.items()) if time.monotonic() - shard.visited > FORGOTTEN]
+    drop(forgotten)
     _SHARDS[key] = Shard(raw)
     return facts
 
@@ -236,7 +244,10 @@ def drop(keys: Sequence[str]) -> None:
 async def call(visits: Sequence[tuple[str, Callable[..., Any], Sequence[Any]]], dask_worker: Any = None) -> list[Any]:
     """Answers of visits to shards of this worker, made by its threads while it goes on listening."""
     loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
-    return await asyncio.gather(*(loop.run_in_executor(threads, _caught, *one) for one in visits))
+    try:
+        return await asyncio.gather(*(loop.run_in_executor(threads, _caught, *one) for one in visits))
+    except RuntimeError as error:  # the worker is closing, and takes no more work
+        return [Raised(GoneError(str(error))) for _ in visits]
 
 
 class Raised(NamedTuple):
@@ -249,6 +260,10 @@ def _caught(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
     try:
         return visit(key, function, *args)
     except Exception as error:
+        try:
+            loads(dumps(error))
+        except Exception:
+            return Raised(RuntimeError(f"{type(error).__name__}: {error}"))
         return Raised(error)
 
 
@@ -256,9 +271,12 @@ def visit(key: str, function: Callable[..., Any], *args: Any) -> Any:
     """The answer of a function of the shard with this key."""
     shard = _SHARDS.get(key)
     if shard is None:
-        raise GoneError(key)
+        raise GoneError("the rows of this answer are not on the worker any more; fit again, or fetch answers sooner")
     with shard.lock, one_blas_thread():
-        return function(shard, *args)
+        try:
+            return function(shard, *args)
+        finally:
+            shard.visited = time.monotonic()
 
 
 def visit_parts(shard: Shard, way: str, function: Callable[..., Any], args: Any, kwargs: Any) -> list[Any]:
@@ -269,11 +287,6 @@ def visit_parts(shard: Shard, way: str, function: Callable[..., Any], args: Any,
 def visit_parts_with(shard: Shard, way: str, function: Callable[..., Any], own: Sequence[Any]) -> list[Any]:
     """Answers of a function of each label part, and what is its own."""
     return [function(stand.part, mine) for stand, mine in zip(shard.ways[way].stands, own, strict=True)]
-
-
-def forget(shard: Shard, way: str) -> None:
-    """Let go of a way."""
-    shard.ways.pop(way, None)
 
 
 # Weights
@@ -320,7 +333,7 @@ def sweep(shard: Shard, way: str, seed: int, whole: bool, sigma: float, n_times:
     here = shard.ways[way]
     before = here.W.copy()
     rng, visited, seen, n_live = np.random.default_rng(seed), 0, 0.0, 0
-    for time in range(n_times):
+    for turn in range(n_times):
         seen, n_live = 0.0, 0
         for stand in here.stands:
             step, state = weight_step_for(stand.problem.loss, 0), stand.state
@@ -328,7 +341,7 @@ def sweep(shard: Shard, way: str, seed: int, whole: bool, sigma: float, n_times:
             live = np.flatnonzero(state.kappa > 0)
             if not live.size:
                 continue
-            order = visiting_order(state.gaps, live, rng, whole and time == 0)
+            order = visiting_order(state.gaps, live, rng, whole and turn == 0)
             state.scores = None
             step.sweep(replace(stand.problem, alpha=stand.problem.alpha / sigma), state, order)
             visited, seen, n_live = visited + order.size, seen + float(state.gaps[live].sum()), n_live + live.size
@@ -341,7 +354,8 @@ def sweep(shard: Shard, way: str, seed: int, whole: bool, sigma: float, n_times:
 def take_change(shard: Shard, way: str) -> Array:
     """What the last visit would change in W."""
     here = shard.ways[way]
-    assert here.change is not None
+    if here.change is None:
+        raise GoneError("what a shard changes in the weights can be taken once only")
     change, here.change = here.change, None
     return change
 
@@ -424,7 +438,7 @@ def combine(*changes: Array) -> Array:
 def rest(shard: Shard, way: str) -> None:
     """Keep nothing of a way but its labels."""
     here = shard.ways[way]
-    here.W = np.zeros((0, 0), here.W.dtype)
+    here.W, here.change, here.kept = np.zeros((0, 0), here.W.dtype), None, None
     for stand in here.stands:
         stand.state, stand.seen, stand.part, stand.chosen = _nothing(here.W), None, None, None
 
@@ -504,8 +518,10 @@ def weigh(shard: Shard, way: str) -> tuple[int, float, float]:
     return n_moved, change, old
 
 
-def settle(shard: Shard, way: str, take: bool) -> None:
-    """Take the proposed labels, or leave them."""
+def settle(shard: Shard, way: str, take: bool, share: float | None = None) -> None:
+    """Take the proposed labels, or leave them; and keep weights a share of the way to W, where some are kept."""
+    if share is not None and shard.ways[way].kept is not None:
+        keep(shard, way, share)
     for stand in shard.ways[way].stands:
         if take:
             assert stand.part is not None
