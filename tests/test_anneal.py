@@ -1,7 +1,7 @@
 """Soft annealing: an honest J no worse than the paper's own way, counts met, threads of no consequence, interrupts."""
 
-import os
 import signal
+import threading
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -360,7 +360,7 @@ def test_control_c_stops_every_thread():
         told.append(row)
         if row.way == 0 and row.stage == 2 and not pressed:
             pressed.append(row)
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     told, pressed = [], []
     soft = annealing(n_threads=2, on_round=press)
