@@ -28,8 +28,6 @@ SILENCE = 15.0
 """Seconds without a sign of life, or paused, after which a worker is taken to be lost, and a scheduler to be gone."""
 PATIENCE = 25.0
 """Seconds to wait for a worker to come where there is none."""
-
-
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
 """What is raised when something was asked of a worker that is not there any more; the scheduler may not know it."""
@@ -248,7 +246,8 @@ class Crew:
             self._alone = None if known else self._alone or now
             if self._alone is not None and now - self._alone > PATIENCE:
                 raise ClusterError(
-                    f"there must be a worker to work on, but none is left at {self._scheduler}. Start some."
+                    f"there must be a worker to work on, but none is left at {self._scheduler}. Start workers, then call "
+                    "fit again."
                 )
         for home in set(self.homes):
             facts = known.get(home)
