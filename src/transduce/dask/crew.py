@@ -246,8 +246,8 @@ class Crew:
             self._alone = None if known else self._alone or now
             if self._alone is not None and now - self._alone > PATIENCE:
                 raise ClusterError(
-                    f"there must be a worker to work on, but none is left at {self._scheduler}. Start workers, then call "
-                    "fit again."
+                    f"there must be a worker to work on, but none is left at {self._scheduler}. Start workers, then "
+                    "call fit again."
                 )
         for home in set(self.homes):
             facts = known.get(home)
