@@ -1,13 +1,11 @@
 """A crew without a cluster: shards live in this process, and every answer is there at once."""
 
-from itertools import count
-
-from transduce.dask import TransductiveClassifier, shards
+from transduce.dask import TransductiveClassifier, shard_weights, shards
 from transduce.dask.blocks import Source
+from transduce.dask.changes import total
 from transduce.dask.crew import Crew, LostError
 from transduce.dask.estimator import _Attempt
-
-_names = count()
+from transduce.dask.exchange import pieces_of_sum
 
 
 class InlineCrew(Crew):
@@ -20,14 +18,24 @@ class InlineCrew(Crew):
     def workers(self):
         return {f"inline-{w}": {"nthreads": 1} for w in range(self.n_workers)}
 
-    def place(self, makers, homes):
+    def place(self, makers, homes, sizes):
         self.drop()
-        self.homes, self.keys = list(homes), [f"inline {next(_names)}" for _ in makers]
+        self._name(homes, sizes)
         return [make(key) for make, key in zip(makers, self.keys, strict=True)]
 
     def drop(self):
         shards.drop(self.keys)
-        self.keys, self.homes = [], []
+        self.keys, self.homes, self.teams = [], [], []
+
+    def each_and_add(self, way, anew, function, *args):
+        answers = self.each(function, *args)
+        shape = self.one(shard_weights.shape, way)
+        of_teams = [
+            pieces_of_sum([self.task(g, shard_weights.take_change, way) for g in team], shape, len(self.teams))
+            for team in self.teams
+        ]
+        self.each(shard_weights.receive, way, [total(pieces) for pieces in zip(*of_teams, strict=True)], anew)
+        return answers
 
     def visit(self, which, function, own, surely=False):
         self.n_trips += 1
@@ -60,7 +68,7 @@ def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=Non
     clf._check_parameters()
     crew = InlineCrew(n_workers, lost_at)
     try:
-        source = Source.create(X, y, sample_weight, clf._kept_groups())
+        source = Source.create(X, y, sample_weight, clf._kept_teams())
         clf._go(_Attempt(clf, crew, source))
     finally:
         crew.drop()

@@ -66,12 +66,12 @@ def matching(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any], 
 
 @dataclass(eq=False)
 class Source:
-    """Blocks of a fit, and which of them make up each shard."""
+    """Blocks of a fit, and which of them make up each shard of each team."""
 
     X: list[Any]
     y: list[Any]
     weights: list[Any]
-    groups: list[list[int]]
+    teams: list[list[list[int]]]
     made: list[Future] = field(default_factory=list)
 
     @property
@@ -79,26 +79,33 @@ class Source:
         """Whether all rows came from this process."""
         return not any(isinstance(block, (Future, Delayed)) for block in self.X)
 
-    @classmethod
-    def create(cls, X: Any, y: Any, sample_weight: Any, groups: list[list[int]] | None = None) -> "Source":
-        """Blocks as they came; in these groups, if they are of as many blocks."""
-        rows, labels, weights = matching(X, y, sample_weight)
-        if groups is None or sorted(b for group in groups for b in group) != list(range(len(rows))):
-            groups = []
-        return cls(rows, labels, weights, groups)
+    @property
+    def groups(self) -> list[list[int]]:
+        """Blocks of each shard."""
+        return [group for team in self.teams for group in team]
 
-    def _group(self, crew: Crew) -> list[list[int]]:
-        """Share out blocks among the threads of all workers."""
-        n_threads = {address: max(1, int(facts["nthreads"])) for address, facts in crew.workers().items()}
+    @classmethod
+    def create(cls, X: Any, y: Any, sample_weight: Any, teams: list[list[list[int]]] | None = None) -> "Source":
+        """Blocks as they came; in these teams, if they are of as many blocks."""
+        source = cls(*matching(X, y, sample_weight), teams or [])
+        if sorted(b for group in source.groups for b in group) != list(range(len(source.X))):
+            source.teams = []
+        return source
+
+    def _team_up(self, crew: Crew) -> list[list[list[int]]]:
+        """Share out blocks among the threads of all workers; those of one worker are a team."""
+        n_threads = {address: max(1, int(facts["nthreads"])) for address, facts in sorted(crew.workers().items())}
         if not any(isinstance(block, Future) for block in self.X):
-            return _split(list(range(len(self.X))), sum(n_threads.values()))
-        holders, addresses = _holders(crew, self.X), sorted(n_threads)
+            groups = _split(list(range(len(self.X))), sum(n_threads.values()))
+            ends = np.cumsum((0, *n_threads.values())) * len(groups) // sum(n_threads.values())
+            return [groups[a:b] for a, b in pairwise(ends) if b > a]
+        holders, addresses = _holders(crew, self.X), list(n_threads)
         at_home: dict[str, list[int]] = {}
         for b in range(len(self.X)):
             there = [address for address in holders.get(b, ()) if address in n_threads]
             at_home.setdefault(min(there) if there else addresses[b % len(addresses)], []).append(b)
         homes = sorted(at_home, key=lambda one: at_home[one][0])
-        return [group for address in homes for group in _split(at_home[address], n_threads[address])]
+        return [_split(at_home[address], n_threads[address]) for address in homes]
 
     def place(self, crew: Crew, unlabeled: object, digest: bool) -> list[Facts]:
         """Let shards be made of the blocks; gives the facts of every block, in the order of blocks."""
@@ -107,13 +114,14 @@ class Source:
             if self.made:
                 crew.cancel(self.made)
                 self.made = []
-            self.groups = self.groups or self._group(crew)
-            homes = self._homes(crew)
+            self.teams = self.teams or self._team_up(crew)
+            sizes = [len(team) for team in self.teams]
+            homes = [home for home, size in zip(self._homes(crew), sizes, strict=True) for _ in range(size)]
             makers = [
                 partial(_hold, crew, home, self._sent(crew, home, group), (unlabeled, digest))
                 for home, group in zip(homes, self.groups, strict=True)
             ]
-            answers = crew.place(makers, homes)
+            answers = crew.place(makers, homes, sizes)
         except LostError:
             self._check_futures()
             raise
@@ -127,15 +135,16 @@ class Source:
         return [facts[b] for b in range(len(self.X))]
 
     def _homes(self, crew: Crew) -> list[str]:
-        """Where each shard goes: to the worker that has most of its blocks, else to the one with the least to do."""
+        """Where each team goes: to the worker that has most of its blocks, else to the one with the least to do."""
         workers = crew.workers()
         holders = _holders(crew, self.X)
         load = dict.fromkeys(sorted(workers), 0.0)
         homes = []
-        for group in self.groups:
-            found = [address for b in group for address in holders.get(b, ()) if address in load]
+        for team in self.teams:
+            blocks = [b for group in team for b in group]
+            found = [address for b in blocks for address in holders.get(b, ()) if address in load]
             best = max(sorted(set(found)), key=found.count) if found else min(load, key=lambda one: load[one])
-            load[best] += 1.0 / max(1, int(workers[best]["nthreads"]))
+            load[best] += len(team) / max(1, int(workers[best]["nthreads"]))
             homes.append(best)
         return homes
 

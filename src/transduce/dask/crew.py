@@ -13,6 +13,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any
 
 from distributed import Client, Future, fire_and_forget, wait
@@ -20,6 +21,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.dask import shards
+from transduce.dask.exchange import Sum, Team, call_and_add, join, leave
 from transduce.dask.shards import GoneError, Raised
 
 GLANCE = 0.5
@@ -43,11 +45,17 @@ class ClusterError(RuntimeError):
 
 @dataclass(eq=False)
 class Crew:
-    """The workers of a fit; shard g is looked after at address `homes[g]`, under the key `keys[g]`."""
+    """The workers of a fit; shard g is looked after at address `homes[g]`, under the key `keys[g]`.
+
+    `teams` are runs of shards that share a home; `token` names them all.
+    """
 
     client: Client
     homes: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    teams: list[list[int]] = field(default_factory=list)
+    token: str = ""
+    n_sums: int = 0
     interrupted: bool = False
     n_trips: int = 0
     n_kept: int = 0
@@ -100,13 +108,24 @@ class Crew:
         """Whether the scheduler has heard nothing new of a worker for long."""
         return time.monotonic() - self._signs[address][1] > SILENCE
 
-    def place(self, makers: Sequence[Callable[[str], Future]], homes: Sequence[str]) -> list[Any]:
-        """Let a shard be made at each home: a maker gets the key of its shard and the address; answers of all."""
+    def place(self, makers: Sequence[Callable[[str], Future]], homes: Sequence[str], sizes: Sequence[int]) -> list[Any]:
+        """Let a shard be made at each home: a maker gets the key of its shard and the address; answers of all.
+
+        The first sizes[0] of them are a team, which has one home, and so on.
+        """
         self.drop()
-        token = secrets.token_hex(6)
-        self.homes = list(homes)
-        self.keys = [f"{token} {g}" for g in range(len(makers))]
-        return self.answers([maker(key) for maker, key in zip(makers, self.keys, strict=True)])
+        self._name(homes, sizes)
+        answers = self.answers([maker(key) for maker, key in zip(makers, self.keys, strict=True)])
+        teams = [Team(self.homes[team[0]], tuple(self.keys[g] for g in team)) for team in self.teams]
+        self._await(_join_all(self.client, sorted(set(homes)), self.token, teams))
+        return answers
+
+    def _name(self, homes: Sequence[str], sizes: Sequence[int]) -> None:
+        """Give all shards names that no others have."""
+        self.token, self.homes = secrets.token_hex(6), list(homes)
+        self.keys = [f"{self.token} {g}" for g in range(len(homes))]
+        ends = [0, *accumulate(sizes)]
+        self.teams = [list(range(a, b)) for a, b in pairwise(ends)]
 
     def drop(self) -> None:
         """Let go of all shards, where that can still be said."""
@@ -116,8 +135,8 @@ class Crew:
                 known = self._known() or {}
                 for home in homes:
                     if home in known:
-                        fire_and_forget(self.submit(shards.drop, self.keys, home=home))
-        self.keys, self.homes = [], []
+                        fire_and_forget(self.submit(_let_go, self.keys, self.token, home=home))
+        self.keys, self.homes, self.teams = [], [], []
 
     def each(self, function: Callable[..., Any], *args: Any, surely: bool = False) -> list[Any]:
         """Answers of function(shard, *args) for all shards; `surely` lets no Ctrl-C come between them."""
@@ -131,22 +150,42 @@ class Crew:
         """The answer of function(shard, *args) for the first shard."""
         return self.visit([0], function, [args])[0]
 
+    def each_and_add(self, way: str, anew: bool, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Answers of function(shard, *args) for all shards; what that changes in W is added up, and all have the sum.
+
+        The sum is added to W, or is W where it is made `anew`.
+        """
+        self.n_sums += 1
+        which = Sum(self.token, self.n_sums, way, anew)
+        return self._visit(range(len(self.keys)), function, [args] * len(self.keys), False, which)
+
     def visit(
         self, which: Sequence[int], function: Callable[..., Any], own: Sequence[Sequence[Any]], surely: bool = False
     ) -> list[Any]:
         """Answers of function(shard, *own) for some shards: one message to each of their workers, and one back."""
+        return self._visit(which, function, own, surely, None)
+
+    def _visit(
+        self,
+        which: Sequence[int],
+        function: Callable[..., Any],
+        own: Sequence[Sequence[Any]],
+        surely: bool,
+        added: Sum | None,
+    ) -> list[Any]:
         self.n_trips += 1
         places: dict[str, list[int]] = {}
         for place, g in enumerate(which):
             places.setdefault(self.homes[g], []).append(place)
         visits = {home: [(self.keys[which[p]], function, own[p]) for p in mine] for home, mine in places.items()}
-        found = self._await(_call_all(self.client, visits), surely)
+        found = self._await(_call_all(self.client, visits, added), surely)
         answers: list[Any] = [None] * len(which)
         for home, mine in places.items():
             for place, answer in zip(mine, found[home], strict=True):
-                if isinstance(answer, Raised):
-                    self._raise(answer.error)
                 answers[place] = answer
+        errors = [answer.error for answer in answers if isinstance(answer, Raised)]
+        for error in sorted(errors, key=lambda one: isinstance(one, GoneError)):  # what others miss comes of the first
+            self._raise(error)
         return answers
 
     def _await(self, question: Coroutine[Any, Any, Any], surely: bool = False) -> Any:
@@ -268,10 +307,25 @@ def _killer(error: KilledWorker) -> ClusterError:
     )
 
 
-async def _call_all(client: Client, visits: dict[str, list[Any]]) -> dict[str, Any]:
+async def _call_all(client: Client, visits: dict[str, list[Any]], added: Sum | None) -> dict[str, Any]:
     """Make visits on several workers at once."""
-    answers = await asyncio.gather(*(client.run(shards.call, mine, workers=[home]) for home, mine in visits.items()))
+    asked = [
+        client.run(shards.call, mine, workers=[home])
+        if added is None
+        else client.run(call_and_add, mine, added, workers=[home])
+        for home, mine in visits.items()
+    ]
+    answers = await asyncio.gather(*asked)
     return {home: answer[home] for home, answer in zip(visits, answers, strict=True)}
+
+
+async def _join_all(client: Client, homes: list[str], token: str, teams: list[Team]) -> None:
+    await client.run(join, token, teams, workers=homes)
+
+
+def _let_go(keys: Sequence[str], token: str) -> None:
+    shards.drop(keys)
+    leave(token)
 
 
 async def _gather(client: Client, futures: list[Future]) -> Any:

@@ -20,10 +20,10 @@ from transduce.candidates import code, read_full
 from transduce.checkpoints import Checkpoint
 from transduce.counted import EARLY_TOL, Given
 from transduce.counts import Bounds
-from transduce.dask import shards
+from transduce.dask import shard_labels, shards
 from transduce.dask.blocks import Source, as_blocks
 from transduce.dask.crew import ClusterError, Crew, LostError
-from transduce.dask.rows import DaskRows, distribute
+from transduce.dask.rows import DaskRows, distribute, gather_labeled
 from transduce.dask.shards import Facts, Labels, Making
 from transduce.fingerprints import fingerprint
 from transduce.history import HistoryRow, Outcome
@@ -36,8 +36,8 @@ Array = NDArray[Any]
 
 LOST_IN_VAIN = 5
 """Times that workers may be lost again without the fit getting further than the time before."""
-GROUPS = "shards.json"
-"""Which blocks make up each shard, beside the stages of a fit."""
+TEAMS = "shards.json"
+"""Which blocks make up each shard of each team, beside the stages of a fit."""
 
 
 class TransductiveClassifier(estimators.TransductiveClassifier):
@@ -90,7 +90,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         crew = Crew(self._client())
         try:
-            self._go(_Attempt(self, crew, Source.create(X, y, sample_weight, self._kept_groups())))
+            self._go(_Attempt(self, crew, Source.create(X, y, sample_weight, self._kept_teams())))
         finally:
             crew.drop()
         return self
@@ -141,16 +141,16 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         except Exception as error:
             raise ValueError(f"loss must be such that it can be sent to workers, but is {self.loss!r}.") from error
 
-    def _kept_groups(self) -> list[list[int]] | None:
-        """Blocks of each shard in the fit that the checkpoint is of, if there is one."""
+    def _kept_teams(self) -> list[list[list[int]]] | None:
+        """Blocks of each shard of each team in the fit that the checkpoint is of, if there is one."""
         if self.checkpoint is None or not isinstance(self.checkpoint, (str, os.PathLike)):
             return None
-        path = Path(self.checkpoint) / GROUPS
+        path = Path(self.checkpoint) / TEAMS
         try:
-            groups = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            teams = json.loads(path.read_text(encoding="utf-8"))
+            return [[[int(b) for b in group] for group in team] for team in teams]
+        except (OSError, ValueError, TypeError):
             return None
-        return [[int(b) for b in group] for group in groups]
 
     def _listener(self) -> Callable[[HistoryRow], None]:
         tell = super()._listener()
@@ -303,13 +303,14 @@ class _Attempt:
         known = full | read.partial if heavy else full
         making = self._making(facts, float(each[known].sum()), float(each[known & ~full].sum()), n_unlabeled, heavy)
         making = making._replace(forbids=read.allowed is not None)
-        self.crew.each_with(shards.make, [(making, [labels[b] for b in group]) for group in self.source.groups])
+        found = self.crew.each_with(shards.make, [(making, [labels[b] for b in group]) for group in self.source.groups])
         total = (1.0, making.mean * n_unlabeled if making.mean is not None else float(n_unlabeled > 0))
         shape = (facts[0].n_features + clf.fit_intercept, clf.taxonomy_.n_nodes)
         sizes = tuple(len(group) for group in self.source.groups)
+        labeled = gather_labeled(self.crew, found, making, shape)
         rows = DaskRows(
             self.crew, making.loss, making.alpha, n_unlabeled, len(clf.classes_), shape, np.dtype(making.dtype), total,
-            sizes, sum(fact.n_values for fact in facts), making.forbids,
+            sizes, sum(fact.n_values for fact in facts), labeled, making.forbids,
         )  # fmt: skip
         return rows, given, labels
 
@@ -338,7 +339,7 @@ class _Attempt:
             parts["y"] = tuple(tuple(one) for one in labels)
             checkpoint = Checkpoint.open(clf.checkpoint, fingerprint(parts), self.seeds)
             try:
-                checkpoint.note(GROUPS, json.dumps(self.source.groups))
+                checkpoint.note(TEAMS, json.dumps(self.source.teams))
             except OSError as error:
                 checkpoint.__exit__(None, None, None)
                 raise ValueError(
@@ -351,12 +352,12 @@ class _Attempt:
     def _keep_labels(self, rows: DaskRows, outcome: Outcome, bounds: Bounds) -> Array:
         """Labels of all blocks, as fitted attributes; returns the counts (K,) that the scores alone would give."""
         clf, crew, way = self.clf, self.crew, str(outcome.labels)
-        clf.class_counts_ = np.sum(crew.each(shards.class_counts, way), axis=0)
-        clf.transduction_ = self._of_each(shards.labels_of, way, clf.classes_)
+        clf.class_counts_ = np.sum(crew.each(shard_labels.class_counts, way), axis=0)
+        clf.transduction_ = self._of_each(shard_labels.labels_of, way, clf.classes_)
         clf.__dict__.pop("label_distributions_", None)
         if hasattr(rows.loss, "posterior"):
             distribute(rows, way, outcome.W, bounds)
-            clf.label_distributions_ = self._of_each(shards.distributions_of, way)
+            clf.label_distributions_ = self._of_each(shard_labels.distributions_of, way)
         return rows.own_counts(outcome.W)
 
     def _of_each(self, function: Callable[..., Any], way: str, *args: Any) -> list[Any]:

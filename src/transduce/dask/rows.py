@@ -6,20 +6,24 @@ shards at once, each bending W by `sigma` times what it knows of, so that change
 2015); losses without a dual are minimised by exact sums.
 """
 
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
+from scipy import sparse
 
 from transduce.checkpoints import Shelf
 from transduce.counts import Bounds
-from transduce.dask import shards
+from transduce.dask import shard_labels, shard_weights, shards
+from transduce.dask.climb import Climb
 from transduce.dask.crew import Crew
+from transduce.dask.shards import Making
+from transduce.dask.shelves import load, save
+from transduce.design import Design
 from transduce.engines import Proposal, Rows, SoftRound, Step, Task
 from transduce.history import Outcome
 from transduce.label_step.spread.entropic import distribute_spread, soften_spread
@@ -28,25 +32,29 @@ from transduce.label_step.spread.greedy import greedy_spread
 from transduce.label_step.spread.parts import Part
 from transduce.local import FIRST_SWEEPS, FIRST_TOL, ITERATIONS, SHARES, SWEEPS
 from transduce.losses import Loss, softened
-from transduce.weight_step import Smooth, weight_step_for
-from transduce.weight_step.dual import ascend
-from transduce.weight_step.smooth import lowest
+from transduce.problem import TrainingProblem
+from transduce.weight_step import Smooth, WeightStep, weight_step_for
+from transduce.weight_step.dual import as_posterior
 
 Array = NDArray[Any]
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
 
-FAN_IN = 8
-"""Changes of the weights that one task adds up."""
 SMALL = 1 << 18
-"""Bytes of weights below which the driver adds up changes: they are no larger than other messages then."""
-WORTH_A_TRIP, MOST_SWEEPS = 2e7, 16
-"""Multiplications that a shard should do before changes are added up, and sweeps that it may take for it."""
+"""Bytes of labelled rows that come here in any case."""
+
+
+class Labeled(NamedTuple):
+    """The labelled rows of all shards, gathered: a problem of their own, their labels, and how many a shard has."""
+
+    problem: TrainingProblem
+    labels: Array
+    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Rows on the workers of a crew: how many, of which classes, with which loss."""
+    """Rows on the workers of a crew: how many, of which classes, with which loss; labelled ones are here, if few."""
 
     crew: Crew
     loss: Loss
@@ -58,13 +66,9 @@ class DaskRows:
     total_weight: tuple[float, float]
     sizes: tuple[int, ...]
     n_values: int
+    labeled: Labeled | None = None
     forbids: bool = False
     names: Any = field(default_factory=count)
-
-    @property
-    def is_small(self) -> bool:
-        """Whether weights are so few that they travel like prices."""
-        return self.shape[0] * self.shape[1] * self.dtype.itemsize <= SMALL
 
     def engine(self, task: Task, rng: np.random.Generator) -> "DaskEngine":
         """A new way to the labels."""
@@ -84,7 +88,7 @@ class DaskRows:
 
     def _tallies(self, W: Array) -> list[tuple[Array, Array]]:
         sent = self.send(W)
-        return self.crew.answers([self.crew.task(g, shards.tallies, sent) for g in range(len(self.crew.keys))])
+        return self.crew.answers([self.crew.task(g, shard_labels.tallies, sent) for g in range(len(self.crew.keys))])
 
     def send(self, W: Array) -> Future:
         """Weights, on a worker, from where the others fetch them."""
@@ -93,11 +97,11 @@ class DaskRows:
     def spread(self, way: str, W: Array) -> None:
         """Give all shards these weights."""
         sent = self.send(W)
-        self.crew.finish([self.crew.task(g, shards.receive, way, sent, True) for g in range(len(self.crew.keys))])
+        self.crew.finish([self.crew.task(g, shard_weights.take_weights, way, sent) for g in range(len(self.crew.keys))])
 
     def fetch(self, way: str, kept: bool) -> Array:
         """Weights of a way, from the first shard."""
-        return np.asarray(self.crew.answers([self.crew.task(0, shards.weights, way, kept)])[0])
+        return np.asarray(self.crew.answers([self.crew.task(0, shard_weights.weights, way, kept)])[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,31 +162,37 @@ class DaskEngine:
 
     def supervise(self, tol: float) -> Step:
         """Weights of the labelled rows alone, which are kept."""
-        self._crew.each(shards.start, self.way)
+        self._crew.each(shard_weights.start, self.way)
         self.begin()
-        step = self.weights(0.0, tol)
-        self._crew.one(shards.keep, self.way, 1.0)
-        return step
+        labeled = self.rows.labeled
+        if labeled is None:
+            self.step = self.weights(0.0, tol)
+        else:
+            step = weight_step_for(self.rows.loss, self.task.max_sweeps)
+            self.step = _learn_here(self.rows, self.way, labeled.problem, step, labeled.labels, tol, self.rng)
+            self.fresh = True
+        self._crew.one(shard_weights.keep, self.way, 1.0)
+        return self.step
 
     def begin(self) -> None:
         """Forget what was known of the weights: they are 0."""
         self.fresh, self.step = False, None
-        self._crew.one(shards.keep, self.way, 1.0)
+        self._crew.one(shard_weights.keep, self.way, 1.0)
 
     def greedy(self) -> None:
         """Steps 3 to 9: greedy labels; the best ones under bounds on groups, which no greedy choice is sure to meet."""
         low, high, groups = self.task.bounds
-        self._crew.each(shards.offer, self.way, "scores")
+        self._crew.each(shard_labels.offer, self.way, "scores")
         if groups is None:
             greedy_spread(self._parts, low, high)
         else:
             solve_spread(self._parts, low, high, groups, None)
-        self._crew.each(shards.settle, self.way, True)
+        self._crew.each(shard_labels.settle, self.way, True)
 
     def weights(self, weight: float, tol: float) -> Step:
         """Step 12: weights for the present labels."""
         labeled, unlabeled = self.rows.total_weight
-        climb = _Climb(self.rows, self.way, self.rng)
+        climb = Climb(self.rows, self.way, self.rng)
         changed = climb.retarget(weight)
         self.fresh = self.fresh and not changed
         expected = min(self.step.objective if self.step else np.inf, labeled + weight * unlabeled)
@@ -195,11 +205,11 @@ class DaskEngine:
         assert self.step is not None
         best, self.share = self.step.objective, 1.0
         if best > objective:
-            square = self._crew.one(shards.dots, self.way)
+            square = self._crew.one(shard_weights.dots, self.way)
             best, self.share = objective, 0.0
             for part in SHARES:
                 norm = (1 - part) ** 2 * square[0] + 2 * part * (1 - part) * square[1] + part**2 * square[2]
-                loss = sum(self._crew.each(shards.loss_between, self.way, part))
+                loss = sum(self._crew.each(shard_labels.loss_between, self.way, part))
                 value = 0.5 * self.rows.alpha * norm + loss
                 if value < best:
                     best, self.share = value, part
@@ -207,14 +217,14 @@ class DaskEngine:
 
     def propose(self, weight: float, prices: Array) -> Proposal:
         """Step 13: the best labels at the weights that are looked at."""
-        self._crew.each(shards.offer, self.way, "hard", self.share)
+        self._crew.each(shard_labels.offer, self.way, "hard", self.share)
         answer = solve_spread(self._parts, *self.task.bounds, prices)
-        moved, change, old = zip(*self._crew.each(shards.weigh, self.way), strict=True)
+        moved, change, old = zip(*self._crew.each(shard_labels.weigh, self.way), strict=True)
         return Proposal(answer.prices, sum(moved), sum(change), sum(old))
 
     def settle(self, take_labels: bool) -> None:
         """Keep the weights that are looked at, and the proposed labels or the old ones."""
-        self._crew.each(shards.settle, self.way, take_labels, self.share, surely=True)
+        self._crew.each(shard_labels.settle, self.way, take_labels, self.share, surely=True)
 
     def cooling(self) -> "DaskCooling":
         """The soft labels of this way."""
@@ -223,7 +233,7 @@ class DaskEngine:
     def result(self, outcome: Outcome) -> None:
         """Weights come here; labels stay on the workers, under the name of the way."""
         outcome.W = self.rows.fetch(self.way, kept=True)
-        self._crew.each(shards.rest, self.way)
+        self._crew.each(shard_labels.rest, self.way)
         outcome.labels = np.array(self.way)
 
     def save(self, shelf: Shelf, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
@@ -235,22 +245,22 @@ class DaskEngine:
             kept["now"] = self.rows.fetch(self.way, kept=False)
         step = None if self.step is None else list(self.step)
         mine = {"rng": self.rng.bit_generator.state, "fresh": self.fresh, "step": step}
-        _save(self._crew, shelf, self.way, arrays | kept, facts | mine, done)
+        save(self._crew, shelf, self.way, arrays | kept, facts | mine, done)
 
     def load(self, shelf: Shelf) -> tuple[dict[str, Array], dict[str, Any]] | None:
         """Be as when this was kept."""
-        saved = _load(self._crew, shelf, self.way, soft=False)
+        saved = load(self._crew, shelf, self.way, soft=False)
         if saved is None:
             return None
         arrays, facts = saved
         self.rows.spread(self.way, arrays["W"])
-        self._crew.one(shards.keep, self.way, 1.0)
+        self._crew.one(shard_weights.keep, self.way, 1.0)
         if "now" in arrays:
             self.rows.spread(self.way, arrays["now"])
             self.rng.bit_generator.state, self.fresh = facts["rng"], facts["fresh"]
             self.step = None if facts["step"] is None else Step(*facts["step"])
             if self.fresh:
-                self._crew.each(shards.show, self.way)
+                self._crew.each(shard_weights.show, self.way)
         return arrays, facts
 
 
@@ -277,19 +287,25 @@ class DaskCooling:
     def begin(self) -> None:
         """Weights of the labelled rows alone; of the others nothing is known but the class sizes."""
         rows, bounds = self.engine.rows, self.engine.task.bounds
-        self._crew.each(shards.begin_soft, self._way, bounds, rows.n_unlabeled)
+        self._crew.each(shard_labels.begin_soft, self._way, bounds, rows.n_unlabeled)
         self.prices = np.zeros(rows.n_classes)
-        climb = _Climb(rows, self._way, self.engine.rng)
-        climb.soften(0.0, fresh=True)
-        climb.solve(weight_step_for(softened(rows.loss), FIRST_SWEEPS), FIRST_TOL, rows.total_weight[0], False)
+        step, labeled = weight_step_for(softened(rows.loss), FIRST_SWEEPS), rows.labeled
+        if labeled is None:
+            climb = Climb(rows, self._way, self.engine.rng)
+            climb.soften(0.0, fresh=True)
+            climb.solve(step, FIRST_TOL, rows.total_weight[0], False)
+        else:
+            problem = replace(labeled.problem, loss=softened(rows.loss))
+            targets = as_posterior(labeled.labels, rows.n_classes, rows.dtype)
+            _learn_here(rows, self._way, problem, step, targets, FIRST_TOL, self.engine.rng)
 
     def round(self, weight: float, entropy: float) -> SoftRound:
         """Distributions of this entropy at the present weights, then a little work on weights for them."""
         rows = self.engine.rows
-        self._crew.each(shards.offer, self._way, "soft")
+        self._crew.each(shard_labels.offer, self._way, "soft")
         soft = soften_spread(self._parts, self.engine.task.bounds, entropy, self.temperature, self.prices)
         self.prices, self.temperature = soft.prices, soft.temperature
-        climb = _Climb(rows, self._way, self.engine.rng)
+        climb = Climb(rows, self._way, self.engine.rng)
         n_moved = climb.soften(weight, fresh=False)
         step = weight_step_for(softened(rows.loss), SWEEPS)
         report = climb.solve(Smooth(ITERATIONS) if isinstance(step, Smooth) else step, 0.0, np.inf, False)
@@ -297,10 +313,10 @@ class DaskCooling:
 
     def harden(self, weight: float) -> None:
         """Hand the engine the best hard labels at the present weights, and weights 0."""
-        self._crew.each(shards.look_hard, self._way)
-        self._crew.each(shards.offer, self._way, "hard")
+        self._crew.each(shard_labels.look_hard, self._way)
+        self._crew.each(shard_labels.offer, self._way, "hard")
         solve_spread(self._parts, *self.engine.task.bounds, None)
-        self._crew.each(shards.harden, self.engine.way, self._way)
+        self._crew.each(shard_labels.harden, self.engine.way, self._way)
         self.engine.begin()
 
     def save(self, shelf: Shelf, facts: dict[str, Any]) -> None:
@@ -309,136 +325,63 @@ class DaskCooling:
             return
         arrays = {"now": self.engine.rows.fetch(self._way, kept=False), "prices": self.prices}
         mine = {"T": self.temperature, "rng": self.engine.rng.bit_generator.state}
-        _save(self._crew, shelf, self._way, arrays, facts | mine, False)
+        save(self._crew, shelf, self._way, arrays, facts | mine, False)
 
     def load(self, shelf: Shelf) -> dict[str, Any] | None:
         """Be as when this was kept."""
-        saved = _load(self._crew, shelf, self._way, soft=True)
+        saved = load(self._crew, shelf, self._way, soft=True)
         if saved is None:
             return None
         arrays, facts = saved
         self.prices = arrays["prices"]
         self.engine.rows.spread(self._way, arrays["now"])
         self.temperature, self.engine.rng.bit_generator.state = facts["T"], facts["rng"]
-        self._crew.each(shards.show, self._way)
+        self._crew.each(shard_weights.show, self._way)
         return facts
 
 
-@dataclass(eq=False)
-class _Climb:
-    """One weight step over all shards, from the weights they have."""
+def _learn_here(
+    rows: DaskRows,
+    way: str,
+    problem: TrainingProblem,
+    step: WeightStep,
+    targets: Array,
+    tol: float,
+    rng: np.random.Generator,
+) -> Step:
+    """Weights of the labelled rows, which are here; shards are told what theirs have put into them."""
+    assert rows.labeled is not None
+    state = step.start(problem, targets)
+    step.retarget(problem, state, targets, problem.kappa(0.0))
+    report = step.solve(problem, state, tol, rng)
+    ends = np.cumsum((0, *rows.labeled.sizes))
+    rows.crew.each_with(shard_weights.adopt, [(way, state.posterior[a:b], state.gaps[a:b]) for a, b in pairwise(ends)])
+    rows.spread(way, state.W)
+    rows.crew.each(shard_weights.show, way)
+    return Step(report.objective, report.gap, report.n_sweeps, report.converged)
 
-    rows: DaskRows
-    way: str
-    rng: np.random.Generator
 
-    @property
-    def _crew(self) -> Crew:
-        return self.rows.crew
+def gather_labeled(
+    crew: Crew, found: Sequence[tuple[int, int]], making: Making, shape: tuple[int, int]
+) -> Labeled | None:
+    """The labelled rows of all shards, if they and their dual are no larger than the weights, which travel anyway.
 
-    def retarget(self, weight: float) -> bool:
-        """Hand labels and row weights to the states; says whether a label, and so W, has changed."""
-        changed = any(self._crew.each(shards.retarget, self.way, weight))
-        if changed:
-            self._add()
-        return changed
-
-    def soften(self, weight: float, fresh: bool) -> int:
-        """Hand distributions to the states: W is what all rows put into it."""
-        n_moved = sum(self._crew.each(shards.soften, self.way, weight, fresh))
-        if not isinstance(weight_step_for(softened(self.rows.loss), 0), Smooth):
-            self._add(anew=True)
-        return int(n_moved)
-
-    def solve(self, step: Any, tol: float, expected: float, fresh: bool) -> Step:
-        """Sweep until the gap is at most tol · J; or minimise, where the loss has no dual."""
-        if isinstance(step, Smooth):
-            return self._minimise(step, tol)
-        if fresh:
-            known = self._report(0.0, tol, fresh=True)
-            if known.converged:
-                return known
-        sigma = float(len(self._crew.keys))
-        work = self.rows.n_values * self.rows.shape[1] / sigma
-        n_times = 1 if step.max_sweeps == SWEEPS else int(np.clip(WORTH_A_TRIP / max(work, 1), 1, MOST_SWEEPS))
-
-        def sweep(whole: bool) -> tuple[float, float]:
-            seed = int(self.rng.integers(2**63))
-            swept = self._crew.each(shards.sweep, self.way, seed, whole, sigma, n_times)
-            self._add()
-            visited, seen, n_live = (sum(column) for column in zip(*swept, strict=True))
-            return visited / max(n_live, 1), seen
-
-        return ascend(step.max_sweeps, tol, expected, sweep, lambda n: self._report(n, tol, fresh=False))
-
-    def _report(self, n_sweeps: float, tol: float, fresh: bool) -> Step:
-        losses, gaps, squares = zip(*self._crew.each(shards.measure, self.way, fresh), strict=True)
-        objective, gap = 0.5 * self.rows.alpha * squares[0] + sum(losses), sum(gaps)
-        return Step(objective, gap, n_sweeps, gap <= tol * objective)
-
-    def _add(self, anew: bool = False) -> None:
-        """Add what shards would change in W, on the workers, and let all have the sum."""
-        if self.rows.is_small:
-            changes = self._crew.each(shards.take_change, self.way)
-            self._crew.each(shards.receive, self.way, shards.combine(*changes), anew)
-            return
-        total = self._sum()
-        self._crew.finish(
-            [self._crew.task(g, shards.receive, self.way, total, anew) for g in range(len(self._crew.keys))]
-        )
-
-    def _sum(self) -> Future:
-        """What waits on the shards, added up on the workers, a few at a time."""
-        crew = self._crew
-        parts = [crew.task(g, shards.take_change, self.way) for g in range(len(crew.keys))]
-        while len(parts) > 1:
-            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-            parts = [crew.submit(shards.combine, *group, home=crew.homes[g]) for g, group in enumerate(groups)]
-        return parts[0]
-
-    def _minimise(self, step: Smooth, tol: float) -> Step:
-
-        def value_and_gradient(W: Array) -> tuple[float, Array]:
-            self.rows.spread(self.way, W)
-            losses = self._crew.each(shards.loss_and_slope, self.way)
-            return float(sum(losses)), np.asarray(self._crew.answers([self._sum()])[0])
-
-        W = self.rows.fetch(self.way, kept=False)
-        low = lowest(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)
-        self.rows.spread(self.way, low.W.astype(self.rows.dtype))
-        self._crew.each(shards.show, self.way)
-        return Step(low.value, low.left, low.n_passes, low.converged)
+    `found` says how many rows, and values stored for them, each shard has.
+    """
+    n_rows, n_values = (sum(column) for column in zip(*found, strict=True))
+    itemsize = np.dtype(making.dtype).itemsize
+    allowed = max(shape[0] * shape[1] * itemsize, SMALL)
+    if making.heavy or n_values * (itemsize + 8) > allowed or n_rows * shape[1] * itemsize > allowed:
+        return None
+    X, shares, labels = zip(*(block for of_shard in crew.each(shards.labeled_rows) for block in of_shard), strict=True)
+    design = Design.create(sparse.vstack(X, format="csr"), making.taxonomy, making.n_threads)
+    problem = TrainingProblem(design, making.loss, making.alpha, n_rows, np.concatenate(shares))
+    return Labeled(problem, np.concatenate(labels), tuple(n for n, _ in found))
 
 
 def distribute(rows: DaskRows, way: str, W: Array, bounds: Bounds) -> None:
     """Distributions over labels at these weights that meet the counts; they stay on the workers."""
     crew, sent = rows.crew, rows.send(W)
-    crew.finish([crew.task(g, shards.judge, way, sent) for g in range(len(crew.keys))])
-    crew.each(shards.offer, way, "posterior")
+    crew.finish([crew.task(g, shard_labels.judge, way, sent) for g in range(len(crew.keys))])
+    crew.each(shard_labels.offer, way, "posterior")
     distribute_spread(_Parts(crew, way, rows.sizes), *bounds, 1.0, None, 1e-3)
-
-
-def _save(crew: Crew, shelf: Shelf, way: str, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-    """Let every shard keep its rows' state beside the shelf, then the shelf itself: it names their files."""
-    assert shelf.path is not None
-    folder, stem, token = shelf.path.parent, shelf.path.stem, secrets.token_hex(6)
-    names = [f"{stem} {token} shard {g}.stage" for g in range(len(crew.keys))]
-    own = [(way, str(folder / name), done) for name in names]
-    reasons = [reason for reason in crew.each_with(shards.save, own) if reason is not None]
-    if reasons:
-        shelf.disk.fail(folder, OSError(reasons[0]))
-        return
-    shelf.save(arrays, facts | {"shards": names})
-    for old in folder.glob(f"{stem} * shard *.stage"):
-        if old.name not in names:
-            old.unlink(missing_ok=True)
-    crew.n_kept += 1
-
-
-def _load(crew: Crew, shelf: Shelf, way: str, soft: bool) -> tuple[dict[str, Array], dict[str, Any]] | None:
-    """What was kept; None where there is nothing, or a shard's file is not whole."""
-    saved = shelf.load()
-    if saved is None or shelf.path is None or len(saved.facts["shards"]) != len(crew.keys):
-        return None
-    own = [(way, str(shelf.path.with_name(name)), soft) for name in saved.facts["shards"]]
-    return saved if all(crew.each_with(shards.load, own)) else None

@@ -33,6 +33,8 @@ RUN = 16
 """Rows that lie side by side are visited in runs of this length, which memory likes; the runs come in random order."""
 BLOCK = 2048
 """Rows whose exponentials are taken at once: numpy's are quicker than a compiled loop's, while they stay in cache."""
+FEW = 0.2
+"""Rows that hold less than this share of all gaps are not worth a sweep of their own: all rows are visited then."""
 LOOK_EVERY = 16
 """J is computed after so many sweeps in any case."""
 
@@ -313,7 +315,9 @@ def visiting_order(gaps: Array, live: Array, rng: np.random.Generator, whole: bo
         now = gaps[live]
         known = now < np.inf
         if known.mean() > 0.5:
-            live = live[~known | (now > 2.0 * now[known].mean())]
+            total = now[known].sum()
+            large = now > 2.0 * total / known.sum()
+            live = live[large] if now[large].sum() > FEW * total else live
     starts = RUN * rng.permutation(-(-live.size // RUN))
     places = (starts[:, None] + np.arange(RUN)).ravel()
     return np.asarray(live[places[places < live.size]])

@@ -1,0 +1,180 @@
+"""What rows change in the weights, and sums of it: where few rows are visited few rows of W change, and these travel.
+
+before    what W was where rows have bent it, so that it can be put back
+change    rows of W and what is added to each; all of them in order, where there are many
+piece     the same between two rows of W: what one worker adds up for all
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.design import Design
+from transduce.kernels import kernel
+
+Array = NDArray[Any]
+
+DENSE = 0.5
+"""Share of the rows of W above which all of them are sent."""
+WORTH_A_PIECE = 1 << 16
+"""Bytes of W that a worker should add up, if it is to add up any."""
+
+
+class Change(NamedTuple):
+    """What is added (t, M) to some rows (t,) of W, ascending; to all of them where `places` is None."""
+
+    places: Array | None
+    values: Array
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that travel."""
+        return int(self.values.nbytes + (0 if self.places is None else self.places.nbytes))
+
+
+class Piece(NamedTuple):
+    """A change of the rows of W from `low` to `high`; places count from `low`."""
+
+    low: int
+    high: int
+    change: Change
+
+
+@dataclass(eq=False)
+class Before:
+    """What W (d, M) was, in the rows that are `touched`; in all of them, if it is `whole`."""
+
+    W: Array
+    touched: Array
+    whole: bool = False
+
+    @classmethod
+    def create(cls, W: Array) -> "Before":
+        """Nothing is touched yet."""
+        return cls(np.empty_like(W), np.zeros(len(W), np.bool_))
+
+    def touch(self, W: Array, design: Design, rows: Array) -> None:
+        """Remember the weights that these rows may change: all, if the rows are many."""
+        if self.whole:
+            return
+        if rows.size > DENSE * design.n_rows:
+            untouched = ~self.touched
+            if untouched.all():
+                self.W[...] = W
+            else:
+                self.W[untouched] = W[untouched]
+            self.whole = True
+        else:
+            found = np.empty(len(W), np.int64)
+            new = found[: _mark(rows, design.indices, design.spans, self.touched, found)]
+            self.W[new] = W[new]
+
+    def take(self, W: Array, share: float) -> Change:
+        """This share of what has changed in W since; W is put back."""
+        if self.whole:
+            values = np.empty_like(W)
+            _split_off(W.reshape(-1), self.W.reshape(-1), share, values.reshape(-1))
+            places = None
+        else:
+            places = np.flatnonzero(self.touched)
+            values = W[places]
+            values -= self.W[places]
+            values *= values.dtype.type(share)
+            W[places] = self.W[places]
+        self.touched[:], self.whole = False, False
+        return Change(places, values)
+
+
+def add_to(W: Array, pieces: Sequence[Piece], anew: bool) -> None:
+    """Add pieces to W in place; or let them be W."""
+    for low, high, (places, values) in pieces:
+        part = W[low:high]
+        if anew:
+            part[...] = 0.0
+        if places is None:
+            part += values
+        else:
+            part[places] += values
+
+
+def cut(change: Change, bounds: Sequence[int]) -> list[Piece]:
+    """Pieces of a change of all of W, between each two bounds.
+
+    >>> cut(Change(np.array([1, 3]), np.array([[1.0], [2.0]])), [0, 2, 4])[1]
+    Piece(low=2, high=4, change=Change(places=array([1]), values=array([[2.]])))
+    """
+    pieces = []
+    for low, high in pairwise(bounds):
+        if change.places is None:
+            part = Change(None, change.values[low:high])
+        else:
+            a, b = np.searchsorted(change.places, (low, high))
+            part = Change(change.places[a:b] - low, change.values[a:b])
+        pieces.append(Piece(low, high, part))
+    return pieces
+
+
+def total(pieces: Sequence[Piece]) -> Piece:
+    """The sum of pieces between the same bounds, in the order given.
+
+    >>> one = Piece(0, 3, Change(np.array([0]), np.array([[1.0]])))
+    >>> total([one, one]).change
+    Change(places=array([0]), values=array([[2.]]))
+    """
+    low, high, first = pieces[0]
+    if len(pieces) == 1:
+        return pieces[0]
+    size, many = high - low, any(piece.change.places is None for piece in pieces)
+    if not many:
+        union = np.zeros(size, np.bool_)
+        for piece in pieces:
+            union[piece.change.places] = True
+        places = np.flatnonzero(union)
+        many = places.size > DENSE * size
+    if many:
+        out = np.zeros((size, first.values.shape[1]), first.values.dtype)
+        add_to(out, [Piece(0, size, piece.change) for piece in pieces], anew=False)
+        return Piece(low, high, Change(None, out))
+    where = np.empty(size, np.int64)
+    where[places] = np.arange(places.size)
+    out = np.zeros((places.size, first.values.shape[1]), first.values.dtype)
+    for piece in pieces:
+        out[where[piece.change.places]] += piece.change.values
+    return Piece(low, high, Change(places, out))
+
+
+def bounds_of_pieces(shape: tuple[int, ...], itemsize: int, n_owners: int) -> list[int]:
+    """Where W of this shape is cut, so that each of at most so many owners adds up a piece that is worth it.
+
+    >>> bounds_of_pieces((100_000, 20), 4, 2), bounds_of_pieces((10, 2), 4, 2)
+    ([0, 50000, 100000], [0, 10])
+    """
+    n_bytes = int(np.prod(shape)) * itemsize
+    n_pieces = int(np.clip(n_bytes // WORTH_A_PIECE, 1, min(n_owners, shape[0])))
+    return [int(bound) for bound in np.linspace(0, shape[0], n_pieces + 1)]
+
+
+@kernel
+def _mark(rows: Array, indices: Array, spans: Array, touched: Array, found: Array) -> int:
+    """Touch the columns of these rows; writes those that are new to `found`, and says how many they are."""
+    n_found = 0
+    for i in rows:
+        for p in range(spans[i, 0], spans[i, 1]):
+            j = indices[p]
+            if not touched[j]:
+                touched[j] = True
+                found[n_found] = j
+                n_found += 1
+    return n_found
+
+
+@kernel
+def _split_off(W: Array, before: Array, share: float, out: Array) -> None:
+    """Write share · (W − before) to `out`, and `before` to W."""
+    for i in range(W.size):
+        out[i] = (W[i] - before[i]) * share
+        W[i] = before[i]

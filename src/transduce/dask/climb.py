@@ -1,0 +1,151 @@
+"""One weight step over all shards: sweeps of their duals until the gap is met, or exact sums for L-BFGS."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from distributed import Future
+from numpy.typing import NDArray
+
+from transduce.dask import shard_labels, shard_weights
+from transduce.dask.changes import Change, Piece, total
+from transduce.dask.crew import Crew
+from transduce.engines import Step
+from transduce.local import SWEEPS
+from transduce.losses import Loss, softened
+from transduce.weight_step import Smooth, weight_step_for
+from transduce.weight_step.dual import ascend
+from transduce.weight_step.smooth import lowest
+
+Array = NDArray[Any]
+
+FAN_IN = 8
+"""Gradients that one task adds up."""
+WORTH_A_TRIP, MOST_SWEEPS = 2e7, 4
+"""Multiplications that a shard should do before changes are added up, and sweeps that it may take for it."""
+
+
+class Weighed(Protocol):
+    """What a weight step must know of the rows."""
+
+    @property
+    def crew(self) -> Crew:
+        """Who has them."""
+        ...
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        ...
+
+    @property
+    def alpha(self) -> float:
+        """λ."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the weights."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Their type."""
+        ...
+
+    @property
+    def n_values(self) -> int:
+        """Values that are stored for all rows."""
+        ...
+
+    def spread(self, way: str, W: Array) -> None:
+        """Give all shards these weights."""
+        ...
+
+    def fetch(self, way: str, kept: bool) -> Array:
+        """Weights of a way."""
+        ...
+
+
+@dataclass(eq=False)
+class Climb:
+    """One weight step over all shards, from the weights they have."""
+
+    rows: Weighed
+    way: str
+    rng: np.random.Generator
+
+    @property
+    def _crew(self) -> Crew:
+        return self.rows.crew
+
+    @property
+    def _sigma(self) -> float:
+        """How much more a shard bends W than it knows of, so that the changes of all can be added."""
+        return float(len(self._crew.keys))
+
+    def retarget(self, weight: float) -> bool:
+        """Hand labels and row weights to the states; says whether a label, and so W, has changed.
+
+        What that changes in W is added up with the first sweep.
+        """
+        return any(self._crew.each(shard_weights.retarget, self.way, weight, self._sigma))
+
+    def soften(self, weight: float, fresh: bool) -> int:
+        """Hand distributions to the states: W is what all rows put into it."""
+        arguments = (shard_labels.soften, self.way, weight, fresh)
+        if isinstance(weight_step_for(softened(self.rows.loss), 0), Smooth):
+            return int(sum(self._crew.each(*arguments)))
+        return int(sum(self._crew.each_and_add(self.way, True, *arguments)))
+
+    def solve(self, step: Any, tol: float, expected: float, fresh: bool) -> Step:
+        """Sweep until the gap is at most tol · J; or minimise, where the loss has no dual."""
+        if isinstance(step, Smooth):
+            return self._minimise(step, tol)
+        if fresh:
+            known = self._report(0.0, tol, fresh=True)
+            if known.converged:
+                return known
+        work = self.rows.n_values * self.rows.shape[1] / self._sigma
+        n_times = 1 if step.max_sweeps == SWEEPS else int(np.clip(WORTH_A_TRIP / max(work, 1), 1, MOST_SWEEPS))
+
+        def sweep(whole: bool) -> tuple[float, float]:
+            seed = int(self.rng.integers(2**63))
+            how = (self.way, seed, whole, self._sigma, n_times)
+            swept = self._crew.each_and_add(self.way, False, shard_weights.sweep, *how)
+            visited, seen, n_live = (sum(column) for column in zip(*swept, strict=True))
+            return visited / max(n_live, 1), seen
+
+        return ascend(step.max_sweeps, tol, expected, sweep, lambda n: self._report(n, tol, fresh=False))
+
+    def _report(self, n_sweeps: float, tol: float, fresh: bool) -> Step:
+        losses, gaps, squares = zip(*self._crew.each(shard_weights.measure, self.way, fresh), strict=True)
+        objective, gap = 0.5 * self.rows.alpha * squares[0] + sum(losses), sum(gaps)
+        return Step(objective, gap, n_sweeps, gap <= tol * objective)
+
+    def _sum(self) -> Future:
+        """What waits on the shards, added up on the workers, a few at a time."""
+        crew = self._crew
+        parts = [crew.task(g, shard_weights.take_change, self.way) for g in range(len(crew.keys))]
+        while len(parts) > 1:
+            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+            parts = [crew.submit(combine, *group, home=crew.homes[g * FAN_IN]) for g, group in enumerate(groups)]
+        return parts[0]
+
+    def _minimise(self, step: Smooth, tol: float) -> Step:
+
+        def value_and_gradient(W: Array) -> tuple[float, Array]:
+            self.rows.spread(self.way, W)
+            losses = self._crew.each(shard_weights.loss_and_slope, self.way)
+            return float(sum(losses)), np.asarray(self._crew.answers([self._sum()])[0].values)
+
+        W = self.rows.fetch(self.way, kept=False)
+        low = lowest(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)
+        self.rows.spread(self.way, low.W.astype(self.rows.dtype))
+        self._crew.each(shard_weights.show, self.way)
+        return Step(low.value, low.left, low.n_passes, low.converged)
+
+
+def combine(*changes: Change) -> Change:
+    """The sum of changes of all of W."""
+    return total([Piece(0, len(change.values), change) for change in changes]).change

@@ -1,0 +1,198 @@
+"""How workers add up what their shards change in the weights: each adds up a piece of W for all, and hands it round.
+
+Shards that began on one worker are a team, and are added up before anything travels; then teams are, in their order.
+So a sum is the same, bit for bit, wherever teams are. Workers ask one another without the scheduler between them;
+whoever asks early waits, until the answer is there or the sum has failed.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from distributed.protocol.pickle import dumps
+
+from transduce.dask import shard_weights, shards
+from transduce.dask.changes import Piece, bounds_of_pieces, cut, total
+from transduce.dask.shards import GoneError, Raised
+
+
+class Team(NamedTuple):
+    """Shards that are added up first: the worker they are on, and their keys."""
+
+    home: str
+    keys: tuple[str, ...]
+
+
+class Sum(NamedTuple):
+    """One sum of a fit: which, of the changes of which way, and whether it is to be W or to be added to it."""
+
+    fit: str
+    number: int
+    way: str
+    anew: bool
+
+
+@dataclass(eq=False)
+class _Board:
+    """What a worker has for the others in one sum, or will have."""
+
+    slots: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    error: Exception | None = None
+
+    def slot(self, name: str) -> asyncio.Future[Any]:
+        """What goes by this name, when it is there."""
+        if name not in self.slots:
+            self.slots[name] = asyncio.get_running_loop().create_future()
+            if self.error is not None:
+                self.slots[name].set_exception(self.error)
+                self.slots[name].exception()
+        return self.slots[name]
+
+    def fail(self, error: Exception) -> None:
+        """Let nobody wait for what will not come."""
+        self.error = error
+        for slot in self.slots.values():
+            if not slot.done():
+                slot.set_exception(error)
+                slot.exception()  # it has been seen, if nobody waits
+
+
+@dataclass(eq=False)
+class _Fit:
+    """The teams of a fit, as this worker knows them, and the sum that is under way."""
+
+    teams: tuple[Team, ...]
+    loop: asyncio.AbstractEventLoop
+    number: int = -1
+    board: _Board = field(default_factory=_Board)
+
+    def at(self, number: int) -> _Board:
+        """The board of a sum; all of the last have ended when the next begins."""
+        if number > self.number:
+            self.number, self.board = number, _Board()
+        if number < self.number:
+            raise GoneError("this sum is over")
+        return self.board
+
+
+_FITS: dict[str, _Fit] = {}
+_RECEIVED = [0]
+_lock = threading.Lock()
+
+
+def received() -> int:
+    """Bytes of changes that this process has had from other workers."""
+    return _RECEIVED[0]
+
+
+async def join(fit: str, teams: Sequence[Team]) -> None:
+    """Let this worker know the teams of a fit."""
+    _FITS[fit] = _Fit(tuple(teams), asyncio.get_running_loop())
+
+
+def leave(fit: str) -> None:
+    """Forget a fit; whoever still waits is told."""
+    mine = _FITS.pop(fit, None)
+    if mine is not None:
+        mine.loop.call_soon_threadsafe(mine.board.fail, GoneError("the fit has ended"))
+
+
+async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = None) -> list[Any]:
+    """Answers of visits to the shards of this worker; what they change in W is then added up, here and elsewhere."""
+    mine = _FITS.get(which.fit)
+    if mine is None:
+        return [Raised(GoneError("this worker is not part of the fit")) for _ in visits]
+    board = mine.at(which.number)
+    answers = await shards.call(visits, dask_worker)
+    try:
+        for answer in answers:
+            if isinstance(answer, Raised):
+                raise answer.error
+        await _add(mine.teams, board, which, dask_worker)
+    except Exception as error:
+        board.fail(GoneError(f"a worker could not add up its changes ({type(error).__name__})"))
+        known = any(isinstance(answer, Raised) for answer in answers)
+        return answers if known else [Raised(_as_gone(error)) for _ in visits]
+    return answers
+
+
+def _as_gone(error: Exception) -> Exception:
+    """Trouble of the network is that of a worker that is not there."""
+    return GoneError(str(error)) if isinstance(error, (OSError, asyncio.TimeoutError)) else error
+
+
+async def _add(teams: Sequence[Team], board: _Board, which: Sum, worker: Any) -> None:
+    here = worker.address
+    own = [t for t, team in enumerate(teams) if team.home == here]
+
+    async def in_thread(function: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
+
+    cuts = [await in_thread(_pieces_of, teams[t], which.way, len(teams)) for t in own]
+    for t, pieces in zip(own, cuts, strict=True):
+        for p, piece in enumerate(pieces):
+            board.slot(f"{t} of {p}").set_result(piece)
+    n_pieces = len(cuts[0])
+    for p in [t for t in own if t < n_pieces]:
+        parts = await _all(board, which, worker, [(team.home, f"{t} of {p}") for t, team in enumerate(teams)])
+        board.slot(f"sum {p}").set_result(await in_thread(total, parts))
+    sums = await _all(board, which, worker, [(teams[p].home, f"sum {p}") for p in range(n_pieces)])
+    for t in own:
+        for key in teams[t].keys:
+            await in_thread(shards.visit, key, shard_weights.receive, which.way, sums, which.anew)
+
+
+def _pieces_of(team: Team, way: str, n_teams: int) -> list[Piece]:
+    """What a team changes in W, cut into pieces."""
+    changes = [shards.visit(key, shard_weights.take_change, way) for key in team.keys]
+    return pieces_of_sum(changes, shards.visit(team.keys[0], shard_weights.shape, way), n_teams)
+
+
+def pieces_of_sum(changes: Sequence[Any], shape: tuple[int, int], n_teams: int) -> list[Piece]:
+    """The sum of changes of W of this shape, cut into pieces."""
+    bounds = bounds_of_pieces(shape, changes[0].values.itemsize, n_teams)
+    together = total([Piece(0, shape[0], change) for change in changes])
+    return cut(together.change, bounds)
+
+
+async def _all(board: _Board, which: Sum, worker: Any, wanted: Sequence[tuple[str, str]]) -> list[Piece]:
+    """What goes by these names on the boards of these workers, with one question to each of them."""
+    names: dict[str, list[str]] = {}
+    for home, name in wanted:
+        names.setdefault(home, []).append(name)
+    homes = list(names)
+    found = await asyncio.gather(
+        *(
+            asyncio.gather(*map(board.slot, names[home]))
+            if home == worker.address
+            else _ask(worker, home, which, names[home])
+            for home in homes
+        )
+    )
+    answers = {
+        (home, name): piece
+        for home, pieces in zip(homes, found, strict=True)
+        for name, piece in zip(names[home], pieces, strict=True)
+    }
+    return [answers[one] for one in wanted]
+
+
+async def _ask(worker: Any, home: str, which: Sum, names: Sequence[str]) -> list[Piece]:
+    answer = await worker.rpc(home).run(function=dumps(give), args=dumps((which.fit, which.number, tuple(names))))
+    if answer["status"] != "OK":
+        raise GoneError("a worker has nothing to give")
+    pieces: list[Piece] = list(answer["result"])
+    with _lock:
+        _RECEIVED[0] += sum(piece.change.n_bytes for piece in pieces)
+    return pieces
+
+
+async def give(fit: str, number: int, names: Sequence[str]) -> list[Piece]:
+    """What another worker asks for, when it is there."""
+    mine = _FITS.get(fit)
+    if mine is None:
+        raise GoneError("this worker is not part of the fit")
+    board = mine.at(number)
+    return list(await asyncio.gather(*map(board.slot, names)))

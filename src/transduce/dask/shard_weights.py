@@ -1,0 +1,173 @@
+"""What a shard does to weights: it sweeps its rows, says what they change in W, and measures the loss there."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.dask.changes import Before, Change, Piece, add_to
+from transduce.dask.shards import GoneError, Shard, Stand, Way, new_way
+from transduce.problem import TrainingProblem
+from transduce.weight_step import weight_step_for
+from transduce.weight_step.dual import Dual, visiting_order
+
+Array = NDArray[Any]
+
+
+def start(shard: Shard, way: str) -> None:
+    """Weights 0 for the labels that the way has, or those given; the state begins anew."""
+    old = shard.ways.get(way)
+    labels = [block.codes.copy() for block in shard.blocks] if old is None else [stand.labels for stand in old.stands]
+    shard.ways[way] = new_way(shard, [block.problem for block in shard.blocks], labels, labels)
+
+
+def retarget(shard: Shard, way: str, weight: float, sigma: float) -> bool:
+    """Hand the states their labels and row weights; says whether a label is new.
+
+    Rows with a new label give back what they had put into W, as cautiously as a sweep, which is to follow.
+    """
+    here, changed = shard.ways[way], False
+    for stand in here.stands:
+        new = np.flatnonzero(stand.labels != stand.state.targets)
+        if new.size:
+            _before(here).touch(here.W, stand.problem.design, new)
+            changed = True
+        step = weight_step_for(stand.problem.loss, 0)
+        step.retarget(_cautious(stand, sigma), stand.state, stand.labels, stand.problem.kappa(weight))
+    return changed
+
+
+def _before(here: Way) -> Before:
+    if here.before is None:
+        here.before = Before.create(here.W)
+    return here.before
+
+
+def _cautious(stand: Stand, sigma: float) -> TrainingProblem:
+    """The problem of the rows, which bends W sigma times as much."""
+    return replace(stand.problem, alpha=stand.problem.alpha / sigma)
+
+
+def adopt(shard: Shard, way: str, posterior: Array, gaps: Array) -> None:
+    """Let the labelled rows alone count, whose dual is known from elsewhere; their weights W are to follow."""
+    begin = 0
+    for stand in shard.ways[way].stands:
+        step, state, n_labeled = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.n_labeled
+        step.retarget(stand.problem, state, state.targets, stand.problem.kappa(0.0))
+        if isinstance(step, Dual):
+            mine = slice(begin, begin + n_labeled)
+            state.posterior[:n_labeled], state.gaps[:n_labeled] = posterior[mine], gaps[mine]
+        begin += n_labeled
+
+
+def sweep(shard: Shard, way: str, seed: int, whole: bool, sigma: float, n_times: int) -> tuple[float, float, int]:
+    """Visit rows, so many times, as if they were all, but cautiously: W bends by sigma times what they know of.
+
+    The change of W waits to be taken. Answers rows visited, the sum of their gaps, and rows that count.
+    """
+    here = shard.ways[way]
+    before, rng = _before(here), np.random.default_rng(seed)
+    visited, seen, n_live = 0, 0.0, 0
+    for turn in range(n_times):
+        seen, n_live = 0.0, 0
+        for stand in here.stands:
+            step, state = weight_step_for(stand.problem.loss, 0), stand.state
+            assert isinstance(step, Dual)
+            live = np.flatnonzero(state.kappa > 0)
+            if not live.size:
+                continue
+            order = visiting_order(state.gaps, live, rng, whole and turn == 0)
+            before.touch(here.W, stand.problem.design, order)
+            state.scores = None
+            step.sweep(_cautious(stand, sigma), state, order)
+            visited, seen, n_live = visited + order.size, seen + float(state.gaps[live].sum()), n_live + live.size
+    here.change = before.take(here.W, 1.0 / sigma)
+    return visited, seen, n_live
+
+
+def take_change(shard: Shard, way: str) -> Change:
+    """What the last visit would change in W."""
+    here = shard.ways[way]
+    if here.change is None:
+        raise GoneError("what a shard changes in the weights can be taken once only")
+    change, here.change = here.change, None
+    return change
+
+
+def shape(shard: Shard, way: str) -> tuple[int, int]:
+    """Rows and columns of W."""
+    n_features, n_nodes = shard.ways[way].W.shape
+    return n_features, n_nodes
+
+
+def receive(shard: Shard, way: str, pieces: list[Piece], anew: bool) -> None:
+    """Add the changes of all shards to W; or let them be W."""
+    add_to(shard.ways[way].W, pieces, anew)
+
+
+def take_weights(shard: Shard, way: str, W: Array) -> None:
+    """Let these be the weights."""
+    shard.ways[way].W[...] = W
+
+
+def keep(shard: Shard, way: str, share: float) -> None:
+    """Keep W, or the point a share of the way from what was kept to it."""
+    here = shard.ways[way]
+    if share == 1.0:
+        here.kept = here.W.copy()
+    elif share > 0.0 and here.kept is not None:
+        here.kept *= 1.0 - share
+        here.kept += share * here.W
+
+
+def weights(shard: Shard, way: str, kept: bool) -> Array:
+    """W, or the weights that are kept: a copy, since both change in place."""
+    here = shard.ways[way]
+    return here.W.copy() if not kept or here.kept is None else here.kept.copy()
+
+
+def dots(shard: Shard, way: str) -> tuple[float, float, float]:
+    """Products of the weights that are kept and W with themselves and each other."""
+    here = shard.ways[way]
+    assert here.kept is not None
+    return float(np.vdot(here.kept, here.kept)), float(np.vdot(here.kept, here.W)), float(np.vdot(here.W, here.W))
+
+
+def measure(shard: Shard, way: str, fresh: bool) -> tuple[float, float, float]:
+    """Loss and gap of the rows that count, and ‖W‖²; scores are kept. `fresh` says that they are those at W already."""
+    here, loss, gap = shard.ways[way], 0.0, 0.0
+    for stand in here.stands:
+        step, state = weight_step_for(stand.problem.loss, 0), stand.state
+        assert isinstance(step, Dual)
+        if not fresh or state.scores is None:
+            state.scores = stand.problem.design.scores(here.W)
+        live = np.flatnonzero(state.kappa > 0)
+        if live.size:
+            loss += step.measure(stand.problem, state, live, state.scores)
+            gap += float(state.gaps[live].sum())
+    return loss, gap, float(np.vdot(here.W, here.W))
+
+
+def loss_and_slope(shard: Shard, way: str) -> float:
+    """Loss of the rows that count at W; its gradient in W waits to be taken. For losses without a dual."""
+    here, loss = shard.ways[way], 0.0
+    slope = np.zeros_like(here.W)
+    for stand in here.stands:
+        problem, state = stand.problem, stand.state
+        live = state.kappa > 0
+        state.scores = problem.design.scores(here.W)
+        R = np.zeros_like(state.scores)
+        if live.any():
+            loss += float(np.dot(state.kappa[live], problem.loss.value(state.scores[live], state.targets[live])))
+            R[live] = problem.loss.gradient(state.scores[live], state.targets[live]) * state.kappa[live, None]
+            slope += problem.design.pullback(R)
+    here.change = Change(None, slope)
+    return loss
+
+
+def show(shard: Shard, way: str) -> None:
+    """Scores at W."""
+    here = shard.ways[way]
+    for stand in here.stands:
+        stand.state.scores = stand.problem.design.scores(here.W)
