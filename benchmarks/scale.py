@@ -22,6 +22,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import wraps
 from itertools import pairwise
@@ -316,14 +317,14 @@ class Told:
 
 def alone(fit: Fit) -> Told:
     """The answer of a fresh process, whose memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as fresh:
-        return fresh.apply(_fit, (fit,))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+        return fresh.submit(_fit, fit).result()
 
 
 def made_alone(rows: Rows) -> None:
     """Make rows where nothing that they need stays in this process."""
-    with multiprocessing.get_context("spawn").Pool(1) as fresh:
-        fresh.apply(_made, (rows,))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+        fresh.submit(_made, rows).result()
 
 
 def _made(rows: Rows) -> None:

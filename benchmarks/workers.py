@@ -5,7 +5,8 @@
 Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread each, and a block of rows. With
 weight steps that are accurate from the start (a small --early-tol) both follow one path; with loose ones, the default,
 they may part as two fits with other seeds do, which --seeds shows beside it. Bytes are those that workers received from
-one another and sent, by their own count, against 2 (G - 1) times the weights for each time that they are added up.
+one another, by their own count, against 2 (G - 1) times the weights for each time that changes are added up, which is
+what it would be if every row of W changed each time.
 """
 
 import argparse
@@ -23,12 +24,8 @@ from benchmarks.data import data_folder
 from benchmarks.scale import make_rows
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as OverWorkers
-from transduce.dask import rows as over_workers
-
-
-def moved(dask_worker: Any) -> int:
-    """Bytes that a worker received from others, by its own log."""
-    return sum(int(one["total"]) for one in dask_worker.transfer_incoming_log)
+from transduce.dask import exchange
+from transduce.dask.crew import Crew
 
 
 def main() -> None:
@@ -78,12 +75,12 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
         small = [np.r_[few[:200], np.arange(span.start, span.start + 500)] for span in spans]
         OverWorkers(**params | {"class_prior": "labeled"}).fit([X[i] for i in small], [given[i] for i in small])
         sums.clear()
-        before = sum(client.run(moved).values())
+        before = sum(client.run(exchange.received).values())
         clf = OverWorkers(**params)
         begin = time.perf_counter()
         clf.fit(blocks, labels)
         seconds = time.perf_counter() - begin
-        n_bytes = sum(client.run(moved).values()) - before
+        n_bytes = sum(client.run(exchange.received).values()) - before
     found = np.concatenate(clf.transduction_)
     told(f"{options.workers} workers", seconds, clf.objective_, found, y, labelled)
     same, apart = np.mean(found == one.transduction_), abs(clf.objective_ / one.objective_ - 1)
@@ -95,7 +92,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     formula = 2 * (options.workers - 1) * weights * len(sums)
     print(
         f"{len(clf.history_)} rounds, weights of {weights / 2**20:.1f} MiB added up {len(sums)} times; "
-        f"moved between workers {n_bytes / 2**20:.0f} MiB, by the formula {formula / 2**20:.0f} MiB; "
+        f"moved between workers {n_bytes / 2**20:.0f} MiB, at most {formula / 2**20:.0f} MiB by the formula; "
         f"{n_bytes / max(len(clf.history_), 1) / 2**20:.1f} MiB a round"
     )
 
@@ -108,13 +105,13 @@ def told(who: str, seconds: float, objective: float, labels: np.ndarray, y: np.n
 def count_sums() -> list[None]:
     """A list that grows each time that weights are added up."""
     times: list[None] = []
-    own = over_workers._Climb._add
+    own = Crew.each_and_add
 
-    def add(self: Any, anew: bool = False) -> None:
+    def add(self: Crew, *args: Any) -> list[Any]:
         times.append(None)
-        own(self, anew)
+        return own(self, *args)
 
-    over_workers._Climb._add = add
+    Crew.each_and_add = add  # type: ignore[method-assign]
     return times
 
 

@@ -6,13 +6,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from transduce import losses
 from transduce.losses import (
     Averaged,
     LargeMargin,
     MaxEnt,
     SmoothMargin,
     SquaredLargeMargin,
+    blocks,
     costs_of,
     is_ours,
     softened,
@@ -46,9 +46,9 @@ def some_targets(n=500, n_classes=K):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(losses, "BLOCK", 40)
-    monkeypatch.setattr(losses, "FEWEST", 1)
-    monkeypatch.setattr(losses, "BLOCKS_A_THREAD", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(blocks, "FEWEST", 1)
+    monkeypatch.setattr(blocks, "BLOCKS_A_THREAD", 1)
 
 
 @every_loss
@@ -64,8 +64,8 @@ def test_blocks_change_nothing(loss, dtype, monkeypatch):
             yield loss.gradient(S, of)
 
     whole = list(answers())
-    monkeypatch.setattr(losses, "BLOCK", 40)
-    monkeypatch.setattr(losses, "FEWEST", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(blocks, "FEWEST", 1)
     for one, other in zip(whole, answers(), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-6)
 
@@ -117,7 +117,7 @@ def test_the_rivals_of_unit_margins_are_those_of_the_same_margins_written_out():
 
 @every_loss
 def test_there_is_room_for_one_block_beside_the_answer(loss):
-    n = 20 * losses.BLOCK // K
+    n = 20 * blocks.BLOCK // K
     S, labels, kappa = some_scores(n, np.float32), some_targets(n)[0], np.ones(n)
     for work in (
         lambda: loss.label_costs(S),

@@ -9,8 +9,9 @@ from inline_crew import fit_inline
 from scipy import sparse
 
 from transduce import RuledOut, TransductiveClassifier
-from transduce.dask import ClusterError
+from transduce.dask import ClusterError, estimator
 from transduce.dask import TransductiveClassifier as OverDask
+from transduce.dask import rows as dask_rows
 
 CLOSE = {"tol": 1e-7, "early_tol": 1e-7, "max_iter": 300, "random_state": 0}
 """Weights so accurate that the order of rows does not matter."""
@@ -92,6 +93,29 @@ def test_a_loss_of_ones_own_is_summed_exactly(annealing):
         fit_inline(clf, cut(X, (70,)), cut(y, (70,)))
     check_same(clf, one)
     assert not hasattr(clf, "label_distributions_")
+
+
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+@pytest.mark.parametrize("loss", ["hinge", "maxent", Squares()], ids=["hinge", "maxent", "own"])
+def test_labelled_rows_too_many_to_be_gathered_end_as_if_they_were(loss, annealing, monkeypatch):
+    X, truth = rows()
+    y = few(truth)
+    gathered, gather = [], dask_rows.gather_labeled
+
+    def noting(*args):
+        gathered.append(gather(*args))
+        return gathered[-1]
+
+    monkeypatch.setattr(estimator, "gather_labeled", noting)
+    models, tight = [], {"tol": 1e-5, "early_tol": 1e-5, "random_state": 0}
+    for small in (dask_rows.SMALL, 0):
+        monkeypatch.setattr(dask_rows, "SMALL", small)
+        models.append(OverDask(loss, alpha=0.1, annealing=annealing, class_prior="labeled", **tight))
+        fit_inline(models[-1], cut(X, (60, 99)), cut(y, (60, 99)), n_workers=3)
+    assert [labeled is None for labeled in gathered] == [False, True]
+    assert models[1].history_[0].objective == pytest.approx(models[0].history_[0].objective, rel=1e-4)
+    assert models[1].objective_ == pytest.approx(models[0].objective_, rel=1e-3)
+    assert np.mean(np.concatenate(models[0].transduction_) == np.concatenate(models[1].transduction_)) >= 0.98
 
 
 @pytest.mark.parametrize("kind", ["tree", "branches", "partial", "heavy partial", "ruled out", "weights", "intercept"])

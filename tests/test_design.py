@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from transduce import design, losses
+from transduce import design
 from transduce.design import Design
-from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin
+from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, blocks
 from transduce.problem import TrainingProblem
 from transduce.stores import open_rows
 from transduce.taxonomy import Taxonomy
@@ -32,9 +32,9 @@ every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def eager(monkeypatch):
     """Threads and blocks for problems as small as these."""
     monkeypatch.setattr(design, "WORTH_A_THREAD", 1)
-    monkeypatch.setattr(losses, "BLOCK", 64)
-    monkeypatch.setattr(losses, "FEWEST", 4)
-    monkeypatch.setattr(losses, "BLOCKS_A_THREAD", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    monkeypatch.setattr(blocks, "FEWEST", 4)
+    monkeypatch.setattr(blocks, "BLOCKS_A_THREAD", 1)
 
 
 def some_rows(n: int = 300, d: int = 50, dtype: object = np.float64, seed: int = 0) -> sparse.csr_matrix:

@@ -15,8 +15,10 @@ from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.label_step.spread import exact as spread_exact
 from transduce.label_step.spread import greedy as spread_greedy
+from transduce.label_step.spread import samples as spread_samples
 from transduce.label_step.spread.exact import solve_spread
 from transduce.label_step.spread.greedy import greedy_spread
+from transduce.label_step.spread.nearness import chance
 from transduce.label_step.spread.parts import Here, Part
 
 N_SEEDS = 10
@@ -123,11 +125,11 @@ def some_start(rng: np.random.Generator, costs, low, high, groups=None) -> np.nd
 def budget(request, monkeypatch):
     """Samples and gatherings as they are, and so small that every step towards better prices is taken."""
     if request.param != "as it is":
-        monkeypatch.setattr(spread_exact, "SAMPLE_ROWS", 8)
-        monkeypatch.setattr(spread_exact, "SAMPLE_ROWS_OF_A_CLASS", 2 if request.param == "few" else 1)
+        monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 8)
+        monkeypatch.setattr(spread_samples, "SAMPLE_ROWS_OF_A_CLASS", 2 if request.param == "few" else 1)
         monkeypatch.setattr(spread_exact, "GATHER_ROWS", 4 if request.param == "few" else 0)
         monkeypatch.setattr(spread_exact, "REACH", 1)
-        monkeypatch.setattr(spread_exact, "SAMPLE_REACH", 2)
+        monkeypatch.setattr(spread_samples, "SAMPLE_REACH", 2)
     return request.param
 
 
@@ -220,7 +222,7 @@ def masses(kind: str, n: int, n_classes: int) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["half identical", "few kinds", "0 to 2", "tenths", "all equal"])
 def test_masses_of_ties_are_shared_out(kind, monkeypatch):
-    monkeypatch.setattr(spread_exact, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 1000)
     monkeypatch.setattr(spread_exact, "GATHER_ROWS", 1000)
     n, n_classes = 20_000, 12
     rng = np.random.default_rng(3)
@@ -279,7 +281,7 @@ def test_a_warm_solve_takes_three_trips_and_few_rows():
     low, noise = np.asarray(problem.low), 1.0 + 0.01 * rng.normal(size=problem.costs.shape)
     prices = Exact().solve(LabelProblem(problem.costs, low, low)).prices
     warm, far = check_against_exact(problem.costs * noise, low, low, prices=prices, rng=rng)
-    assert far.trips == ["_stand", "_near", "_certify"]
+    assert far.trips == ["stand_at", "near_rows", "certify_rows"]
     assert warm.n_gathered < 5000
     assert far.heaviest < 8 * 20 * 5000
 
@@ -289,7 +291,7 @@ def test_the_optimum_is_a_fixed_point_in_two_trips():
     low, rng = np.asarray(problem.low), np.random.default_rng(6)
     cold, parts = check_against_exact(problem.costs, low, low, rng=rng)
     again, parts = check_against_exact(problem.costs, low, low, prices=cold.prices, start=parts.labels, rng=rng)
-    assert parts.trips == ["_stand", "_certify"]
+    assert parts.trips == ["stand_at", "certify_rows"]
     assert (again.n_moves, again.n_moved, again.n_gathered) == (0, 0, 0)
 
 
@@ -329,7 +331,7 @@ def test_bad_counts_get_one_sentence_and_leave_no_notes():
 
 
 def test_chance_is_even_and_differs_between_rows_and_classes():
-    drawn = np.array([[spread_exact.chance(row, k) for k in range(10)] for row in range(2000)])
+    drawn = np.array([[chance(row, k) for k in range(10)] for row in range(2000)])
     assert np.unique(drawn).size == drawn.size
     assert np.all((drawn >= 0.0) & (drawn < 1.0))
     assert np.abs(np.bincount((8 * drawn).astype(int).ravel()) - 2500).max() < 250
@@ -421,7 +423,7 @@ def test_a_large_repair_gathers_few_rows(monkeypatch):
     witness = rng.choice(n_classes, p=rng.dirichlet(np.ones(n_classes)), size=n)
     forbidden[np.arange(n), witness] = False
     costs[forbidden] = np.inf
-    monkeypatch.setattr(spread_exact, "SAMPLE_ROWS", 1 << 11)
+    monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 1 << 11)
     monkeypatch.setattr(spread_exact, "GATHER_ROWS", 1 << 11)
     low = np.bincount(witness, minlength=n_classes)
     parts, repaired = check_against_greedy(costs, low, low, rng)

@@ -219,7 +219,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores (n, K) of the classes, or (n,) in favour of the second of two."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
@@ -275,7 +275,9 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep_model(self, outcome: Outcome, bounds: Bounds, n_features: int) -> None:
         """Weights, class sizes and what happened, as fitted attributes."""
-        leaf = outcome.W if self.taxonomy_.is_flat else outcome.W @ self.taxonomy_.paths.T.astype(outcome.W.dtype)
+        leaf = outcome.W
+        if not self.taxonomy_.is_flat:
+            leaf = np.asarray(sparse.csr_matrix(self.taxonomy_.paths, dtype=leaf.dtype) @ leaf.T).T
         if leaf.shape[1] == 2:
             leaf = leaf[:, 1:] - leaf[:, :1]
         self.coef_ = np.ascontiguousarray(leaf[:n_features].T)
@@ -299,7 +301,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = problem.design.scores(outcome.W)[problem.n_labeled :]
         self.__dict__.pop("label_distributions_", None)
         if hasattr(problem.loss, "posterior"):
-            distributions = np.empty((order.size, len(self.classes_)))
+            distributions = np.empty((order.size, len(self.classes_)), problem.design.dtype)
             distributions[order] = _distributions(problem, outcome, bounds, scores)
             self.label_distributions_ = distributions
         return np.bincount(scores.argmax(axis=1), minlength=len(self.classes_))
@@ -308,7 +310,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _distributions(problem: TrainingProblem, outcome: Outcome, bounds: Bounds, scores: Array) -> Array:
     """Distributions over labels for all rows: the given ones, and the posterior corrected for the class sizes."""
     n_labeled, n_classes = problem.n_labeled, problem.n_classes
-    distributions = np.zeros((problem.n_rows, n_classes))
+    distributions = np.zeros((problem.n_rows, n_classes), problem.design.dtype)
     distributions[np.arange(n_labeled), outcome.labels[:n_labeled]] = 1.0
     if len(scores):
         costs = problem.loss.posterior(scores)  # type: ignore[attr-defined]

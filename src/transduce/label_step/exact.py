@@ -39,6 +39,8 @@ LISTED_SHARE = 0.5
 """Moves are listed at first up to this share of the trust radius."""
 LISTED_CELLS, SHORTEST_LIST, LONGEST_LIST = 640, 4, 32
 """Moves kept for two classes: about so many for a class in all, within these bounds for each other class."""
+MOST_CELLS = 1 << 26
+"""Moves kept in all, however many classes there are; one for two classes in any case."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ def _clear(problem: LabelProblem, market: FloatArray, labels: IntArray, is_sampl
             raise explain_infeasible(problem, labels, excess, flow)
         radius = _next_radius(radius, outcome, n_rounds)
         n_rounds += 1
+        del costs, lists, members  # they are large, and the next are larger
     return market, n_moves, n_rounds
 
 
@@ -211,6 +214,7 @@ def list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: fl
     """Short lists of the moves between classes whose reduced cost at these prices is below `near`."""
     n_rows, n_classes = costs.shape
     length = int(np.clip(LISTED_CELLS // n_classes, SHORTEST_LIST, LONGEST_LIST))
+    length = min(length, max(1, MOST_CELLS // n_classes**2))
     shape = (n_classes, n_classes)
     limit = near + prices - prices[:, None]
     lists = (

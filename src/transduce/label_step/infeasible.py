@@ -132,13 +132,13 @@ def find_shortfall(problem: LabelProblem, labels: IntArray, excess: IntArray, fl
     that lacks rows can be reached hold every row that is allowed there. So either the first have too little room, or
     the second too few rows.
     """
-    steps = _steps(problem, labels, flow)
+    allowed = steps(problem, labels, flow)
     if problem.nodes.n_groups:
-        return _with_groups(problem, labels, _closure(steps.T, excess < 0))
+        return _with_groups(problem, labels, closure(allowed.T, excess < 0))
     tally, none = problem.tally(labels), np.zeros(problem.n_classes, bool)
-    full = _closure(steps, excess > 0)
+    full = closure(allowed, excess > 0)
     if full[-1] or problem.exact_counts:
-        short = _closure(steps.T, excess < 0)[:-1]
+        short = closure(allowed.T, excess < 0)[:-1]
         needed, had = int(problem.low[short].sum()), int(tally[short].sum())
         return Shortfall("short", problem.n_classes, short & (problem.low > 0), needed, short, had, none)
     full = full[:-1]
@@ -164,23 +164,23 @@ def _with_groups(problem: LabelProblem, labels: IntArray, short: Flags) -> Short
     return Shortfall(kind, n_classes, needing, needed, holding, held, feeding, fed)
 
 
-def _steps(problem: LabelProblem, labels: IntArray, flow: IntArray) -> Flags:
-    """Whether a row can be passed from one node to another; all rows come last."""
+def steps(problem: LabelProblem, labels: IntArray, flow: IntArray) -> Flags:
+    """Whether a row can be passed from one node to another (N+1, N+1), given these labels; all rows come last."""
     n, nodes = problem.n_classes, problem.nodes
-    steps = np.zeros((nodes.above.size + 1, nodes.above.size + 1), bool)
+    allowed = np.zeros((nodes.above.size + 1, nodes.above.size + 1), bool)
     for part, block in problem.blocks():
-        np.logical_or.at(steps[:, :n], labels[part], block < np.inf)
+        np.logical_or.at(allowed[:, :n], labels[part], block < np.inf)
     parts = np.arange(nodes.above.size)
-    steps[parts, nodes.above] = flow < nodes.high - nodes.low
-    steps[nodes.above, parts] = flow > 0
-    return steps
+    allowed[parts, nodes.above] = flow < nodes.high - nodes.low
+    allowed[nodes.above, parts] = flow > 0
+    return allowed
 
 
-def _closure(steps: Flags, seeds: Flags) -> Flags:
-    """Everything that can be reached from the seeds."""
+def closure(allowed: Flags, seeds: Flags) -> Flags:
+    """All nodes that can be reached from the seeds (N+1,) by allowed steps, the seeds among them."""
     reached = seeds
     while True:
-        wider = reached | steps[reached].any(axis=0)
+        wider = reached | allowed[reached].any(axis=0)
         if np.array_equal(wider, reached):
             return reached
         reached = wider

@@ -10,7 +10,7 @@ takes the place of q.)
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
@@ -35,6 +35,8 @@ BLOCK = 2048
 """Rows whose exponentials are taken at once: numpy's are quicker than a compiled loop's, while they stay in cache."""
 FEW = 0.2
 """Rows that hold less than this share of all gaps are not worth a sweep of their own: all rows are visited then."""
+FEW_LIVE = 0.25
+"""Where no more than this share of the rows count, the others are left out until the weights are found."""
 LOOK_EVERY = 16
 """J is computed after so many sweeps in any case."""
 
@@ -101,6 +103,8 @@ class Dual(ABC):
     def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
         """Sweep until the gap is at most tol · J."""
         live = np.flatnonzero(state.kappa > 0)
+        if live.size <= FEW_LIVE * problem.n_rows:
+            return self._solve_few(problem, state, live, tol, rng)
 
         def report(n_sweeps: float) -> WeightReport:
             return self._report(problem, state, live, n_sweeps, tol)
@@ -116,6 +120,21 @@ class Dual(ABC):
             if known.converged:
                 return known
         return ascend(self.max_sweeps, tol, min(state.objective, float(state.kappa.sum())), sweep, report)
+
+    def _solve_few(
+        self, problem: TrainingProblem, state: WeightState, live: Array, tol: float, rng: np.random.Generator
+    ) -> WeightReport:
+        """The same, with scores of rows that do not count computed but once, at the end."""
+        few = replace(problem, design=problem.design.of_rows(live), shares=problem.shares[live], forbidden=None)
+        mine = WeightState(
+            state.W, state.targets[live], state.kappa[live], state.posterior[live], state.gaps[live], state.objective,
+            None if state.scores is None else state.scores[live],
+        )  # fmt: skip
+        state.scores = None
+        report = self.solve(few, mine, tol, rng)
+        state.posterior[live], state.gaps[live], state.objective = mine.posterior, mine.gaps, mine.objective
+        state.scores = problem.design.scores(state.W)
+        return replace(report, scores=state.scores)
 
     def _report(
         self, problem: TrainingProblem, state: WeightState, live: Array, n_sweeps: float, tol: float

@@ -16,7 +16,8 @@ from transduce.label_step.ascent import closed_nodes
 from transduce.label_step.facts import BoolArray, Facts
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.softness import FEW, SoftRows, Sums
-from transduce.label_step.spread.exact import SpreadAnswer, solve_spread
+from transduce.label_step.spread.certificate import SpreadAnswer
+from transduce.label_step.spread.exact import solve_spread
 from transduce.label_step.spread.parts import FloatArray, IntArray, Part, Parts
 from transduce.label_step.stretches import Threads
 from transduce.label_step.tempering import MAX_STEPS, SoftStatus, Tempered, temper, temper_to_entropy

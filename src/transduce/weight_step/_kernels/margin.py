@@ -57,7 +57,7 @@ def exchange(G: Array, curvature: float, overlap: Array, p: Array, tolerance: fl
         p[up] += step
         p[down] -= step
         for k in range(p.size):
-            G[k] -= curvature * step * (overlap[k, up] - overlap[k, down])
+            G[k] -= curvature * step * (overlap[up, k] - overlap[down, k])
 
 
 @kernel
