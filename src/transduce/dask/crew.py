@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-from distributed import Client, Future, wait
+from distributed import Client, Future, fire_and_forget, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
@@ -30,8 +30,6 @@ SILENCE = 15.0
 """Seconds without a sign of life, or paused, after which a worker is taken to be lost, and a scheduler to be gone."""
 PATIENCE = 25.0
 """Seconds to wait for a worker to come where there is none."""
-FAREWELL = 2.0
-"""Seconds to wait for a worker to let go of its shards."""
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
 """What is raised when something was asked of a worker that is not there any more; the scheduler may not know it."""
@@ -135,8 +133,9 @@ class Crew:
         if self.keys and homes and self.client.status == "running":
             with contextlib.suppress(Exception):
                 known = self._known() or {}
-                there = [home for home in homes if home in known]
-                self.client.sync(_let_go_all, self.client, there, self.keys, self.token)
+                for home in homes:
+                    if home in known:
+                        fire_and_forget(self.submit(_let_go, self.keys, self.token, home=home))
         self.keys, self.homes, self.teams = [], [], []
 
     def each(self, function: Callable[..., Any], *args: Any, surely: bool = False) -> list[Any]:
@@ -322,12 +321,6 @@ async def _call_all(client: Client, visits: dict[str, list[Any]], added: Sum | N
 
 async def _join_all(client: Client, homes: list[str], token: str, teams: list[Team]) -> None:
     await client.run(join, token, teams, workers=homes)
-
-
-async def _let_go_all(client: Client, homes: list[str], keys: list[str], token: str) -> None:
-    """Tell workers, without waiting long for one that does not answer."""
-    told = [asyncio.wait_for(client.run(_let_go, keys, token, workers=[home]), FAREWELL) for home in homes]
-    await asyncio.gather(*told, return_exceptions=True)
 
 
 def _let_go(keys: Sequence[str], token: str) -> None:
