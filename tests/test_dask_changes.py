@@ -22,11 +22,11 @@ SEEDS = st.integers(0, 2**32 - 1)
 quick = settings(deadline=None, max_examples=60)
 
 
-def random_change(rng, n_rows, share, n_columns=2, dtype=np.float64):
-    """A change of this share of the rows of W; of all of them, as one array, where it is None."""
+def random_change(rng, n_rows, share, n_columns=2, dtype=np.float64, among=1.0):
+    """A change of this share of the first rows of W; of all of them, as one array, where it is None."""
     if share is None:
         return Change(None, rng.normal(size=(n_rows, n_columns)).astype(dtype))
-    places = np.flatnonzero(rng.random(n_rows) < share)
+    places = np.flatnonzero(rng.random(int(n_rows * among)) < share)
     return Change(places, rng.normal(size=(places.size, n_columns)).astype(dtype))
 
 
@@ -46,11 +46,15 @@ def in_order(changes, n_rows):
 
 
 @quick
-@given(SEEDS, st.integers(1, 40), st.lists(st.sampled_from([0.0, 0.1, 0.3, 1.0, None]), min_size=1, max_size=5))
+@given(SEEDS, st.integers(1, 40), st.lists(st.sampled_from([0.0, 0.1, 0.7, 1.0]), min_size=1, max_size=5))
+@pytest.mark.parametrize("kind", ["few", "many", "mixed"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_total_is_the_dense_sum_in_the_order_given_bit_for_bit(dtype, seed, n_rows, shares):
-    rng = np.random.default_rng(seed)
-    changes = [random_change(rng, n_rows, share, dtype=dtype) for share in shares]
+def test_a_total_is_the_dense_sum_in_the_order_given_bit_for_bit(dtype, kind, seed, n_rows, shares):
+    """Of few rows, which all changes share; of any; and of any and all of them."""
+    rng, among = np.random.default_rng(seed), 0.4 if kind == "few" else 1.0
+    changes = [random_change(rng, n_rows, share, dtype=dtype, among=among) for share in shares]
+    if kind == "mixed":
+        changes.insert(rng.integers(len(changes) + 1), random_change(rng, n_rows, None, dtype=dtype))
     found = total([Piece(5, 5 + n_rows, change) for change in changes])
     assert (found.low, found.high) == (5, 5 + n_rows)
     assert found.change.values.dtype == dtype
