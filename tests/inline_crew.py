@@ -2,7 +2,7 @@
 
 from transduce.dask import TransductiveClassifier, shard_weights, shards
 from transduce.dask.blocks import Source
-from transduce.dask.changes import total
+from transduce.dask.changes import Piece, total
 from transduce.dask.crew import Crew, LostError
 from transduce.dask.estimator import _Attempt
 from transduce.dask.exchange import pieces_of_sum
@@ -37,6 +37,15 @@ class InlineCrew(Crew):
         self.each(shard_weights.receive, way, [total(pieces) for pieces in zip(*of_teams, strict=True)], anew)
         return answers
 
+    def each_in_turn(self, way, function, *args):
+        answers, so_far = [], []
+        for g in range(len(self.keys)):
+            answers.append(self.task(g, function, *args, *so_far))
+            so_far = [self.task(g, shard_weights.take_change, way)]
+        n_features = self.one(shard_weights.shape, way)[0]
+        self.each(shard_weights.receive, way, [Piece(0, n_features, so_far[0])], False)
+        return answers
+
     def visit(self, which, function, own, surely=False):
         self.n_trips += 1
         return [self.task(g, function, *mine) for g, mine in zip(which, own, strict=True)]
@@ -59,8 +68,8 @@ class InlineCrew(Crew):
     def finish(self, futures):
         pass
 
-    def send(self, thing, home):
-        return thing
+    def send_all(self, things):
+        return [thing for thing, _ in things]
 
 
 def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=None, lost_at=()) -> InlineCrew:

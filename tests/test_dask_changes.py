@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from transduce.dask import exchange, shard_weights, shards
-from transduce.dask.changes import DENSE, WORTH_A_PIECE, Before, Change, Piece, add_to, bounds_of_pieces, cut, total
+from transduce.dask.changes import (
+    DENSE,
+    WORTH_A_PIECE,
+    Before,
+    Change,
+    Piece,
+    add_to,
+    as_change,
+    bounds_of_pieces,
+    cut,
+    total,
+)
 from transduce.dask.exchange import Sum, Team
 from transduce.design import Design
 from transduce.taxonomy import Taxonomy
@@ -165,6 +176,36 @@ def test_rows_of_several_blocks_touch_the_same_weights():
     assert np.array_equal(change.values, bent - at_first)
 
 
+@quick
+@given(SEEDS, st.sampled_from([0, 3, 11]), st.sampled_from([0.05, 0.3, None]), st.sampled_from([1.0, 2.0]))
+def test_what_others_have_changed_is_taken_too(seed, n_rows, share, times):
+    """Own changes are stretched first; those of others come to them as they are."""
+    rng = np.random.default_rng(seed)
+    design, W, theirs = random_design(rng), rng.normal(size=(60, 3)), random_change(rng, 60, share, 3)
+    before, at_first = Before.create(W), W.copy()
+    rows = rng.choice(20, n_rows, replace=False)
+    before.touch(W, design, rows)
+    own = np.zeros_like(W)
+    own[columns_of(design, rows)] = 1.0
+    W += own
+    before.stretch(W, times)
+    before.add(W, theirs)
+    np.testing.assert_allclose(W, at_first + times * own + dense(theirs, 60))
+    change = before.take(W, 1.0)
+    assert np.array_equal(W, at_first)
+    np.testing.assert_allclose(dense(change, 60), times * own + dense(theirs, 60), atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
+def test_weights_are_a_change_of_nothing(share):
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(40, 3)) * (rng.random((40, 1)) < share)
+    change, found = as_change(W), np.full((40, 3), 7.0)
+    add_to(found, [Piece(0, 40, change)], anew=True)
+    assert np.array_equal(found, W)
+    assert (change.places is None) == (share > DENSE)
+
+
 # ---- sums over workers
 
 
@@ -186,11 +227,22 @@ class Boards:
 
     async def add(self, which):
         with ThreadPoolExecutor(2) as threads:
-            workers = [
-                SimpleNamespace(address=home, executors={"default": threads}, rpc=self.rpc) for home in self.boards
-            ]
-            adding = [exchange._add(self.teams, self.boards[w.address], which, w) for w in workers]
+            adding = [exchange._add(self.teams, self.boards[w.address], which, w) for w in self.workers(threads)]
             await asyncio.wait_for(asyncio.gather(*adding), 30)
+
+    def workers(self, threads):
+        return [SimpleNamespace(address=home, executors={"default": threads}, rpc=self.rpc) for home in self.boards]
+
+    async def take_turns(self, which, function):
+        """Answers of a function of all shards, one after the other, the last asked first."""
+        links = [(team.home, key) for team in self.teams for key in team.keys]
+        with ThreadPoolExecutor(1) as threads:
+            of_home = {worker.address: worker for worker in self.workers(threads)}
+            asked = [
+                exchange._take_turn(links, self.boards[home], which, (key, function, ()), of_home[home])
+                for home, key in links[::-1]
+            ]
+            return (await asyncio.wait_for(asyncio.gather(*asked), 30))[::-1]
 
 
 def changed_shards(sizes, shape):
@@ -224,3 +276,51 @@ def test_the_sum_of_all_teams_is_the_same_bit_for_bit_wherever_they_live(homes, 
     for key in (key for own in keys for key in own):
         assert np.array_equal(shards.visit(key, shard_weights.weights, "0", False), expected)
     assert (together.n_asked > 0) == (len(set(homes)) > 1)
+
+
+def one_more(shard, so_far=None):
+    """A visit that changes row r of W by r + 1, where r shards were visited before."""
+    here = shard.ways["0"]
+    before = Before.create(here.W)
+    before.touch(here.W, random_design(np.random.default_rng(0)), np.zeros(0, int))
+    if so_far is not None:
+        before.add(here.W, so_far)
+    r = int((here.W[:, 0] != 0).sum())
+    before.add(here.W, Change(np.array([r]), np.full((1, 3), r + 1.0)))
+    here.change = before.take(here.W, 1.0)
+    return r
+
+
+@pytest.mark.usefixtures("_no_shards_left")
+@pytest.mark.parametrize("homes", ["aaa", "aba", "abc"])
+def test_shards_that_take_turns_know_what_was_changed_before_them(homes):
+    keys = [(f"shard {t}", f"shard {t} too") for t in range(3)]
+    for key in (key for own in keys for key in own):
+        shards._SHARDS[key] = shards.Shard([], ways={"0": shards.Way(np.zeros((60, 3)), [])})
+    together = Boards([Team(home, own) for home, own in zip(homes, keys, strict=True)])
+    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", in_turn=True), one_more))
+    assert answers == [0, 1, 2, 3, 4, 5]
+    expected = np.zeros((60, 3))
+    expected[:6] = np.arange(1, 7)[:, None]
+    for key in (key for own in keys for key in own):
+        assert np.array_equal(shards.visit(key, shard_weights.weights, "0", False), expected)
+
+
+def third_fails(shard, so_far=None):
+    if so_far is not None and so_far.places.size == 2:
+        raise ZeroDivisionError("the third")
+    return one_more(shard, so_far)
+
+
+@pytest.mark.usefixtures("_no_shards_left")
+def test_a_turn_that_fails_ends_those_of_all_and_the_weights_are_as_before():
+    keys = [(f"shard {t}",) for t in range(5)]
+    for (key,) in keys:
+        shards._SHARDS[key] = shards.Shard([], ways={"0": shards.Way(np.zeros((60, 3)), [])})
+    together = Boards([Team(home, own) for home, own in zip("ababa", keys, strict=True)])
+    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", in_turn=True), third_fails))
+    errors = [answer.error for answer in answers]
+    assert [type(error) for error in errors].count(ZeroDivisionError) == 1
+    assert all(isinstance(error, (ZeroDivisionError, shards.GoneError)) for error in errors)
+    for (key,) in keys:
+        assert not shards.visit(key, shard_weights.weights, "0", False).any()

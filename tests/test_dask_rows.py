@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from inline_crew import fit_inline
+from inline_crew import InlineCrew, fit_inline
 from scipy import sparse
 
-from transduce import RuledOut, TransductiveClassifier
-from transduce.dask import ClusterError, estimator
+from transduce import RuledOut, TransductiveClassifier, design
+from transduce.dask import ClusterError, climb, estimator
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.dask import rows as dask_rows
 
@@ -67,6 +67,37 @@ def test_blocks_are_as_good_as_one_piece(loss, ends):
     check_same(clf, one)
     np.testing.assert_allclose(np.vstack(clf.label_distributions_), one.label_distributions_, atol=0.05)
     assert np.array_equal(np.concatenate(clf.predict(cut(X, ends))), clf.predict(X))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_packed_blocks_are_as_good_as_one_piece(loss, fit_intercept, monkeypatch):
+    """Features lie in the order of their counts in all blocks; the weights that come back do not."""
+    monkeypatch.setattr(design, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(design, "CACHED", 128)
+    X, truth = rows()
+    y = few(truth)
+    how = {"alpha": 1e-2, "annealing": "paper", "fit_intercept": fit_intercept, **CLOSE}
+    clf = OverDask(loss, **how)
+    fit_inline(clf, cut(X, (13, 100)), cut(y, (13, 100)), n_workers=2)
+    monkeypatch.setattr(design, "CACHED", 1 << 20)
+    one = TransductiveClassifier(loss, **how).fit(X, y)
+    check_same(clf, one)
+    assert np.mean(np.concatenate(clf.predict(cut(X, (13, 100)))) == one.predict(X)) > 0.99
+
+
+@pytest.mark.parametrize("n_shards", [2, 4, 5])
+def test_few_shards_take_turns_and_more_sweep_at_once(n_shards, monkeypatch):
+    X, truth = rows()
+    y = few(truth)
+    turns, ends = [], tuple(range(40, 40 * n_shards, 40))
+    own = InlineCrew.each_in_turn
+    monkeypatch.setattr(InlineCrew, "each_in_turn", lambda self, *args: turns.append(0) or own(self, *args))
+    clf = OverDask("hinge", alpha=1e-2, annealing="paper", **CLOSE)
+    crew = fit_inline(clf, cut(X, ends), cut(y, ends), n_workers=n_shards)
+    check_same(clf, TransductiveClassifier("hinge", alpha=1e-2, annealing="paper", **CLOSE).fit(X, y))
+    assert crew.n_trips > 0
+    assert (len(turns) > 0) == (n_shards <= climb.IN_TURN)
 
 
 class Squares:

@@ -113,7 +113,7 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = LocalRows(problem, codes)
 
         def keep(outcome: Outcome, bounds: Bounds) -> Array:
-            self._keep_model(outcome, bounds, X.shape[1])
+            self._keep_model(outcome, problem.design.by_column(outcome.W), bounds, X.shape[1])
             return self._keep_labels(problem, outcome, bounds, order)
 
         seeds = self._seeds(2 if given.estimated and rows.n_unlabeled else 1)
@@ -268,14 +268,14 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.fit_intercept:
             constant = np.ones((X.shape[0], 1), X.dtype)
             X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
-        design = Design.create(X, self.taxonomy_, self.n_jobs, order)
+        design = Design.create(X, self.taxonomy_, self.n_jobs, order).packed()
         return TrainingProblem.create(
             design, self._loss(), float(self.alpha), n_labeled, sample_weight, n_partial, forbidden
         )
 
-    def _keep_model(self, outcome: Outcome, bounds: Bounds, n_features: int) -> None:
-        """Weights, class sizes and what happened, as fitted attributes."""
-        leaf = outcome.W
+    def _keep_model(self, outcome: Outcome, W: Array, bounds: Bounds, n_features: int) -> None:
+        """Weights, with a row for each column of X, class sizes and what happened, as fitted attributes."""
+        leaf = W
         if not self.taxonomy_.is_flat:
             leaf = np.asarray(sparse.csr_matrix(self.taxonomy_.paths, dtype=leaf.dtype) @ leaf.T).T
         if leaf.shape[1] == 2:

@@ -3,10 +3,12 @@
     S = (X W) Pᵀ        pullback(R) = Xᵀ R P
 
 X is held as one CSR matrix, in memory or mapped from a file, whose rows are taken in any order. W (d, M) is in C order
-with a column for each node of the tree, P (K, M) says which nodes a class passes through. Everything above works on
-scores; other engines can stand in this one's place.
+with a column for each node of the tree, P (K, M) says which nodes a class passes through. Where W is large, its rows
+are packed: features that are met often lie side by side, which caches like. Everything above works on scores; other
+engines can stand in this one's place.
 """
 
+import mmap
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +21,13 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from transduce.kernels import kernel
-from transduce.kernels.rows import Array, all_scores, count_columns, pullback
+from transduce.kernels.rows import Array, all_scores, count_columns, pack_rows, pullback
 from transduce.taxonomy import Taxonomy
 
 WORTH_A_THREAD = 10_000_000
 """Multiplications that a thread must do to be worth waking."""
+CACHED = 1 << 20
+"""Bytes of weights that are near at hand wherever they lie."""
 MANY_CLASSES = 500
 """Above this the largest overlap is found by iteration, and raised by what that may leave out."""
 
@@ -31,6 +35,8 @@ MANY_CLASSES = 500
 @dataclass(frozen=True, eq=False)
 class Design:
     """Rows in memory, and the classes they are scored for.
+
+    Row j of W is for column `features[j]` of X, and `indices` are rows of W; without `features` both are the same.
 
     >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
     >>> design.scores(np.array([[1.0, 0.0], [0.0, 2.0]]))
@@ -44,6 +50,7 @@ class Design:
     n_features: int
     taxonomy: Taxonomy
     n_threads: int = 1
+    features: Array | None = None
 
     @classmethod
     def create(cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None = None, order: Array | None = None) -> "Design":
@@ -91,11 +98,40 @@ class Design:
         return replace(self, spans=self.spans[rows])
 
     def matrix(self) -> sparse.csr_matrix:
-        """X with its rows in their order, a copy."""
+        """X with its rows in their order, and columns as the weights have them, a copy."""
         sizes = self.spans[:, 1] - self.spans[:, 0]
         indptr = np.concatenate(([0], np.cumsum(sizes)))
         places = np.repeat(self.spans[:, 0] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return sparse.csr_matrix((self.data[places], self.indices[places], indptr), (self.n_rows, self.n_features))
+
+    def packed(self, counts: Array | None = None) -> "Design":
+        """A copy with features in falling order of their values in the rows, or of counts (d,) that are given.
+
+        In each row, too, those come first that are met often: weights of the others are then fetched while one waits
+        for the first of them. Rows that are mapped from a file, and small weights, stay as they are.
+
+        >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
+        >>> design.packed() is design, design.packed(np.array([1, 2])).features
+        (True, array([1, 0]))
+        """
+        if counts is None:
+            shape = (self.n_features, self.taxonomy.n_nodes)
+            if not is_worth_packing(shape, self.dtype.itemsize, self.n_values) or _is_mapped(self.indices):
+                return self
+            counts = self.column_counts
+        features = packing(counts)
+        places = np.empty(features.size, self.indices.dtype)
+        places[features] = np.arange(features.size)
+        ends = np.cumsum(self.spans[:, 1] - self.spans[:, 0])
+        spans = np.column_stack((np.concatenate(([0], ends[:-1])), ends))
+        data, indices = np.empty(self.n_values, self.dtype), np.empty(self.n_values, self.indices.dtype)
+        n_near = CACHED // (self.taxonomy.n_nodes * self.dtype.itemsize)
+        pack_rows(*self.rows, places, n_near, spans, data, indices)
+        return replace(self, data=data, indices=indices, spans=spans, features=features)
+
+    def by_column(self, W: Array) -> Array:
+        """Weights with a row for each column of X, as users count them."""
+        return W if self.features is None else unpacked(W, self.features)
 
     @cached_property
     def tree(self) -> tuple[Array, Array]:
@@ -170,12 +206,17 @@ class Design:
         self._in_threads(fill, _evenly(ends, n_parts))
         return out
 
-    @cached_property
-    def _column_ends(self) -> Array:
-        """Values in each column (d,) and all before it."""
+    @property
+    def column_counts(self) -> Array:
+        """Values for each row of W (d,)."""
         counts = np.zeros(self.n_features, np.int64)
         count_columns(self.indices, self.spans, counts)
-        return np.cumsum(counts, out=counts)
+        return counts
+
+    @cached_property
+    def _column_ends(self) -> Array:
+        """Values for each row of W (d,) and all before it."""
+        return np.cumsum(self.column_counts)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -193,10 +234,50 @@ class Design:
             list(self._pool.map(fill, bounds[:-1], bounds[1:]))
 
 
+def is_worth_packing(shape: tuple[int, int], itemsize: int, n_values: int) -> bool:
+    """Whether weights of this shape are too large to lie anyhow, and rows of so many values are worth the trouble.
+
+    >>> is_worth_packing((100_000, 20), 4, 10_000_000), is_worth_packing((1000, 20), 4, 10_000_000)
+    (True, False)
+    """
+    n_features, n_nodes = shape
+    return n_features * n_nodes * itemsize > CACHED and n_values * n_nodes > WORTH_A_THREAD
+
+
+def packing(counts: Array) -> Array:
+    """Columns (d,) in the order that weights are packed in, given how many values each has.
+
+    >>> packing(np.array([1, 3, 3])).tolist()
+    [1, 2, 0]
+    """
+    return np.argsort(-counts, kind="stable")
+
+
+def unpacked(W: Array, features: Array) -> Array:
+    """Weights with a row for each column, where row j of W is for column features[j].
+
+    >>> unpacked(np.array([[3.0], [1.0]]), np.array([1, 0])).tolist()
+    [[1.0], [3.0]]
+    """
+    out = np.empty_like(W)
+    out[features] = W
+    return out
+
+
 def _evenly(ends: Array, n_parts: int) -> list[int]:
     """Bounds of parts with about equal work, where ends (n,) say how much work there is up to each piece."""
     inner = np.searchsorted(ends, np.linspace(0, ends[-1], n_parts + 1)[1:-1]) if n_parts > 1 else np.zeros(0, int)
     return [0, *inner.tolist(), ends.size]
+
+
+def _is_mapped(array: Array) -> bool:
+    """Whether an array is a view of a file."""
+    thing: Any = array
+    while thing is not None:
+        if isinstance(thing, (np.memmap, mmap.mmap)):
+            return True
+        thing = getattr(thing, "base", None)
+    return False
 
 
 def _largest_overlap(P: sparse.csr_matrix) -> float:

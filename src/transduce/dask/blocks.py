@@ -118,8 +118,8 @@ class Source:
             sizes = [len(team) for team in self.teams]
             homes = [home for home, size in zip(self._homes(crew), sizes, strict=True) for _ in range(size)]
             makers = [
-                partial(_hold, crew, home, self._sent(crew, home, group), (unlabeled, digest))
-                for home, group in zip(homes, self.groups, strict=True)
+                partial(_hold, crew, home, blocks, (unlabeled, digest))
+                for home, blocks in zip(homes, self._sent(crew, homes), strict=True)
             ]
             answers = crew.place(makers, homes, sizes)
         except LostError:
@@ -148,19 +148,26 @@ class Source:
             homes.append(best)
         return homes
 
-    def _sent(self, crew: Crew, home: str, group: Sequence[int]) -> list[list[Any]]:
-        """Blocks of a shard as futures or small things that can be handed to a task."""
-        return [[self._send(crew, home, blocks[b]) for b in group] for blocks in (self.X, self.y, self.weights)]
+    def _sent(self, crew: Crew, homes: Sequence[str]) -> list[list[list[Any]]]:
+        """Blocks of each shard as futures, or nothing; those that are here are sent to their homes at once."""
+        local: list[tuple[Any, str]] = []
+        found = [
+            [[self._find(crew, home, blocks[b], local) for b in group] for blocks in (self.X, self.y, self.weights)]
+            for home, group in zip(homes, self.groups, strict=True)
+        ]
+        sent = crew.send_all(local)
+        return [[[sent[one] if isinstance(one, int) else one for one in kind] for kind in mine] for mine in found]
 
-    def _send(self, crew: Crew, home: str, block: Any) -> Any:
-        """A block, or the future of it; what is delayed is computed by workers that are there now."""
+    def _find(self, crew: Crew, home: str, block: Any, local: list[tuple[Any, str]]) -> Any:
+        """The future of a block, or its place among those to be sent; workers that are there now make delayed ones."""
         if block is None or isinstance(block, Future):
             return block
         if is_dask_collection(block):
             there = list(crew.workers())
             self.made.append(crew.client.compute(block, workers=there, allow_other_workers=False))
             return self.made[-1]
-        return crew.send(block, home)
+        local.append((block, home))
+        return len(local) - 1
 
     def _check_futures(self) -> None:
         """Say which futures are gone for good."""

@@ -36,6 +36,16 @@ class Change(NamedTuple):
         return int(self.values.nbytes + (0 if self.places is None else self.places.nbytes))
 
 
+def as_change(W: Array) -> Change:
+    """Weights as what is added to 0: few rows, where others are 0.
+
+    >>> as_change(np.array([[0.0], [0.0], [3.0]]))
+    Change(places=array([2]), values=array([[3.]]))
+    """
+    places = np.flatnonzero(W.any(axis=1))
+    return Change(None, W) if places.size > DENSE * len(W) else Change(places, W[places])
+
+
 class Piece(NamedTuple):
     """A change of the rows of W from `low` to `high`; places count from `low`."""
 
@@ -46,46 +56,58 @@ class Piece(NamedTuple):
 
 @dataclass(eq=False)
 class Before:
-    """What W (d, M) was, in the rows that are `touched`; in all of them, if it is `whole`."""
+    """What W (d, M) was, in the rows that are touched: row j of W is kept as row `where[j]`, if that is not −1.
 
-    W: Array
-    touched: Array
+    If it is `whole`, every row is kept, in order.
+    """
+
+    kept: Array
+    where: Array
+    n_kept: int = 0
     whole: bool = False
 
     @classmethod
     def create(cls, W: Array) -> "Before":
         """Nothing is touched yet."""
-        return cls(np.empty_like(W), np.zeros(len(W), np.bool_))
+        return cls(np.empty_like(W), np.full(len(W), -1))
 
     def touch(self, W: Array, design: Design, rows: Array) -> None:
         """Remember the weights that these rows may change: all, if the rows are many."""
-        if self.whole:
-            return
         if rows.size > DENSE * design.n_rows:
-            untouched = ~self.touched
-            if untouched.all():
-                self.W[...] = W
-            else:
-                self.W[untouched] = W[untouched]
-            self.whole = True
-        else:
-            found = np.empty(len(W), np.int64)
-            new = found[: _mark(rows, design.indices, design.spans, self.touched, found)]
-            self.W[new] = W[new]
+            self._touch_all(W)
+        elif not self.whole:
+            self.n_kept = _keep_of_rows(rows, design.indices, design.spans, W, self.kept, self.where, self.n_kept)
+
+    def _touch_all(self, W: Array) -> None:
+        if not self.whole:
+            now, touched = W.copy(), np.flatnonzero(self.where >= 0)
+            now[touched] = self.kept[self.where[touched]]
+            self.kept, self.whole = now, True
+
+    def add(self, W: Array, change: Change) -> None:
+        """Let W be what it is with a change that others have made."""
+        if change.places is None:
+            self._touch_all(W)
+        elif not self.whole:
+            self.n_kept = _keep(change.places, W, self.kept, self.where, self.n_kept)
+        add_to(W, [Piece(0, len(W), change)], anew=False)
+
+    def stretch(self, W: Array, times: float) -> None:
+        """Let W have changed so many times as much."""
+        places: Array | slice = slice(None) if self.whole else np.flatnonzero(self.where >= 0)
+        kept = self.kept if self.whole else self.kept[self.where[places]]
+        W[places] = kept + W.dtype.type(times) * (W[places] - kept)
 
     def take(self, W: Array, share: float) -> Change:
         """This share of what has changed in W since; W is put back."""
         if self.whole:
-            values = np.empty_like(W)
-            _split_off(W.reshape(-1), self.W.reshape(-1), share, values.reshape(-1))
-            places = None
+            places, values = None, np.empty_like(W)
+            _split_off(W.reshape(-1), self.kept.reshape(-1), share, values.reshape(-1))
         else:
-            places = np.flatnonzero(self.touched)
-            values = W[places]
-            values -= self.W[places]
-            values *= values.dtype.type(share)
-            W[places] = self.W[places]
-        self.touched[:], self.whole = False, False
+            places = np.flatnonzero(self.where >= 0)
+            values = np.empty((places.size, W.shape[1]), W.dtype)
+            _split_off_some(W, self.kept, self.where, places, share, values)
+        self.where[:], self.n_kept, self.whole = -1, 0, False
         return Change(places, values)
 
 
@@ -98,7 +120,7 @@ def add_to(W: Array, pieces: Sequence[Piece], anew: bool) -> None:
         if places is None:
             part += values
         else:
-            part[places] += values
+            _add_some(part, places, values)
 
 
 def cut(change: Change, bounds: Sequence[int]) -> list[Piece]:
@@ -159,17 +181,22 @@ def bounds_of_pieces(shape: tuple[int, ...], itemsize: int, n_owners: int) -> li
 
 
 @kernel
-def _mark(rows: Array, indices: Array, spans: Array, touched: Array, found: Array) -> int:
-    """Touch the columns of these rows; writes those that are new to `found`, and says how many they are."""
-    n_found = 0
+def _keep_of_rows(rows: Array, indices: Array, spans: Array, W: Array, kept: Array, where: Array, n_kept: int) -> int:
+    """Keep the weights of all columns of these rows; says how many are kept."""
     for i in rows:
-        for p in range(spans[i, 0], spans[i, 1]):
-            j = indices[p]
-            if not touched[j]:
-                touched[j] = True
-                found[n_found] = j
-                n_found += 1
-    return n_found
+        n_kept = _keep(indices[spans[i, 0] : spans[i, 1]], W, kept, where, n_kept)
+    return n_kept
+
+
+@kernel
+def _keep(places: Array, W: Array, kept: Array, where: Array, n_kept: int) -> int:
+    for j in places:
+        if where[j] < 0:
+            for m in range(W.shape[1]):
+                kept[n_kept, m] = W[j, m]
+            where[j] = n_kept
+            n_kept += 1
+    return n_kept
 
 
 @kernel
@@ -178,3 +205,22 @@ def _split_off(W: Array, before: Array, share: float, out: Array) -> None:
     for i in range(W.size):
         out[i] = (W[i] - before[i]) * share
         W[i] = before[i]
+
+
+@kernel
+def _split_off_some(W: Array, kept: Array, where: Array, places: Array, share: float, out: Array) -> None:
+    """The same for some rows of W, of which those before are kept elsewhere."""
+    for r in range(places.size):
+        now, before = W[places[r]], kept[where[places[r]]]
+        for m in range(now.size):
+            out[r, m] = (now[m] - before[m]) * share
+            now[m] = before[m]
+
+
+@kernel
+def _add_some(W: Array, places: Array, values: Array) -> None:
+    """Add to some rows of W."""
+    for r in range(places.size):
+        now = W[places[r]]
+        for m in range(now.size):
+            now[m] += values[r, m]

@@ -1,5 +1,6 @@
 """One weight step over all shards: sweeps of their duals until the gap is met, or exact sums for L-BFGS."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +12,6 @@ from transduce.dask import shard_labels, shard_weights
 from transduce.dask.changes import Change, Piece, total
 from transduce.dask.crew import Crew
 from transduce.engines import Step
-from transduce.local import SWEEPS
 from transduce.losses import Loss, softened
 from transduce.weight_step import Smooth, weight_step_for
 from transduce.weight_step.dual import ascend
@@ -20,9 +20,11 @@ from transduce.weight_step.smooth import lowest
 Array = NDArray[Any]
 
 FAN_IN = 8
-"""Gradients that one task adds up."""
-WORTH_A_TRIP, MOST_SWEEPS = 2e7, 4
-"""Multiplications that a shard should do before changes are added up, and sweeps that it may take for it."""
+"""Changes that one task adds up."""
+IN_TURN = 4
+"""Shards that take turns; more of them sweep at once, which needs more sums but no waiting."""
+MANY_UNKNOWN = 0.5
+"""Share of rows whose gaps are not known above which nobody waits for a turn: all rows are to be visited."""
 
 
 class Weighed(Protocol):
@@ -69,11 +71,16 @@ class Weighed(Protocol):
 
 @dataclass(eq=False)
 class Climb:
-    """One weight step over all shards, from the weights they have."""
+    """One weight step over all shards, from the weights they have.
+
+    Few shards take turns, as if their rows were in one place, but where all rows are to be visited; many visit their
+    rows at once, each bending W by `sigma` times what it knows of, so that changes can safely be added.
+    """
 
     rows: Weighed
     way: str
     rng: np.random.Generator
+    all_unknown: bool = True
 
     @property
     def _crew(self) -> Crew:
@@ -81,7 +88,7 @@ class Climb:
 
     @property
     def _sigma(self) -> float:
-        """How much more a shard bends W than it knows of, so that the changes of all can be added."""
+        """How much more a shard bends W than it knows of, where all visit their rows at once."""
         return float(len(self._crew.keys))
 
     def retarget(self, weight: float) -> bool:
@@ -89,7 +96,9 @@ class Climb:
 
         What that changes in W is added up with the first sweep.
         """
-        return any(self._crew.each(shard_weights.retarget, self.way, weight, self._sigma))
+        changed, n_unknown, n_live = zip(*self._crew.each(shard_weights.retarget, self.way, weight), strict=True)
+        self.all_unknown = sum(n_unknown) > MANY_UNKNOWN * sum(n_live)
+        return any(changed)
 
     def soften(self, weight: float, fresh: bool) -> int:
         """Hand distributions to the states: W is what all rows put into it."""
@@ -98,21 +107,28 @@ class Climb:
             return int(sum(self._crew.each(*arguments)))
         return int(sum(self._crew.each_and_add(self.way, True, *arguments)))
 
-    def solve(self, step: Any, tol: float, expected: float, fresh: bool) -> Step:
-        """Sweep until the gap is at most tol · J; or minimise, where the loss has no dual."""
+    def solve(self, step: Any, tol: float, most: float, fresh: bool, last: float = np.inf) -> Step:
+        """Sweep until the gap is at most tol · J; or minimise, where the loss has no dual.
+
+        J is at most `most`, that of weights 0, and was `last` in the step before; `fresh` says that scores are known.
+        """
+        expected = min(last, most)
         if isinstance(step, Smooth):
             return self._minimise(step, tol)
         if fresh:
             known = self._report(0.0, tol, fresh=True)
             if known.converged:
                 return known
-        work = self.rows.n_values * self.rows.shape[1] / self._sigma
-        n_times = 1 if step.max_sweeps == SWEEPS else int(np.clip(WORTH_A_TRIP / max(work, 1), 1, MOST_SWEEPS))
+            expected = min(known.objective, most)
 
         def sweep(whole: bool) -> tuple[float, float]:
             seed = int(self.rng.integers(2**63))
-            how = (self.way, seed, whole, self._sigma, n_times)
-            swept = self._crew.each_and_add(self.way, False, shard_weights.sweep, *how)
+            if self.all_unknown or len(self._crew.keys) > IN_TURN:
+                how = (self.way, seed, whole, self._sigma)
+                swept = self._crew.each_and_add(self.way, False, shard_weights.sweep, *how)
+            else:
+                swept = self._crew.each_in_turn(self.way, shard_weights.sweep, self.way, seed, whole, 1.0)
+            self.all_unknown = False
             visited, seen, n_live = (sum(column) for column in zip(*swept, strict=True))
             return visited / max(n_live, 1), seen
 
@@ -123,27 +139,29 @@ class Climb:
         objective, gap = 0.5 * self.rows.alpha * squares[0] + sum(losses), sum(gaps)
         return Step(objective, gap, n_sweeps, gap <= tol * objective)
 
-    def _sum(self) -> Future:
-        """What waits on the shards, added up on the workers, a few at a time."""
-        crew = self._crew
-        parts = [crew.task(g, shard_weights.take_change, self.way) for g in range(len(crew.keys))]
-        while len(parts) > 1:
-            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-            parts = [crew.submit(combine, *group, home=crew.homes[g * FAN_IN]) for g, group in enumerate(groups)]
-        return parts[0]
-
     def _minimise(self, step: Smooth, tol: float) -> Step:
 
         def value_and_gradient(W: Array) -> tuple[float, Array]:
             self.rows.spread(self.way, W)
             losses = self._crew.each(shard_weights.loss_and_slope, self.way)
-            return float(sum(losses)), np.asarray(self._crew.answers([self._sum()])[0].values)
+            return float(sum(losses)), np.asarray(
+                fetched_sum(self._crew, shard_weights.take_change, self.way)[1].values
+            )
 
         W = self.rows.fetch(self.way, kept=False)
         low = lowest(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)
         self.rows.spread(self.way, low.W.astype(self.rows.dtype))
         self._crew.each(shard_weights.show, self.way)
         return Step(low.value, low.left, low.n_passes, low.converged)
+
+
+def fetched_sum(crew: Crew, function: Callable[..., Change], *args: Any) -> tuple[Future, Change]:
+    """The sum of what a function says of all shards, there and here; added up on the workers, a few at a time."""
+    parts = [crew.task(g, function, *args) for g in range(len(crew.keys))]
+    while len(parts) > 1:
+        groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+        parts = [crew.submit(combine, *group, home=crew.homes[g * FAN_IN]) for g, group in enumerate(groups)]
+    return parts[0], crew.answers(parts)[0]
 
 
 def combine(*changes: Change) -> Change:

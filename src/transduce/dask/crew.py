@@ -156,7 +156,17 @@ class Crew:
         The sum is added to W, or is W where it is made `anew`.
         """
         self.n_sums += 1
-        which = Sum(self.token, self.n_sums, way, anew)
+        return self._visit_and_add(Sum(self.token, self.n_sums, way, anew), function, args)
+
+    def each_in_turn(self, way: str, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Answers of function(shard, *args, change) for one shard after the other; all of them then have the sum.
+
+        Each is told what those before it have changed in W, but for the first, and takes that into its own change.
+        """
+        self.n_sums += 1
+        return self._visit_and_add(Sum(self.token, self.n_sums, way, in_turn=True), function, args)
+
+    def _visit_and_add(self, which: Sum, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
         return self._visit(range(len(self.keys)), function, [args] * len(self.keys), False, which)
 
     def visit(
@@ -274,7 +284,11 @@ class Crew:
 
     def send(self, thing: Any, home: str) -> Future:
         """Something that is here, on the worker at this address."""
-        return self._await(_scatter(self.client, thing, home))
+        return self.send_all([(thing, home)])[0]
+
+    def send_all(self, things: Sequence[tuple[Any, str]]) -> list[Future]:
+        """The same for several at once."""
+        return list(self._await(_scatter_all(self.client, things)))
 
     def look(self) -> None:
         """See that every home is still there and at work; that there is some worker, where there are no homes yet."""
@@ -340,9 +354,9 @@ async def _who_has(client: Client, futures: list[Future]) -> Any:
     return await client.who_has(futures)
 
 
-async def _scatter(client: Client, thing: Any, home: str) -> Any:
-    (sent,) = await client.scatter([thing], workers=[home], hash=False, asynchronous=True)
-    return sent
+async def _scatter_all(client: Client, things: Sequence[tuple[Any, str]]) -> list[Any]:
+    sent = [client.scatter([thing], workers=[home], hash=False, asynchronous=True) for thing, home in things]
+    return [future for (future,) in await asyncio.gather(*sent)]
 
 
 async def _cancel(client: Client, futures: list[Future]) -> None:

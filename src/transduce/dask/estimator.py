@@ -23,7 +23,7 @@ from transduce.counts import Bounds
 from transduce.dask import shard_labels, shards
 from transduce.dask.blocks import Source, as_blocks
 from transduce.dask.crew import ClusterError, Crew, LostError
-from transduce.dask.rows import DaskRows, distribute, gather_labeled
+from transduce.dask.rows import DaskRows, distribute, gather_labeled, pack
 from transduce.dask.shards import Facts, Labels, Making
 from transduce.fingerprints import fingerprint
 from transduce.history import HistoryRow, Outcome
@@ -256,7 +256,7 @@ class _Attempt:
             self.seeds = clf._seeds(2 if given.estimated and rows.n_unlabeled else 1)
 
         def keep(outcome: Outcome, bounds: Bounds) -> Array:
-            clf._keep_model(outcome, bounds, facts[0].n_features)
+            clf._keep_model(outcome, rows.by_column(outcome.W), bounds, facts[0].n_features)
             return self._keep_labels(rows, outcome, bounds)
 
         clf._learn(rows, given, self.seeds, self._open(given, facts, labels), keep)
@@ -306,11 +306,12 @@ class _Attempt:
         found = self.crew.each_with(shards.make, [(making, [labels[b] for b in group]) for group in self.source.groups])
         total = (1.0, making.mean * n_unlabeled if making.mean is not None else float(n_unlabeled > 0))
         shape = (facts[0].n_features + clf.fit_intercept, clf.taxonomy_.n_nodes)
-        sizes = tuple(len(group) for group in self.source.groups)
+        sizes, n_values = tuple(len(group) for group in self.source.groups), sum(fact.n_values for fact in facts)
+        features = pack(self.crew, shape, np.dtype(making.dtype).itemsize, n_values)
         labeled = gather_labeled(self.crew, found, making, shape)
         rows = DaskRows(
             self.crew, making.loss, making.alpha, n_unlabeled, len(clf.classes_), shape, np.dtype(making.dtype), total,
-            sizes, sum(fact.n_values for fact in facts), labeled, making.forbids,
+            sizes, n_values, labeled, making.forbids, features,
         )  # fmt: skip
         return rows, given, labels
 
@@ -358,6 +359,7 @@ class _Attempt:
         if hasattr(rows.loss, "posterior"):
             distribute(rows, way, outcome.W, bounds)
             clf.label_distributions_ = self._of_each(shard_labels.distributions_of, way)
+            return rows.own_counts_of(way)
         return rows.own_counts(outcome.W)
 
     def _of_each(self, function: Callable[..., Any], way: str, *args: Any) -> list[Any]:

@@ -1,8 +1,9 @@
 """How workers add up what their shards change in the weights: each adds up a piece of W for all, and hands it round.
 
 Shards that began on one worker are a team, and are added up before anything travels; then teams are, in their order.
-So a sum is the same, bit for bit, wherever teams are. Workers ask one another without the scheduler between them;
-whoever asks early waits, until the answer is there or the sum has failed.
+So a sum is the same, bit for bit, wherever teams are. Or shards take turns: each is told what those before it have
+changed, and the last knows the sum. Workers ask one another without the scheduler between them; whoever asks early
+waits, until the answer is there or the sum has failed.
 """
 
 import asyncio
@@ -26,12 +27,16 @@ class Team(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """One sum of a fit: which, of the changes of which way, and whether it is to be W or to be added to it."""
+    """One sum of a fit: which, of the changes of which way, and whether it is to be W or to be added to it.
+
+    Shards visit their rows at once, or take turns.
+    """
 
     fit: str
     number: int
     way: str
-    anew: bool
+    anew: bool = False
+    in_turn: bool = False
 
 
 @dataclass(eq=False)
@@ -105,6 +110,9 @@ async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = Non
     if mine is None:
         return [Raised(GoneError("this worker is not part of the fit")) for _ in visits]
     board = mine.at(which.number)
+    if which.in_turn:
+        links = [(team.home, key) for team in mine.teams for key in team.keys]
+        return list(await asyncio.gather(*(_take_turn(links, board, which, one, dask_worker) for one in visits)))
     answers = await shards.call(visits, dask_worker)
     try:
         for answer in answers:
@@ -118,6 +126,41 @@ async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = Non
     return answers
 
 
+async def _take_turn(
+    links: Sequence[tuple[str, str]], board: _Board, which: Sum, one: tuple[str, Callable[..., Any], Any], worker: Any
+) -> Any:
+    """The answer of a visit to one shard, when all before it have been visited; W gets what all have changed."""
+    key, function, args = one
+    g, last = [own for _, own in links].index(key), len(links) - 1
+    try:
+        so_far = []
+        if g > 0:
+            so_far = await _all(board, which, worker, [(links[g - 1][0], f"until {g - 1}")])
+        answer, piece = await _in_thread(worker, _visit_and_take, key, function, args, which.way, so_far)
+        board.slot(f"until {g}").set_result(piece)
+        sums = await _all(board, which, worker, [(links[last][0], f"until {last}")])
+        await _in_thread(worker, shards.visit, key, shard_weights.receive, which.way, sums, which.anew)
+    except Exception as error:
+        board.fail(GoneError(f"a worker could not take its turn ({type(error).__name__})"))
+        return Raised(_as_gone(error))
+    return answer
+
+
+def _visit_and_take(
+    key: str, function: Callable[..., Any], args: Sequence[Any], way: str, so_far: Sequence[Piece]
+) -> tuple[Any, Piece]:
+    """The answer of a visit that is told what others have changed so far, and what has changed with it."""
+    answer = shards.caught(key, function, (*args, *(piece.change for piece in so_far)))
+    if isinstance(answer, Raised):
+        raise answer.error
+    change = shards.visit(key, shard_weights.take_change, way)
+    return answer, Piece(0, shards.visit(key, shard_weights.shape, way)[0], change)
+
+
+async def _in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
+
+
 def _as_gone(error: Exception) -> Exception:
     """Trouble of the network is that of a worker that is not there."""
     return GoneError(str(error)) if isinstance(error, (OSError, asyncio.TimeoutError)) else error
@@ -127,21 +170,18 @@ async def _add(teams: Sequence[Team], board: _Board, which: Sum, worker: Any) ->
     here = worker.address
     own = [t for t, team in enumerate(teams) if team.home == here]
 
-    async def in_thread(function: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
-
-    cuts = [await in_thread(_pieces_of, teams[t], which.way, len(teams)) for t in own]
+    cuts = [await _in_thread(worker, _pieces_of, teams[t], which.way, len(teams)) for t in own]
     for t, pieces in zip(own, cuts, strict=True):
         for p, piece in enumerate(pieces):
             board.slot(f"{t} of {p}").set_result(piece)
     n_pieces = len(cuts[0])
     for p in [t for t in own if t < n_pieces]:
         parts = await _all(board, which, worker, [(team.home, f"{t} of {p}") for t, team in enumerate(teams)])
-        board.slot(f"sum {p}").set_result(await in_thread(total, parts))
+        board.slot(f"sum {p}").set_result(await _in_thread(worker, total, parts))
     sums = await _all(board, which, worker, [(teams[p].home, f"sum {p}") for p in range(n_pieces)])
     for t in own:
         for key in teams[t].keys:
-            await in_thread(shards.visit, key, shard_weights.receive, which.way, sums, which.anew)
+            await _in_thread(worker, shards.visit, key, shard_weights.receive, which.way, sums, which.anew)
 
 
 def _pieces_of(team: Team, way: str, n_teams: int) -> list[Piece]:

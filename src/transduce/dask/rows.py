@@ -19,11 +19,12 @@ from scipy import sparse
 from transduce.checkpoints import Shelf
 from transduce.counts import Bounds
 from transduce.dask import shard_labels, shard_weights, shards
-from transduce.dask.climb import Climb
+from transduce.dask.changes import as_change
+from transduce.dask.climb import Climb, fetched_sum
 from transduce.dask.crew import Crew
 from transduce.dask.shards import Making
 from transduce.dask.shelves import load, save
-from transduce.design import Design
+from transduce.design import Design, is_worth_packing, packing, unpacked
 from transduce.engines import Proposal, Rows, SoftRound, Step, Task
 from transduce.history import Outcome
 from transduce.label_step.spread.entropic import distribute_spread, soften_spread
@@ -68,11 +69,16 @@ class DaskRows:
     n_values: int
     labeled: Labeled | None = None
     forbids: bool = False
+    features: Array | None = None
     names: Any = field(default_factory=count)
 
     def engine(self, task: Task, rng: np.random.Generator) -> "DaskEngine":
         """A new way to the labels."""
         return DaskEngine(self, task, rng, str(next(self.names)))
+
+    def by_column(self, W: Array) -> Array:
+        """Weights with a row for each column of X, as users count them."""
+        return W if self.features is None else unpacked(W, self.features)
 
     def side_by_side(self, n_ways: int) -> tuple[int, Rows]:
         """One at a time: each has all workers."""
@@ -81,6 +87,10 @@ class DaskRows:
     def own_counts(self, W: Array) -> Array:
         """Rows without a full label of each class (K,) by the best scores, heeding what is forbidden."""
         return np.asarray(np.sum([counts for counts, _ in self._tallies(W)], axis=0))
+
+    def own_counts_of(self, way: str) -> Array:
+        """The same by the scores that a way was judged by."""
+        return np.asarray(np.sum([counts for counts, _ in self.crew.each(shard_labels.tallies_of, way)], axis=0))
 
     def own_shares(self, W: Array) -> Array:
         """Class shares (K,) of these rows by the posterior alone; by the best scores, where there is none."""
@@ -91,8 +101,8 @@ class DaskRows:
         return self.crew.answers([self.crew.task(g, shard_labels.tallies, sent) for g in range(len(self.crew.keys))])
 
     def send(self, W: Array) -> Future:
-        """Weights, on a worker, from where the others fetch them."""
-        return self.crew.send(W, self.crew.homes[0])
+        """Weights, as a change of 0, on a worker, from where the others fetch them."""
+        return self.crew.send(as_change(W), self.crew.homes[0])
 
     def spread(self, way: str, W: Array) -> None:
         """Give all shards these weights."""
@@ -195,8 +205,8 @@ class DaskEngine:
         climb = Climb(self.rows, self.way, self.rng)
         changed = climb.retarget(weight)
         self.fresh = self.fresh and not changed
-        expected = min(self.step.objective if self.step else np.inf, labeled + weight * unlabeled)
-        self.step = climb.solve(weight_step_for(self.rows.loss, self.task.max_sweeps), tol, expected, self.fresh)
+        step, last = weight_step_for(self.rows.loss, self.task.max_sweeps), self.step.objective if self.step else np.inf
+        self.step = climb.solve(step, tol, labeled + weight * unlabeled, self.fresh, last)
         self.fresh = True
         return self.step
 
@@ -359,6 +369,15 @@ def _learn_here(
     rows.spread(way, state.W)
     rows.crew.each(shard_weights.show, way)
     return Step(report.objective, report.gap, report.n_sweeps, report.converged)
+
+
+def pack(crew: Crew, shape: tuple[int, int], itemsize: int, n_values: int) -> Array | None:
+    """Let features that are met often lie side by side on all shards; answers their order, or None if it stays."""
+    if not is_worth_packing(shape, itemsize, n_values):
+        return None
+    there, counts = fetched_sum(crew, shards.column_counts)
+    crew.finish([crew.task(g, shards.pack, there) for g in range(len(crew.keys))])
+    return packing(counts.values[:, 0])
 
 
 def gather_labeled(

@@ -1,17 +1,19 @@
 """What a shard does to labels: it offers its rows to a label step, hard or soft, takes what that finds, and counts."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.dask.changes import Change
+from transduce.dask.changes import Change, Piece, add_to
 from transduce.dask.shard_weights import keep
 from transduce.dask.shards import Shard, Stand, new_way, nothing
 from transduce.label_step.spread.parts import Part
 from transduce.local import finite_costs, first_targets, own_counts, own_posterior
 from transduce.losses import softened
+from transduce.problem import TrainingProblem
 from transduce.weight_step import weight_step_for
 from transduce.weight_step.dual import DualMaxEnt
 
@@ -86,7 +88,8 @@ def weigh(shard: Shard, way: str) -> tuple[int, float, float]:
         assert stand.seen is not None
         now, new = stand.labels[stand.unlabeled], stand.part.notes["labels"]
         kappa = stand.state.kappa[stand.unlabeled]
-        costs = finite_costs(stand.problem.loss, stand.seen[stand.unlabeled])
+        same = stand.block.heft is None  # then the label step has seen these very costs
+        costs = stand.part.costs if same else finite_costs(stand.problem.loss, stand.seen[stand.unlabeled])
         every = np.arange(now.size)
         own = costs[every, now]
         moved = np.flatnonzero(new != now)
@@ -165,16 +168,33 @@ def look_hard(shard: Shard, way: str) -> None:
         stand.seen = stand.state.scores
 
 
-def tallies(shard: Shard, W: Array) -> tuple[Array, Array]:
+def tallies(shard: Shard, W: Change) -> tuple[Array, Array]:
     """Rows without a full label of each class by their best scores, and the sum of their posteriors."""
-    problem = shard.blocks[0].problem
-    counts, mass = np.zeros(problem.n_classes, np.int64), np.zeros(problem.n_classes)
-    for block in shard.blocks:
-        scores = block.problem.design.scores(W)[block.problem.n_labeled :]
+    dense = _dense(shard, W)
+    return _tallies([(block.problem, block.problem.design.scores(dense)) for block in shard.blocks])
+
+
+def tallies_of(shard: Shard, way: str) -> tuple[Array, Array]:
+    """The same by the scores of a way."""
+    stands = shard.ways[way].stands
+    return _tallies([(stand.problem, np.asarray(stand.state.scores)) for stand in stands])
+
+
+def _tallies(blocks: Sequence[tuple[TrainingProblem, Array]]) -> tuple[Array, Array]:
+    n_classes = blocks[0][0].n_classes
+    counts, mass = np.zeros(n_classes, np.int64), np.zeros(n_classes)
+    for problem, all_scores in blocks:
+        scores = all_scores[problem.n_labeled :]
         if len(scores):
-            counts += own_counts(block.problem, scores)
-            mass += own_posterior(block.problem, scores).sum(axis=0, dtype=np.float64)
+            counts += own_counts(problem, scores)
+            mass += own_posterior(problem, scores).sum(axis=0, dtype=np.float64)
     return counts, mass
+
+
+def _dense(shard: Shard, W: Change) -> Array:
+    out = shard.blocks[0].problem.design.zeros()
+    add_to(out, [Piece(0, len(out), W)], anew=False)
+    return out
 
 
 def class_counts(shard: Shard, way: str) -> Array:
@@ -184,10 +204,11 @@ def class_counts(shard: Shard, way: str) -> Array:
     return np.asarray(np.sum([np.bincount(s.labels[s.unlabeled], minlength=n_classes) for s in stands], axis=0))
 
 
-def judge(shard: Shard, way: str, W: Array) -> None:
+def judge(shard: Shard, way: str, W: Change) -> None:
     """Scores at W, for the distributions over labels."""
+    dense = _dense(shard, W)
     for stand in shard.ways[way].stands:
-        stand.state.scores = stand.problem.design.scores(W)
+        stand.state.scores = stand.problem.design.scores(dense)
 
 
 def labels_of(shard: Shard, way: str, place: int, classes: Array) -> Array:

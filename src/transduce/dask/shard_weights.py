@@ -14,6 +14,9 @@ from transduce.weight_step.dual import Dual, visiting_order
 
 Array = NDArray[Any]
 
+WORTH_A_TRIP, MOST_SWEEPS = 5e6, 4
+"""Multiplications that a shard should do before changes are added up, and sweeps that it may take for it."""
+
 
 def start(shard: Shard, way: str) -> None:
     """Weights 0 for the labels that the way has, or those given; the state begins anew."""
@@ -22,20 +25,24 @@ def start(shard: Shard, way: str) -> None:
     shard.ways[way] = new_way(shard, [block.problem for block in shard.blocks], labels, labels)
 
 
-def retarget(shard: Shard, way: str, weight: float, sigma: float) -> bool:
+def retarget(shard: Shard, way: str, weight: float) -> tuple[bool, int, int]:
     """Hand the states their labels and row weights; says whether a label is new.
 
-    Rows with a new label give back what they had put into W, as cautiously as a sweep, which is to follow.
+    Rows with a new label give back what they had put into W, which is taken with the sweep that is to follow. Answers
+    also of how many rows the gap is not known, and how many count.
     """
-    here, changed = shard.ways[way], False
+    here, changed, n_unknown, n_live = shard.ways[way], False, 0, 0
     for stand in here.stands:
+        step, kappa = weight_step_for(stand.problem.loss, 0), stand.problem.kappa(weight)
         new = np.flatnonzero(stand.labels != stand.state.targets)
-        if new.size:
+        changed = changed or new.size > 0
+        if new.size and isinstance(step, Dual):
             _before(here).touch(here.W, stand.problem.design, new)
-            changed = True
-        step = weight_step_for(stand.problem.loss, 0)
-        step.retarget(_cautious(stand, sigma), stand.state, stand.labels, stand.problem.kappa(weight))
-    return changed
+        step.retarget(stand.problem, stand.state, stand.labels, kappa)
+        if isinstance(step, Dual):
+            n_unknown += int(np.sum(np.isinf(stand.state.gaps) & (kappa > 0)))
+            n_live += int(np.sum(kappa > 0))
+    return changed, n_unknown, n_live
 
 
 def _before(here: Way) -> Before:
@@ -61,27 +68,38 @@ def adopt(shard: Shard, way: str, posterior: Array, gaps: Array) -> None:
         begin += n_labeled
 
 
-def sweep(shard: Shard, way: str, seed: int, whole: bool, sigma: float, n_times: int) -> tuple[float, float, int]:
-    """Visit rows, so many times, as if they were all, but cautiously: W bends by sigma times what they know of.
+def sweep(
+    shard: Shard, way: str, seed: int, whole: bool, sigma: float, so_far: Change | None = None
+) -> tuple[float, float, int]:
+    """Visit rows as if they were all, but cautiously: W bends by sigma times what they know of.
 
-    The change of W waits to be taken. Answers rows visited, the sum of their gaps, and rows that count.
+    Where few are visited that is done again, until it was worth the trip. The change of W waits to be taken, and with
+    it what shards before this one have changed so far, where they take turns. Answers rows visited, the sum of their
+    gaps, and rows that count.
     """
     here = shard.ways[way]
     before, rng = _before(here), np.random.default_rng(seed)
-    visited, seen, n_live = 0, 0.0, 0
-    for turn in range(n_times):
+    if sigma != 1.0:
+        before.stretch(here.W, sigma)
+    if so_far is not None:
+        before.add(here.W, so_far)
+    visited, seen, n_live, work = 0, 0.0, 0, 0
+    for turn in range(MOST_SWEEPS):
         seen, n_live = 0.0, 0
         for stand in here.stands:
-            step, state = weight_step_for(stand.problem.loss, 0), stand.state
+            step, state, design = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.design
             assert isinstance(step, Dual)
             live = np.flatnonzero(state.kappa > 0)
             if not live.size:
                 continue
             order = visiting_order(state.gaps, live, rng, whole and turn == 0)
-            before.touch(here.W, stand.problem.design, order)
+            before.touch(here.W, design, order)
             state.scores = None
             step.sweep(_cautious(stand, sigma), state, order)
             visited, seen, n_live = visited + order.size, seen + float(state.gaps[live].sum()), n_live + live.size
+            work += order.size * here.W.shape[1] * design.n_values // design.n_rows
+        if work > WORTH_A_TRIP:
+            break
     here.change = before.take(here.W, 1.0 / sigma)
     return visited, seen, n_live
 
@@ -106,9 +124,10 @@ def receive(shard: Shard, way: str, pieces: list[Piece], anew: bool) -> None:
     add_to(shard.ways[way].W, pieces, anew)
 
 
-def take_weights(shard: Shard, way: str, W: Array) -> None:
+def take_weights(shard: Shard, way: str, W: Change) -> None:
     """Let these be the weights."""
-    shard.ways[way].W[...] = W
+    here = shard.ways[way].W
+    add_to(here, [Piece(0, len(here), W)], anew=True)
 
 
 def keep(shard: Shard, way: str, share: float) -> None:

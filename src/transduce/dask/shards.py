@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,6 +202,19 @@ def make(shard: Shard, making: Making, labels: Sequence[Labels]) -> tuple[int, i
     return sum(design.n_rows for design in labeled), sum(design.n_values for design in labeled)
 
 
+def column_counts(shard: Shard) -> Change:
+    """Values that the rows have in each column (d, 1)."""
+    return Change(None, np.sum([block.problem.design.column_counts for block in shard.blocks], axis=0)[:, None])
+
+
+def pack(shard: Shard, counts: Change) -> None:
+    """Let features lie in the order of these counts, which all shards have."""
+    shard.blocks = [
+        replace(block, problem=replace(block.problem, design=block.problem.design.packed(counts.values[:, 0])))
+        for block in shard.blocks
+    ]
+
+
 def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:
     """X of the labelled rows of each block, their shares and their labels."""
     n_labeled = [block.problem.n_labeled for block in shard.blocks]
@@ -251,7 +264,7 @@ async def call(visits: Sequence[tuple[str, Callable[..., Any], Sequence[Any]]], 
     """Answers of visits to shards of this worker, made by its threads while it goes on listening."""
     loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
     try:
-        return await asyncio.gather(*(loop.run_in_executor(threads, _caught, *one) for one in visits))
+        return await asyncio.gather(*(loop.run_in_executor(threads, caught, *one) for one in visits))
     except RuntimeError as error:  # the worker is closing, and takes no more work
         return [Raised(GoneError(str(error))) for _ in visits]
 
@@ -262,7 +275,8 @@ class Raised(NamedTuple):
     error: Exception
 
 
-def _caught(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+def caught(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """The answer of a visit, or what it has raised, if that can be told."""
     try:
         return visit(key, function, *args)
     except Exception as error:

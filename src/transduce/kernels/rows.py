@@ -102,32 +102,19 @@ def pullback(
 ) -> None:
     """Add Xᵀ R P to the features low to high of out (d, M), in place, for residuals R (n, K).
 
-    Columns of a row ascend, so those features are one piece of it. Each sum comes in the order of the rows, wherever
-    the features are parted; rows without residuals are passed over.
+    Each sum comes in the order of the rows, wherever the features are parted; rows without residuals are passed over.
     """
     room = np.empty(out.shape[1], out.dtype)
     for i in range(R.shape[0]):
-        begin = first_from(indices, spans[i, 0], spans[i, 1], low)
-        end = first_from(indices, begin, spans[i, 1], high)
-        if begin == end or not np.any(R[i]):
+        if not np.any(R[i]):
             continue
         to_nodes(R[i], first, nodes, room)
-        for p in range(begin, end):
-            value, w = data[p], out[indices[p]]
-            for j in range(room.size):
-                w[j] += value * room[j]
-
-
-@kernel
-def first_from(indices: Array, begin: int, end: int, feature: int) -> int:
-    """The first place from `begin` to `end`, between which columns ascend, whose column is not below the feature."""
-    while begin < end:
-        middle = begin + (end - begin) // 2
-        if indices[middle] < feature:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
+        for p in range(spans[i, 0], spans[i, 1]):
+            feature = indices[p]
+            if low <= feature < high:
+                value, w = data[p], out[feature]
+                for j in range(room.size):
+                    w[j] += value * room[j]
 
 
 @kernel
@@ -136,3 +123,30 @@ def count_columns(indices: Array, spans: Array, out: Array) -> None:
     for i in range(spans.shape[0]):
         for p in range(spans[i, 0], spans[i, 1]):
             out[indices[p]] += 1
+
+
+@kernel
+def pack_rows(
+    data: Array,
+    indices: Array,
+    spans: Array,
+    places: Array,
+    n_near: int,
+    to: Array,
+    new_data: Array,
+    new_indices: Array,
+) -> None:
+    """Copy rows to other spans, with column j called places[j]; in each row those below n_near come first."""
+    for i in range(spans.shape[0]):
+        near = to[i, 0]
+        far = near
+        for p in range(spans[i, 0], spans[i, 1]):
+            far += places[indices[p]] < n_near
+        for p in range(spans[i, 0], spans[i, 1]):
+            place = places[indices[p]]
+            if place < n_near:
+                new_indices[near], new_data[near] = place, data[p]
+                near += 1
+            else:
+                new_indices[far], new_data[far] = place, data[p]
+                far += 1
