@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,8 +174,8 @@ def main() -> None:
         begin = time.perf_counter()
         y = make(store, gib, options.noise, 0)
         print(f"store written in {time.perf_counter() - begin:.0f} s", flush=True)
-        with multiprocessing.get_context("spawn").Pool(1) as fresh:
-            told = fresh.apply(fitted, (store, y, options.labels, chosen))
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+            told = fresh.submit(fitted, store, y, options.labels, chosen).result()
         report(store, told)
 
 

@@ -3,11 +3,11 @@
     python -m benchmarks.workers --rows 200000 --workers 2 --early-tol 1e-3 --tol 1e-3
 
 Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread each, and a block of rows. Fits
-of both kinds take turns, --repeat times; the ratio is that of the median times. With weight steps that are accurate
-from the start (a small --early-tol) both follow one path; with loose ones, the default, they may part as two fits with
-other seeds do, which --seeds shows beside it. Bytes are those that workers received from one another, by their own
-count, against 2 (G - 1) times the weights for each time that changes are added up, which is what it would be if every
-row of W changed each time.
+of both kinds take turns, --repeat times; the ratio is that of the median times, all else is of the last. With weight
+steps that are accurate from the start (a small --early-tol) both follow one path; with loose ones, the default, they
+may part as two fits with other seeds do, which --seeds shows beside it. Bytes are those that workers received from one
+another, by their own count, against 2 (G - 1) times the weights for each time that changes are added up, which is what
+it would be if every row of W changed each time.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
         f"ratio of times {ratio:.2f} (wanted 1.3 or less), the same labels for {same:.4%} (wanted 99.9 %), "
         f"J apart by {apart:.1e} (wanted 1e-3)"
     )
-    weights = clf.coef_.size * clf.coef_.itemsize
+    weights = clf.n_features_in_ * clf.taxonomy_.n_nodes * clf.coef_.itemsize
     formula = 2 * (options.workers - 1) * weights * len(sums)
     print(
         f"{len(clf.history_)} rounds, weights of {weights / 2**20:.1f} MiB added up {len(sums)} times; "

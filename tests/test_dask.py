@@ -1,5 +1,10 @@
 """The estimator over a real cluster of processes: all kinds of blocks, workers that die, stand still or never come."""
 
+import functools
+import importlib
+import inspect
+import itertools
+import json
 import os
 import signal
 import subprocess
@@ -11,41 +16,103 @@ import dask
 import dask.array
 import dask.bag
 import numpy as np
+import psutil
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Status
 from scipy import sparse
 from sklearn.base import clone
-from test_dask_rows import cut, few, rows
+from test_dask_rows import cut, few, rows, told
 
-from transduce.dask import ClusterError, TransductiveClassifier, crew
+from transduce.dask import ClusterError, TransductiveClassifier, crew, estimator, exchange, shards
+from transduce.dask import rows as dask_rows
+from transduce.dask.changes import bounds_of_pieces
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own, of processes that were killed
 
 
 @contextmanager
-def cluster(n_workers=2, **params):
-    """Workers of one thread each, which are started again when they die."""
-    dask.config.set({"distributed.worker.daemon": True})
+def cluster(n_workers=2, n_threads=1):
+    """Workers in processes, which are started again however often they die; memory does not pause them."""
+    dask.config.set({"distributed.worker.daemon": True, "distributed.deploy.lost-worker-timeout": "1 hour"})
+    quiet = {"dashboard_address": None, "silence_logs": 50, "memory_limit": 0}
     with (
-        LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50, **params
-        ) as local,
+        LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **quiet) as local,
         Client(local) as client,
     ):
         yield client
 
 
+@pytest.fixture(autouse=True)
+def _in_time():
+    """No fit waits for ever, whatever happens to its workers."""
+
+    def stop(number, frame):
+        raise AssertionError("a test must end within two minutes")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(scope="module")
 def shared():
+    """Two workers that nothing happens to."""
     with cluster() as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def mortals():
+    with cluster() as client:
+        yield client
+
+
+@pytest.fixture
+def mortal(mortals):
+    """Two workers that may be killed: others come in their place."""
+    wait_for_both(mortals)
+    return mortals
+
+
+@pytest.fixture(scope="module")
+def many_threads():
+    with cluster(n_threads=3) as client:
+        yield client
+
+
+@pytest.fixture
+def threads(many_threads):
+    """The same with three threads each, so that a worker has several shards."""
+    wait_for_both(many_threads)
+    return many_threads
+
+
+def wait_for_both(client):
+    """Until two workers answer, and Dask knows them: one that dies before that is not started again."""
+    end = time.monotonic() + 60
+    while len(pids(client) & started(client)) != 2:
+        assert time.monotonic() < end, "two workers must be there"
+        time.sleep(0.1)
+
+
+def pids(client):
+    """Processes of the workers that answer."""
+    return set(client.run(os.getpid, on_error="ignore").values())
+
+
+def started(client):
+    """Processes that Dask would start again."""
+    processes = [nanny.process for nanny in client.cluster.workers.values()]
+    return {one.pid for one in processes if one is not None and one.status == Status.running}
 
 
 X, TRUTH = rows()
 Y = few(TRUTH)
 ENDS = (60, 99, 170)
 BLOCKS = cut(X, ENDS), cut(Y, ENDS)
-QUICK = {"alpha": 1e-2, "annealing": "paper", "class_prior": "labeled", "random_state": 3}
+QUICK = {"alpha": 1e-2, "tol": 1e-2, "annealing": "paper", "class_prior": "labeled", "random_state": 3}
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +129,7 @@ def check_equal(clf, whole):
     """The same, bit for bit."""
     assert np.array_equal(clf.coef_, whole.coef_)
     assert clf.objective_ == whole.objective_
+    assert told(clf) == told(whole)
     assert all(map(np.array_equal, here(clf.transduction_), here(whole.transduction_)))
     assert all(map(np.array_equal, here(clf.label_distributions_), here(whole.label_distributions_)))
 
@@ -135,95 +203,351 @@ def test_a_task_that_raises_is_told_as_it_is(shared):
         TransductiveClassifier(client=shared, **QUICK).fit([dask.delayed(broken)()], [BLOCKS[1][0]])
 
 
-def pids(client):
-    return client.run(os.getpid)
-
-
 class Killing:
-    """Hears of rounds, and kills workers that look after rows, each time one round later than the time before."""
+    """Hears of rounds, and kills workers that look after rows, each time one round later than the time before.
 
-    def __init__(self, client, n_times, all_at_once=False, sign=signal.SIGKILL):
-        self.client, self.n_times, self.all_at_once, self.sign = client, n_times, all_at_once, sign
-        self.n_rounds, self.n_killed, self.pids = 0, 0, set()
+    One at a time, or both, when the other is there again.
+    """
+
+    def __init__(self, client, n_times, both=False, sign=signal.SIGKILL):
+        self.client, self.n_times, self.both, self.sign = client, n_times, both, sign
+        self.n_rounds, self.n_done, self.killed = 0, 0, []
 
     def __call__(self, row):
         self.n_rounds += 1
-        if self.n_killed >= self.n_times or self.n_rounds <= self.n_killed // (1 + self.all_at_once):
+        if self.n_done >= self.n_times or self.n_rounds <= self.n_done:
             return
-        self.n_rounds = 0
-        at_work = self.client.run(at_work_here)
-        victims = [pid for pid, busy in at_work.values() if busy or self.all_at_once]
-        for pid in victims if self.all_at_once else victims[:1]:
+        if self.both:
+            wait_for_both(self.client)
+        self.n_rounds, self.n_done = 0, self.n_done + 1
+        at_work = self.client.run(at_work_here, on_error="ignore").values()
+        victims = [pid for pid, busy in at_work if busy or self.both]
+        for pid in victims if self.both else victims[:1]:
             os.kill(pid, self.sign)
-            self.n_killed += 1
-            self.pids.add(pid)
+            self.killed.append(pid)
 
 
 def at_work_here():
     """The process, and whether it looks after rows."""
-    from transduce.dask import shards
-
     return os.getpid(), bool(shards._SHARDS)
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["no checkpoint", "checkpoint"])
-def test_kills_in_the_middle_of_rounds_change_nothing(whole, kept, tmp_path):
+def test_kills_in_the_middle_of_rounds_change_nothing(mortal, whole, kept, tmp_path):
     """Twelve workers killed, one at a time, at different instants of two fits."""
-    with cluster() as client:
-        killing = Killing(client, 6)
-        checkpoint = tmp_path / "kept" if kept else None
-        clf = TransductiveClassifier(client=client, checkpoint=checkpoint, verbose=killing, **QUICK).fit(*BLOCKS)
-        assert killing.n_killed == 6
-        check_equal(clf, whole)
+    killing = Killing(mortal, 6)
+    checkpoint = tmp_path / "kept" if kept else None
+    clf = TransductiveClassifier(client=mortal, checkpoint=checkpoint, verbose=killing, **QUICK).fit(*BLOCKS)
+    assert len(set(killing.killed)) == 6
+    check_equal(clf, whole)
 
 
-def test_all_workers_killed_and_new_ones_started(whole, tmp_path):
-    """Twelve workers killed, both at a time, if the second has come back."""
-    with cluster() as client:
-        killing = Killing(client, 12, all_at_once=True)
-        clf = TransductiveClassifier(client=client, checkpoint=tmp_path, verbose=killing, **QUICK).fit(*BLOCKS)
-        assert killing.n_killed >= 10
-        check_equal(clf, whole)
+def test_all_workers_killed_and_new_ones_started(mortal, whole, tmp_path):
+    """Ten workers killed, both at a time."""
+    killing = Killing(mortal, 5, both=True)
+    clf = TransductiveClassifier(client=mortal, checkpoint=tmp_path, verbose=killing, **QUICK).fit(*BLOCKS)
+    assert len(set(killing.killed)) == 10
+    check_equal(clf, whole)
 
 
-def test_killed_in_the_middle_of_a_task(whole):
-    """A worker dies while it computes, not between rounds."""
-    with cluster() as client:
-        victim = next(iter(pids(client).values()))
-        killer = subprocess.Popen([sys.executable, "-c", f"import os, time; time.sleep(1.5); os.kill({victim}, 9)"])
-        clf = TransductiveClassifier(client=client, **QUICK)
-        for _ in range(3):
-            clf.fit(*BLOCKS)
-        killer.wait()
-        check_equal(clf, whole)
+def test_what_happened_is_told_the_same_with_a_checkpoint_and_when_it_is_taken_up_again(shared, whole, tmp_path):
+    clf = TransductiveClassifier(client=shared, checkpoint=tmp_path, **QUICK).fit(*BLOCKS)
+    assert len(told(clf)) > 10
+    check_equal(clf, whole)
+    check_equal(clf.fit(*BLOCKS), whole)
 
 
-def test_a_worker_that_stands_still_is_left_behind(whole, monkeypatch):
-    monkeypatch.setattr(crew, "SILENCE", 4.0)
-    with cluster() as client:
-        killing = Killing(client, 1, sign=signal.SIGSTOP)
-        clf = TransductiveClassifier(client=client, verbose=killing, **QUICK).fit(*BLOCKS)
-        check_equal(clf, whole)
-        for pid in killing.pids:
-            os.kill(pid, signal.SIGKILL)
+# ---- what happens within a visit
 
 
-def test_a_task_that_always_kills_its_worker_ends_in_a_sentence(tmp_path):
-    def deadly():
-        os.kill(os.getpid(), signal.SIGKILL)
+def any_call(*args):
+    return True
 
-    with cluster() as client:
-        begin = time.monotonic()
-        with pytest.raises(ClusterError, match=r"died of it|lost 6 times"):
-            TransductiveClassifier(client=client, **QUICK).fit([dask.delayed(deadly)()], [BLOCKS[1][0]])
-        assert time.monotonic() - begin < 60
+
+def told_others(*args):
+    """Whether a sweep is told what a shard before it has changed, and so has the turn."""
+    return len(args) == 6
+
+
+def at_once(*args):
+    """Whether a sweep of a later shard is not."""
+    return len(args) == 5
+
+
+def arm(module, name, number, deed, counts=any_call):
+    """In this process, let a function of transduce.dask do a deed in that call of those that count; never, if 0."""
+    module = importlib.import_module(f"transduce.dask.{module}")
+    plain, calls = inspect.unwrap(getattr(module, name)), itertools.count(1)
+
+    @functools.wraps(plain)
+    def armed(*args, **kwargs):
+        if counts(*args) and next(calls) == number:
+            deed()
+        return plain(*args, **kwargs)
+
+    setattr(module, name, armed if number else plain)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm_one(client, *what, which=max):
+    """Arm one of the workers, the last if not told which, which has the last shards; gives its process."""
+    address = which(client.run(os.getpid, on_error="ignore"))
+    client.run(arm, *what, workers=[address])
+    return client.run(os.getpid, workers=[address])[address]
+
+
+@contextmanager
+def disarmed(client, module, name):
+    """In the end nothing is armed."""
+    try:
+        yield
+    finally:
+        client.run(arm, module, name, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "number"),
+    [
+        ("shards", "hold", 1),
+        ("exchange", "total", 2),
+        ("shard_weights", "take_change", 11),
+        ("shard_weights", "receive", 8),
+        ("shards", "visit_parts", 9),
+        ("shard_files", "save", 3),
+    ],
+    ids=lambda one: str(one),
+)
+def test_killed_in_the_middle_of_a_task(mortal, whole, module, name, number, tmp_path):
+    """A worker dies while it computes, not between rounds: of its own hand, so that nothing else is possible."""
+    victim = arm_one(mortal, module, name, number, die)
+    clf = TransductiveClassifier(client=mortal, checkpoint=tmp_path, **QUICK).fit(*BLOCKS)
+    assert victim not in pids(mortal)
+    check_equal(clf, whole)
+
+
+@pytest.mark.parametrize(
+    ("which", "what"),
+    [
+        (max, ("shard_weights", "sweep", 12, die, told_others)),
+        (min, ("exchange", "_visit_and_take", 12, die)),
+    ],
+    ids=["the second", "the first"],
+)
+def test_killed_while_it_has_the_turn(mortal, whole, which, what):
+    victim = arm_one(mortal, *what, which=which)
+    clf = TransductiveClassifier(client=mortal, **QUICK).fit(*BLOCKS)
+    assert victim not in pids(mortal)
+    check_equal(clf, whole)
+
+
+def divide_by_zero():
+    raise ZeroDivisionError("in the middle")
+
+
+@pytest.mark.parametrize(
+    ("which", "place", "number", "counts"),
+    [
+        (max, ("shard_weights", "sweep"), 1, at_once),
+        (max, ("exchange", "total"), 2, any_call),
+        (min, ("exchange", "total"), 2, any_call),
+        (max, ("shard_weights", "sweep"), 5, told_others),
+        (min, ("exchange", "_visit_and_take"), 5, any_call),
+        (max, ("shard_weights", "receive"), 9, any_call),
+    ],
+    ids=["a sweep at once", "a part of a sum", "a sum", "the second turn", "the first turn", "the end of a turn"],
+)
+def test_an_error_in_the_middle_of_a_sum_is_told_as_it_is_and_nobody_waits(shared, which, place, number, counts):
+    begin = time.monotonic()
+    with disarmed(shared, *place):
+        arm_one(shared, *place, number, divide_by_zero, counts, which=which)
+        with pytest.raises(ZeroDivisionError, match="in the middle"):
+            TransductiveClassifier(client=shared, **QUICK).fit(*BLOCKS)
+    assert time.monotonic() - begin < 60
+    check_nothing_is_held(shared)
+
+
+def held_here():
+    """Shards and fits that this process knows of."""
+    return len(shards._SHARDS) + len(exchange._FITS)
+
+
+def check_nothing_is_held(client, seconds=20.0):
+    """Workers have let go of everything, or soon do."""
+    end = time.monotonic() + seconds
+    while any(client.run(held_here).values()):
+        assert time.monotonic() < end, client.run(held_here)
+        time.sleep(0.1)
+
+
+def press_ctrl_c(pid):
+    """At the driver; while this worker is busy, so that the sum cannot be over when it is heard."""
+    os.kill(pid, signal.SIGINT)
+    time.sleep(1.5)
+
+
+@pytest.mark.parametrize(
+    ("place", "number", "counts"),
+    [(("exchange", "total"), 3, any_call), (("shard_weights", "sweep"), 12, told_others)],
+    ids=["sum", "turn"],
+)
+def test_ctrl_c_in_the_middle_of_a_sum_leaves_the_last_round_and_no_shards(shared, whole, place, number, counts):
+    clf = TransductiveClassifier(client=shared, **QUICK)
+    with disarmed(shared, *place):
+        arm_one(shared, *place, number, functools.partial(press_ctrl_c, os.getpid()), counts)
+        clf.fit(*BLOCKS)
+    assert "interrupted" in clf.termination_condition_
+    assert 0 < len(clf.history_) < len(whole.history_)
+    assert told(clf) == told(whole)[: len(clf.history_)]
+    assert clf.objective_ == clf.history_[-1].objective
+    assert np.all((clf.bounds_.low <= clf.class_counts_) & (clf.class_counts_ <= clf.bounds_.high))
+    check_nothing_is_held(shared)
+    check_equal(clf.fit(*BLOCKS), whole)
+
+
+def test_ctrl_c_in_the_middle_of_the_first_sum_is_passed_on_and_leaves_no_shards(shared, monkeypatch):
+    monkeypatch.setattr(dask_rows, "SMALL", 0)  # labelled rows are not gathered: their weights are a sum too
+    with disarmed(shared, "exchange", "total"):
+        arm_one(shared, "exchange", "total", 1, functools.partial(press_ctrl_c, os.getpid()))
+        with pytest.raises(KeyboardInterrupt):
+            TransductiveClassifier(client=shared, **QUICK).fit(*BLOCKS)
+    check_nothing_is_held(shared)
+
+
+# ---- teams, pieces, blocks that are made again, and workers that stand still
+
+
+FEW_SUMS = QUICK | {"alpha": 3e-2}
+
+
+@pytest.fixture(scope="module")
+def of_two(many_threads, tmp_path_factory):
+    """A fit with two teams of two shards, which take turns."""
+    folder = tmp_path_factory.mktemp("teams of two")
+    clf = TransductiveClassifier(client=many_threads, checkpoint=folder, **FEW_SUMS).fit(*BLOCKS)
+    assert json.loads((folder / estimator.TEAMS).read_text()) == [[[0], [1]], [[2], [3]]]
+    return clf
+
+
+@pytest.mark.parametrize(
+    ("which", "what"),
+    [(max, ("shard_weights", "sweep", 20, die, told_others)), (min, ("exchange", "total", 3, die))],
+    ids=["turn", "sum"],
+)
+def test_teams_of_two_shards_are_the_same_wherever_they_are(threads, of_two, which, what):
+    """One of two workers is killed, and the other has all four shards for a while."""
+    victim = arm_one(threads, *what, which=which)
+    killed = TransductiveClassifier(client=threads, **FEW_SUMS).fit(*BLOCKS)
+    assert victim not in pids(threads)
+    check_equal(killed, of_two)
+
+
+def test_six_shards_that_sweep_at_once_are_the_same_after_kills(threads, tmp_path):
+    """One that adds up its team, one that adds up both of them, and one that has computed half of its sweeps."""
+    ends, fewer_sums = (40, 80, 120, 160, 200), QUICK | {"alpha": 1e-1}
+    blocks = cut(X, ends), cut(Y, ends)
+    clf = TransductiveClassifier(client=threads, checkpoint=tmp_path, **fewer_sums).fit(*blocks)
+    assert json.loads((tmp_path / estimator.TEAMS).read_text()) == [[[0], [1], [2]], [[3], [4], [5]]]
+    places = (max, ("exchange", "total", 10)), (min, ("exchange", "total", 20)), (max, ("shard_weights", "sweep", 26))
+    for which, what in places:
+        wait_for_both(threads)
+        victim = arm_one(threads, *what, die, which=which)
+        killed = TransductiveClassifier(client=threads, **fewer_sums).fit(*blocks)
+        assert victim not in pids(threads)
+        check_equal(killed, clf)
+
+
+def wide_blocks(n_rows=150, n_features=10_000, n_words=12):
+    """Short documents in many words, half of which say what they are about."""
+    rng = np.random.default_rng(5)
+    truth = rng.choice(3, n_rows, p=(0.5, 0.3, 0.2))
+    words = rng.integers(n_features, size=(n_rows, n_words))
+    words[:, :6] = 20 * truth[:, None] + rng.integers(40, size=(n_rows, 6))
+    places = np.repeat(np.arange(n_rows), n_words), words.ravel()
+    X = sparse.csr_matrix((np.full(words.size, n_words**-0.5), places), (n_rows, n_features))
+    y = np.where(np.arange(n_rows) % 10 < 2, truth, -1)
+    return cut(X, (40, 70, 120)), cut(y, (40, 70, 120))
+
+
+def test_weights_in_two_pieces_are_the_same_after_kills(shared, mortal, tmp_path):
+    """Each of two workers adds up one half of the weights, of all of their rows or of few."""
+    blocks, many_sums = wide_blocks(), QUICK | {"early_tol": 1e-2}
+    clf = TransductiveClassifier(client=shared, **many_sums).fit(*blocks)
+    assert bounds_of_pieces(clf.coef_.T.shape, clf.coef_.itemsize, n_owners=2) == [0, 5_000, 10_000]
+    killing = Killing(mortal, 3)
+    killed = TransductiveClassifier(client=mortal, checkpoint=tmp_path, verbose=killing, **many_sums).fit(*blocks)
+    assert len(set(killing.killed)) == 3
+    check_equal(killed, clf)
+    wait_for_both(mortal)
+    victim = arm_one(mortal, "exchange", "total", 6, die)
+    killed = TransductiveClassifier(client=mortal, **many_sums).fit(*blocks)
+    assert victim not in pids(mortal)
+    check_equal(killed, clf)
+
+
+@pytest.mark.parametrize("kind", ["delayed", "futures"])
+def test_blocks_that_can_be_computed_again_are_when_their_worker_is_killed(mortal, whole, kind):
+    if kind == "delayed":
+        blocks = [[dask.delayed(make)(b) for b in range(4)] for make in (make_rows, make_labels)]
+    else:
+        workers = sorted(mortal.scheduler_info()["workers"])
+        homes = [{"workers": [workers[b // 2]], "allow_other_workers": True, "pure": False} for b in range(4)]
+        blocks = [[mortal.submit(make, b, **homes[b]) for b in range(4)] for make in (make_rows, make_labels)]
+    victim = arm_one(mortal, "shard_weights", "sweep", 20, die)
+    clf = TransductiveClassifier(client=mortal, **QUICK).fit(*blocks)
+    assert victim not in pids(mortal)
+    check_equal(clf, whole)
+
+
+def test_a_worker_that_stands_still_is_left_behind(mortal, whole, monkeypatch):
+    monkeypatch.setattr(crew, "SILENCE", 3.0)
+    killing = Killing(mortal, 1, sign=signal.SIGSTOP)
+    clf = TransductiveClassifier(client=mortal, verbose=killing, **QUICK).fit(*BLOCKS)
+    (victim,) = killing.killed
+    state = psutil.Process(victim).status()
+    os.kill(victim, signal.SIGKILL)
+    assert state == psutil.STATUS_STOPPED
+    check_equal(clf, whole)
+
+
+def set_status(name, dask_worker):
+    dask_worker.status = Status[name]
+
+
+def test_a_worker_that_is_paused_is_left_behind(shared, whole, monkeypatch):
+    """It still answers, but takes no tasks: as one whose memory is nearly full."""
+    monkeypatch.setattr(crew, "SILENCE", 3.0)
+    first, paused = min(shared.scheduler_info()["workers"]), []
+
+    def pause(row):
+        if row.stage == 2 and not paused:
+            shared.run(set_status, "paused", workers=[first])
+            paused.append(first)
+
+    try:
+        clf = TransductiveClassifier(client=shared, verbose=pause, **QUICK).fit(*BLOCKS)
+        assert shared.scheduler_info()["workers"][first]["status"] == "paused"
+        assert shared.run(held_here)[first] > 0
+    finally:
+        shared.run(set_status, "running", workers=[first])
+    check_equal(clf, whole)
+    check_nothing_is_held(shared)
+
+
+def test_a_task_that_always_kills_its_worker_ends_in_a_sentence(mortal):
+    begin = time.monotonic()
+    with pytest.raises(ClusterError, match=r"died of it|lost 6 times"):
+        TransductiveClassifier(client=mortal, **QUICK).fit([dask.delayed(die)()], [BLOCKS[1][0]])
+    assert time.monotonic() - begin < 60
 
 
 class Deadly:
     """A loss that kills the worker when a label step begins."""
 
     def label_costs(self, scores):
-        os.kill(os.getpid(), signal.SIGKILL)
+        die()
 
     def value(self, scores, labels):
         return ((scores - np.eye(scores.shape[1])[labels]) ** 2).sum(axis=1)
@@ -232,27 +556,28 @@ class Deadly:
         return 2.0 * (scores - np.eye(scores.shape[1])[labels])
 
 
-def test_a_round_that_always_kills_its_worker_ends_in_a_sentence_that_names_the_checkpoint(tmp_path):
-    with cluster() as client:
-        begin = time.monotonic()
-        clf = TransductiveClassifier(Deadly(), client=client, checkpoint=tmp_path, **QUICK)
-        with pytest.raises(ClusterError, match=rf"lost 6 times at the same place.*Stages are kept in {tmp_path}"):
-            clf.fit(*BLOCKS)
-        assert time.monotonic() - begin < 60
+def test_a_round_that_always_kills_its_worker_ends_in_a_sentence_that_names_the_checkpoint(
+    mortal, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(estimator, "LOST_IN_VAIN", 2)
+    begin = time.monotonic()
+    clf = TransductiveClassifier(Deadly(), client=mortal, checkpoint=tmp_path, **QUICK)
+    with pytest.raises(ClusterError, match=rf"lost 3 times at the same place.*Stages are kept in {tmp_path}"):
+        clf.fit(*BLOCKS)
+    assert time.monotonic() - begin < 60
 
 
 def test_futures_that_went_with_their_worker_are_named():
     with cluster(n_workers=1) as client:
         futures = [client.scatter(block, hash=False) for block in BLOCKS[0]]
-        killing = Killing(client, 1, all_at_once=True)
+        killing = Killing(client, 1)
         with pytest.raises(ClusterError, match=r"block 0 of X was lost with its worker"):
             TransductiveClassifier(client=client, verbose=killing, **QUICK).fit(futures, BLOCKS[1])
 
 
 def test_a_scheduler_that_is_gone_ends_in_a_sentence_and_a_new_one_goes_on(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "SILENCE", 4.0)
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
-    with LocalSchedulers(command) as start:
+    monkeypatch.setattr(crew, "SILENCE", 3.0)
+    with LocalSchedulers() as start:
         begin = None
         scheduler, client = start()
 
@@ -274,8 +599,8 @@ def test_a_scheduler_that_is_gone_ends_in_a_sentence_and_a_new_one_goes_on(whole
 class LocalSchedulers:
     """Starts schedulers with two workers, each in processes of their own; stops them all in the end."""
 
-    def __init__(self, command):
-        self.command, self.processes, self.clients = command, [], []
+    def __init__(self):
+        self.processes, self.clients = [], []
 
     def __enter__(self):
         return self._start
@@ -301,6 +626,7 @@ class LocalSchedulers:
     def __exit__(self, *ending):
         for process in self.processes:
             process.kill()
+            process.wait(timeout=10)
         for client in self.clients:
             client.close(timeout=1)
 

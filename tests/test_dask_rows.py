@@ -13,6 +13,7 @@ from transduce import RuledOut, TransductiveClassifier, design
 from transduce.dask import ClusterError, climb, estimator
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.dask import rows as dask_rows
+from transduce.stores import pack_rows
 
 CLOSE = {"tol": 1e-7, "early_tol": 1e-7, "max_iter": 300, "random_state": 0}
 """Weights so accurate that the order of rows does not matter."""
@@ -71,26 +72,42 @@ def test_blocks_are_as_good_as_one_piece(loss, ends):
 
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_packed_blocks_are_as_good_as_one_piece(loss, fit_intercept, monkeypatch):
-    """Features lie in the order of their counts in all blocks; the weights that come back do not."""
-    monkeypatch.setattr(design, "WORTH_A_THREAD", 1)
+def test_ranked_blocks_are_as_good_as_one_piece(loss, fit_intercept, monkeypatch, tmp_path):
+    """Features lie in the order of their counts in all blocks, one of them empty; weights that come back do not."""
+    monkeypatch.setattr(design, "WORTH_RANKING", 1)
     monkeypatch.setattr(design, "CACHED", 128)
     X, truth = rows()
-    y = few(truth)
+    y, ends, ranked, rank = few(truth), (13, 100, 100), [], dask_rows.rank
+    monkeypatch.setattr(estimator, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
     how = {"alpha": 1e-2, "annealing": "paper", "fit_intercept": fit_intercept, **CLOSE}
-    clf = OverDask(loss, **how)
-    fit_inline(clf, cut(X, (13, 100)), cut(y, (13, 100)), n_workers=2)
+    clf = OverDask(loss, checkpoint=tmp_path, **how)
+    fit_inline(clf, cut(X, ends), cut(y, ends), n_workers=2)
+    assert sorted(ranked[0]) == list(range(12 + fit_intercept))
+    again = OverDask(loss, checkpoint=tmp_path, **how)
+    fit_inline(again, cut(X, ends), cut(y, ends), n_workers=2)
+    assert np.array_equal(again.coef_, clf.coef_)
     monkeypatch.setattr(design, "CACHED", 1 << 20)
     one = TransductiveClassifier(loss, **how).fit(X, y)
     check_same(clf, one)
-    assert np.mean(np.concatenate(clf.predict(cut(X, (13, 100)))) == one.predict(X)) > 0.99
+    assert np.mean(np.concatenate(clf.predict(cut(X, ends))) == one.predict(X)) > 0.99
 
 
-@pytest.mark.parametrize("n_shards", [2, 4, 5])
+def test_rows_in_a_file_are_not_copied_for_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(design, "WORTH_RANKING", 1)
+    monkeypatch.setattr(design, "CACHED", 128)
+    X, truth = rows()
+    y, ranked, rank = few(truth), [], dask_rows.rank
+    monkeypatch.setattr(estimator, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
+    blocks = [X[:100], pack_rows([X[100:]], tmp_path / "rows")]
+    fit_inline(OverDask("hinge", annealing=None, max_iter=2), blocks, cut(y, (100,)))
+    assert ranked == [None]
+
+
+@pytest.mark.parametrize("n_shards", [2, 3])
 def test_few_shards_take_turns_and_more_sweep_at_once(n_shards, monkeypatch):
     X, truth = rows()
     y = few(truth)
-    turns, ends = [], tuple(range(40, 40 * n_shards, 40))
+    turns, ends = [], tuple(range(80, 80 * n_shards, 80))
     own = InlineCrew.each_in_turn
     monkeypatch.setattr(InlineCrew, "each_in_turn", lambda self, *args: turns.append(0) or own(self, *args))
     clf = OverDask("hinge", alpha=1e-2, annealing="paper", **CLOSE)

@@ -270,71 +270,71 @@ def test_a_store_past_two_to_the_31_is_opened_where_it_is(far_rows, tmp_path):
     assert (far.matrix() != near).nnz == 0
 
 
-# ---- packed weights
+# ---- ranked features
 
 
 @pytest.fixture
-def _packs(monkeypatch):
-    """Weights as small as these are packed, a few of them near at hand."""
-    monkeypatch.setattr(design, "WORTH_A_THREAD", 1)
+def _ranks(monkeypatch):
+    """Features of weights as small as these are ranked, a few of them near at hand."""
+    monkeypatch.setattr(design, "WORTH_RANKING", 1)
     monkeypatch.setattr(design, "CACHED", 256)
 
 
-@pytest.mark.usefixtures("_packs")
+@pytest.mark.usefixtures("_ranks")
 @every_taxonomy
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_packed_rows_give_the_same_products(taxonomy, dtype):
+def test_ranked_rows_give_the_same_products(taxonomy, dtype):
     rng, order = np.random.default_rng(2), np.random.default_rng(3).permutation(300)
     X = some_rows(dtype=dtype)
     plain = Design.create(X, taxonomy, 2, order)
-    packed, given = plain.packed(), plain.data.copy()
+    ranked, given = plain.ranked(), plain.data.copy()
     W, R = rng.normal(size=(50, taxonomy.n_nodes)).astype(dtype), rng.normal(size=(300, taxonomy.n_classes))
-    np.testing.assert_allclose(packed.scores(W[packed.features]), plain.scores(W), rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(packed.by_column(packed.pullback(R)), plain.pullback(R))
-    np.testing.assert_array_equal(packed.by_column(W[packed.features]), W)
-    np.testing.assert_allclose(packed.squared_norms, plain.squared_norms, rtol=1e-6)
-    assert (packed.matrix() != plain.matrix()[:, packed.features]).nnz == 0
-    assert packed.dtype == dtype
+    np.testing.assert_allclose(ranked.scores(W[ranked.features]), plain.scores(W), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(ranked.by_column(ranked.pullback(R)), plain.pullback(R))
+    np.testing.assert_array_equal(ranked.by_column(W[ranked.features]), W)
+    np.testing.assert_allclose(ranked.squared_norms, plain.squared_norms, rtol=1e-6)
+    assert (ranked.matrix() != plain.matrix()[:, ranked.features]).nnz == 0
+    assert ranked.dtype == dtype
     assert np.array_equal(plain.data, given)
 
 
-@pytest.mark.usefixtures("_packs")
+@pytest.mark.usefixtures("_ranks")
 def test_features_that_are_met_often_come_first():
     plain = Design.create(some_rows(), TAXONOMIES["flat"])
-    packed = plain.packed()
-    counts = plain.column_counts[packed.features]
+    ranked = plain.ranked()
+    counts = plain.column_counts[ranked.features]
     assert np.all(np.diff(counts) <= 0)
-    assert np.array_equal(packed.column_counts, counts)
+    assert np.array_equal(ranked.column_counts, counts)
     n_near = design.CACHED // (7 * 8)
     assert 0 < n_near < 50
-    far = [packed.indices[a:b] >= n_near for a, b in packed.spans]
+    far = [ranked.indices[a:b] >= n_near for a, b in ranked.spans]
     assert all(np.all(np.diff(row.astype(int)) >= 0) for row in far)
     assert any(0 < row.sum() < row.size for row in far)
 
 
-@pytest.mark.usefixtures("_packs")
+@pytest.mark.usefixtures("_ranks")
 def test_small_weights_and_rows_in_a_file_stay_as_they_are(tmp_path, monkeypatch):
     stored = Design.create(pack_rows([some_rows()], tmp_path / "rows"), TAXONOMIES["flat"])
-    assert stored.packed() is stored
-    assert Design.create(some_rows(), TAXONOMIES["flat"]).packed().features is not None
+    assert stored.ranked() is stored
+    assert Design.create(some_rows(), TAXONOMIES["flat"]).ranked().features is not None
     monkeypatch.setattr(design, "CACHED", 1 << 20)
     small = Design.create(some_rows(), TAXONOMIES["flat"])
-    assert small.packed() is small
+    assert small.ranked() is small
 
 
-@pytest.mark.usefixtures("_packs")
+@pytest.mark.usefixtures("_ranks")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("kind", ["hinge", "maxent"])
-def test_a_fit_on_packed_rows_has_its_weights_by_column(kind, fit_intercept, monkeypatch):
+def test_a_fit_on_ranked_rows_has_its_weights_by_column(kind, fit_intercept, monkeypatch):
     X, y = some_rows(), np.arange(300) % 3
     X = X + sparse.csr_matrix((np.ones(300), (np.arange(300), y)), X.shape)  # learnable
     given = np.where(np.arange(300) < 60, y, -1)
     how = {"alpha": 1e-2, "annealing": "paper", "tol": 1e-6, "early_tol": 1e-6, "max_iter": 500, "random_state": 0}
     clf = TransductiveClassifier(kind, fit_intercept=fit_intercept, **how)
-    packed = clone(clf).fit(X, given)
+    ranked = clone(clf).fit(X, given)
     monkeypatch.setattr(design, "CACHED", 1 << 20)
     plain = clone(clf).fit(X, given)
-    assert np.array_equal(packed.transduction_, plain.transduction_)
-    np.testing.assert_allclose(packed.coef_, plain.coef_, atol=1e-3 * np.abs(plain.coef_).max())
-    np.testing.assert_allclose(packed.intercept_, plain.intercept_, atol=1e-2)
-    assert np.mean(packed.predict(X) == plain.predict(X)) > 0.99
+    assert np.array_equal(ranked.transduction_, plain.transduction_)
+    np.testing.assert_allclose(ranked.coef_, plain.coef_, atol=1e-3 * np.abs(plain.coef_).max())
+    np.testing.assert_allclose(ranked.intercept_, plain.intercept_, atol=1e-2)
+    assert np.mean(ranked.predict(X) == plain.predict(X)) > 0.99

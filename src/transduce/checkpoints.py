@@ -31,7 +31,7 @@ from transduce.locks import Lock
 
 Array = NDArray[Any]
 
-FORMAT = 2
+FORMAT = 3
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
 """Other versions may give other digits."""
 _OWN = re.compile(r"fit\.lock|(fit|shards|(first fit|(way|cooling) \d+)( [0-9a-f]+ shard \d+)?)(\.[0-9a-f]{12})?\.part")

@@ -268,14 +268,13 @@ class CountedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.fit_intercept:
             constant = np.ones((X.shape[0], 1), X.dtype)
             X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
-        design = Design.create(X, self.taxonomy_, self.n_jobs, order).packed()
+        design = Design.create(X, self.taxonomy_, self.n_jobs, order).ranked()
         return TrainingProblem.create(
             design, self._loss(), float(self.alpha), n_labeled, sample_weight, n_partial, forbidden
         )
 
-    def _keep_model(self, outcome: Outcome, W: Array, bounds: Bounds, n_features: int) -> None:
+    def _keep_model(self, outcome: Outcome, leaf: Array, bounds: Bounds, n_features: int) -> None:
         """Weights, with a row for each column of X, class sizes and what happened, as fitted attributes."""
-        leaf = W
         if not self.taxonomy_.is_flat:
             leaf = np.asarray(sparse.csr_matrix(self.taxonomy_.paths, dtype=leaf.dtype) @ leaf.T).T
         if leaf.shape[1] == 2:

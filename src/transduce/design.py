@@ -4,7 +4,7 @@
 
 X is held as one CSR matrix, in memory or mapped from a file, whose rows are taken in any order. W (d, M) is in C order
 with a column for each node of the tree, P (K, M) says which nodes a class passes through. Where W is large, its rows
-are packed: features that are met often lie side by side, which caches like. Everything above works on scores; other
+are ranked: features that are met often lie side by side, which caches like. Everything above works on scores; other
 engines can stand in this one's place.
 """
 
@@ -21,13 +21,13 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from transduce.kernels import kernel
-from transduce.kernels.rows import Array, all_scores, count_columns, pack_rows, pullback
+from transduce.kernels.rows import Array, all_scores, count_columns, pullback, rank_rows
 from transduce.taxonomy import Taxonomy
 
 WORTH_A_THREAD = 10_000_000
 """Multiplications that a thread must do to be worth waking."""
-CACHED = 1 << 20
-"""Bytes of weights that are near at hand wherever they lie."""
+CACHED, WORTH_RANKING = 1 << 20, 10_000_000
+"""Bytes of weights that are near at hand wherever they lie, and multiplications that are worth ranking for."""
 MANY_CLASSES = 500
 """Above this the largest overlap is found by iteration, and raised by what that may leave out."""
 
@@ -104,34 +104,40 @@ class Design:
         places = np.repeat(self.spans[:, 0] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return sparse.csr_matrix((self.data[places], self.indices[places], indptr), (self.n_rows, self.n_features))
 
-    def packed(self, counts: Array | None = None) -> "Design":
+    def ranked(self, counts: Array | None = None) -> "Design":
         """A copy with features in falling order of their values in the rows, or of counts (d,) that are given.
 
         In each row, too, those come first that are met often: weights of the others are then fetched while one waits
-        for the first of them. Rows that are mapped from a file, and small weights, stay as they are.
+        for the first of them. Without counts, rows that are mapped from a file, and small weights, stay as they are.
 
         >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
-        >>> design.packed() is design, design.packed(np.array([1, 2])).features
+        >>> design.ranked() is design, design.ranked(np.array([1, 2])).features
         (True, array([1, 0]))
         """
+        assert self.features is None
         if counts is None:
             shape = (self.n_features, self.taxonomy.n_nodes)
-            if not is_worth_packing(shape, self.dtype.itemsize, self.n_values) or _is_mapped(self.indices):
+            if not is_worth_ranking(shape, self.dtype.itemsize, self.n_values) or self.is_mapped:
                 return self
             counts = self.column_counts
-        features = packing(counts)
+        features = ranking(counts)
         places = np.empty(features.size, self.indices.dtype)
         places[features] = np.arange(features.size)
-        ends = np.cumsum(self.spans[:, 1] - self.spans[:, 0])
-        spans = np.column_stack((np.concatenate(([0], ends[:-1])), ends))
+        ends = np.concatenate(([0], np.cumsum(self.spans[:, 1] - self.spans[:, 0])))
+        spans = np.column_stack((ends[:-1], ends[1:]))
         data, indices = np.empty(self.n_values, self.dtype), np.empty(self.n_values, self.indices.dtype)
         n_near = CACHED // (self.taxonomy.n_nodes * self.dtype.itemsize)
-        pack_rows(*self.rows, places, n_near, spans, data, indices)
+        rank_rows(*self.rows, places, n_near, spans, data, indices)
         return replace(self, data=data, indices=indices, spans=spans, features=features)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether rows are read from a file."""
+        return _is_mapped(self.data) or _is_mapped(self.indices)
 
     def by_column(self, W: Array) -> Array:
         """Weights with a row for each column of X, as users count them."""
-        return W if self.features is None else unpacked(W, self.features)
+        return W if self.features is None else unranked(W, self.features)
 
     @cached_property
     def tree(self) -> tuple[Array, Array]:
@@ -234,29 +240,29 @@ class Design:
             list(self._pool.map(fill, bounds[:-1], bounds[1:]))
 
 
-def is_worth_packing(shape: tuple[int, int], itemsize: int, n_values: int) -> bool:
+def is_worth_ranking(shape: tuple[int, int], itemsize: int, n_values: int) -> bool:
     """Whether weights of this shape are too large to lie anyhow, and rows of so many values are worth the trouble.
 
-    >>> is_worth_packing((100_000, 20), 4, 10_000_000), is_worth_packing((1000, 20), 4, 10_000_000)
+    >>> is_worth_ranking((100_000, 20), 4, 10_000_000), is_worth_ranking((1000, 20), 4, 10_000_000)
     (True, False)
     """
     n_features, n_nodes = shape
-    return n_features * n_nodes * itemsize > CACHED and n_values * n_nodes > WORTH_A_THREAD
+    return n_features * n_nodes * itemsize > CACHED and n_values * n_nodes > WORTH_RANKING
 
 
-def packing(counts: Array) -> Array:
-    """Columns (d,) in the order that weights are packed in, given how many values each has.
+def ranking(counts: Array) -> Array:
+    """Columns (d,) by rank, given how many values each has.
 
-    >>> packing(np.array([1, 3, 3])).tolist()
+    >>> ranking(np.array([1, 3, 3])).tolist()
     [1, 2, 0]
     """
     return np.argsort(-counts, kind="stable")
 
 
-def unpacked(W: Array, features: Array) -> Array:
+def unranked(W: Array, features: Array) -> Array:
     """Weights with a row for each column, where row j of W is for column features[j].
 
-    >>> unpacked(np.array([[3.0], [1.0]]), np.array([1, 0])).tolist()
+    >>> unranked(np.array([[3.0], [1.0]]), np.array([1, 0])).tolist()
     [[1.0], [3.0]]
     """
     out = np.empty_like(W)

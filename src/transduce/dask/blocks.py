@@ -149,21 +149,24 @@ class Source:
         return homes
 
     def _sent(self, crew: Crew, homes: Sequence[str]) -> list[list[list[Any]]]:
-        """Blocks of each shard as futures, or nothing; those that are here are sent to their homes at once."""
+        """Blocks of each shard as futures, or nothing; those that are here are sent to their homes."""
         local: list[tuple[Any, str]] = []
+        there = list(crew.workers())
         found = [
-            [[self._find(crew, home, blocks[b], local) for b in group] for blocks in (self.X, self.y, self.weights)]
+            [
+                [self._find(crew, there, home, blocks[b], local) for b in group]
+                for blocks in (self.X, self.y, self.weights)
+            ]
             for home, group in zip(homes, self.groups, strict=True)
         ]
         sent = crew.send_all(local)
         return [[[sent[one] if isinstance(one, int) else one for one in kind] for kind in mine] for mine in found]
 
-    def _find(self, crew: Crew, home: str, block: Any, local: list[tuple[Any, str]]) -> Any:
+    def _find(self, crew: Crew, there: list[str], home: str, block: Any, local: list[tuple[Any, str]]) -> Any:
         """The future of a block, or its place among those to be sent; workers that are there now make delayed ones."""
         if block is None or isinstance(block, Future):
             return block
         if is_dask_collection(block):
-            there = list(crew.workers())
             self.made.append(crew.client.compute(block, workers=there, allow_other_workers=False))
             return self.made[-1]
         local.append((block, home))

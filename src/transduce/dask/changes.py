@@ -72,17 +72,20 @@ class Before:
         return cls(np.empty_like(W), np.full(len(W), -1))
 
     def touch(self, W: Array, design: Design, rows: Array) -> None:
-        """Remember the weights that these rows may change: all, if the rows are many."""
-        if rows.size > DENSE * design.n_rows:
+        """Remember the weights that these rows may change: all, if they are most rows, and these have many values."""
+        if rows.size > DENSE * design.n_rows and design.n_values >= len(W):
             self._touch_all(W)
         elif not self.whole:
             self.n_kept = _keep_of_rows(rows, design.indices, design.spans, W, self.kept, self.where, self.n_kept)
 
     def _touch_all(self, W: Array) -> None:
-        if not self.whole:
+        if self.n_kept == 0 and not self.whole:
+            self.kept[...] = W
+        elif not self.whole:
             now, touched = W.copy(), np.flatnonzero(self.where >= 0)
             now[touched] = self.kept[self.where[touched]]
-            self.kept, self.whole = now, True
+            self.kept = now
+        self.whole = True
 
     def add(self, W: Array, change: Change) -> None:
         """Let W be what it is with a change that others have made."""
@@ -94,9 +97,14 @@ class Before:
 
     def stretch(self, W: Array, times: float) -> None:
         """Let W have changed so many times as much."""
-        places: Array | slice = slice(None) if self.whole else np.flatnonzero(self.where >= 0)
-        kept = self.kept if self.whole else self.kept[self.where[places]]
-        W[places] = kept + W.dtype.type(times) * (W[places] - kept)
+        if self.whole:
+            W -= self.kept
+            W *= W.dtype.type(times)
+            W += self.kept
+        else:
+            places = np.flatnonzero(self.where >= 0)
+            kept = self.kept[self.where[places]]
+            W[places] = kept + W.dtype.type(times) * (W[places] - kept)
 
     def take(self, W: Array, share: float) -> Change:
         """This share of what has changed in W since; W is put back."""

@@ -21,10 +21,10 @@ Array = NDArray[Any]
 
 FAN_IN = 8
 """Changes that one task adds up."""
-IN_TURN = 4
+IN_TURN = 2
 """Shards that take turns; more of them sweep at once, which needs more sums but no waiting."""
-MANY_UNKNOWN = 0.5
-"""Share of rows whose gaps are not known above which nobody waits for a turn: all rows are to be visited."""
+GROWN = 0.5
+"""Share of the rows above which, if these have new weights, nobody waits for a turn: most are to be visited."""
 
 
 class Weighed(Protocol):
@@ -46,18 +46,8 @@ class Weighed(Protocol):
         ...
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the weights."""
-        ...
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Their type."""
-        ...
-
-    @property
-    def n_values(self) -> int:
-        """Values that are stored for all rows."""
         ...
 
     def spread(self, way: str, W: Array) -> None:
@@ -73,14 +63,15 @@ class Weighed(Protocol):
 class Climb:
     """One weight step over all shards, from the weights they have.
 
-    Few shards take turns, as if their rows were in one place, but where all rows are to be visited; many visit their
-    rows at once, each bending W by `sigma` times what it knows of, so that changes can safely be added.
+    Two shards take turns, as if their rows were in one place, but when row weights have grown and most rows are to be
+    visited. Then, or where there are more shards, they visit their rows at once, each bending W by `sigma` times what
+    it knows of, so that changes can safely be added.
     """
 
     rows: Weighed
     way: str
     rng: np.random.Generator
-    all_unknown: bool = True
+    weights_grew: bool = True
 
     @property
     def _crew(self) -> Crew:
@@ -97,7 +88,7 @@ class Climb:
         What that changes in W is added up with the first sweep.
         """
         changed, n_unknown, n_live = zip(*self._crew.each(shard_weights.retarget, self.way, weight), strict=True)
-        self.all_unknown = sum(n_unknown) > MANY_UNKNOWN * sum(n_live)
+        self.weights_grew = sum(n_unknown) > GROWN * sum(n_live)
         return any(changed)
 
     def soften(self, weight: float, fresh: bool) -> int:
@@ -123,12 +114,12 @@ class Climb:
 
         def sweep(whole: bool) -> tuple[float, float]:
             seed = int(self.rng.integers(2**63))
-            if self.all_unknown or len(self._crew.keys) > IN_TURN:
+            if self.weights_grew or len(self._crew.keys) > IN_TURN:
                 how = (self.way, seed, whole, self._sigma)
                 swept = self._crew.each_and_add(self.way, False, shard_weights.sweep, *how)
             else:
                 swept = self._crew.each_in_turn(self.way, shard_weights.sweep, self.way, seed, whole, 1.0)
-            self.all_unknown = False
+            self.weights_grew = False
             visited, seen, n_live = (sum(column) for column in zip(*swept, strict=True))
             return visited / max(n_live, 1), seen
 

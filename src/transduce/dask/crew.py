@@ -21,7 +21,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.dask import shards
-from transduce.dask.exchange import Sum, Team, call_and_add, join, leave
+from transduce.dask.exchange import Sum, Team, abandon, call_and_add, join, leave
 from transduce.dask.shards import GoneError, Raised
 
 GLANCE = 0.5
@@ -188,7 +188,13 @@ class Crew:
         for place, g in enumerate(which):
             places.setdefault(self.homes[g], []).append(place)
         visits = {home: [(self.keys[which[p]], function, own[p]) for p in mine] for home, mine in places.items()}
-        found = self._await(_call_all(self.client, visits, added), surely)
+        try:
+            found = self._await(_call_all(self.client, visits, added), surely)
+        except KeyboardInterrupt:
+            if added is not None:  # whoever waits for a turn need not take it
+                with contextlib.suppress(LostError, ClusterError):
+                    self._await(_abandon_all(self.client, list(visits), added))
+            raise
         answers: list[Any] = [None] * len(which)
         for home, mine in places.items():
             for place, answer in zip(mine, found[home], strict=True):
@@ -287,7 +293,7 @@ class Crew:
         return self.send_all([(thing, home)])[0]
 
     def send_all(self, things: Sequence[tuple[Any, str]]) -> list[Future]:
-        """The same for several at once."""
+        """The same for several, one after the other: the scheduler need not hold them all."""
         return list(self._await(_scatter_all(self.client, things)))
 
     def look(self) -> None:
@@ -333,6 +339,12 @@ async def _call_all(client: Client, visits: dict[str, list[Any]], added: Sum | N
     return {home: answer[home] for home, answer in zip(visits, answers, strict=True)}
 
 
+async def _abandon_all(client: Client, homes: list[str], which: Sum) -> None:
+    """Let workers that answer soon give up a sum."""
+    asked = [asyncio.wait_for(client.run(abandon, which, workers=[home]), GLANCE) for home in homes]
+    await asyncio.gather(*asked, return_exceptions=True)
+
+
 async def _join_all(client: Client, homes: list[str], token: str, teams: list[Team]) -> None:
     await client.run(join, token, teams, workers=homes)
 
@@ -355,8 +367,8 @@ async def _who_has(client: Client, futures: list[Future]) -> Any:
 
 
 async def _scatter_all(client: Client, things: Sequence[tuple[Any, str]]) -> list[Any]:
-    sent = [client.scatter([thing], workers=[home], hash=False, asynchronous=True) for thing, home in things]
-    return [future for (future,) in await asyncio.gather(*sent)]
+    sent = [await client.scatter([thing], workers=[home], hash=False, asynchronous=True) for thing, home in things]
+    return [future for (future,) in sent]
 
 
 async def _cancel(client: Client, futures: list[Future]) -> None:

@@ -23,7 +23,7 @@ from transduce.counts import Bounds
 from transduce.dask import shard_labels, shards
 from transduce.dask.blocks import Source, as_blocks
 from transduce.dask.crew import ClusterError, Crew, LostError
-from transduce.dask.rows import DaskRows, distribute, gather_labeled, pack
+from transduce.dask.rows import DaskRows, distribute, gather_labeled, rank
 from transduce.dask.shards import Facts, Labels, Making
 from transduce.fingerprints import fingerprint
 from transduce.history import HistoryRow, Outcome
@@ -201,12 +201,16 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         return right / of
 
     def _here(self, blocks: Any) -> Any:
-        """The same with futures and delayed objects computed and fetched."""
-        if isinstance(blocks, list):
-            return [self._here(block) for block in blocks]
-        if isinstance(blocks, Delayed):
-            blocks = self._client().compute(blocks)
-        return blocks.result() if isinstance(blocks, Future) else blocks
+        """The same with futures and delayed objects computed and fetched, while workers are watched."""
+        several = blocks if isinstance(blocks, list) else [blocks]
+        there = [self._client().compute(block) if isinstance(block, Delayed) else block for block in several]
+        futures = [block for block in there if isinstance(block, Future)]
+        try:
+            found = iter(Crew(self._client()).answers(futures) if futures else ())
+        except LostError as error:
+            raise ClusterError("blocks to be scored were lost with their worker. Make them again.") from error
+        here = [next(found) if isinstance(block, Future) else block for block in there]
+        return here if isinstance(blocks, list) else here[0]
 
     def _of_blocks(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
@@ -217,7 +221,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         for block in blocks:
             if isinstance(block, (Future, Delayed)):
                 client = self._client()
-                sent = client.scatter([model], hash=False)[0] if sent is None else sent
+                sent = _sent_to_some(client, model) if sent is None else sent
                 block = client.compute(block) if isinstance(block, Delayed) else block
                 answers.append(client.submit(_apply, sent, method, block, pure=False))
             else:
@@ -259,7 +263,7 @@ class _Attempt:
             clf._keep_model(outcome, rows.by_column(outcome.W), bounds, facts[0].n_features)
             return self._keep_labels(rows, outcome, bounds)
 
-        clf._learn(rows, given, self.seeds, self._open(given, facts, labels), keep)
+        clf._learn(rows, given, self.seeds, self._open(given, facts, labels, rows.features is not None), keep)
 
     def _read(self, facts: list[Facts]) -> tuple[DaskRows, Given, list[Labels]]:
         """Classes, class sizes and labels from what the blocks say; blocks become problems."""
@@ -307,11 +311,11 @@ class _Attempt:
         total = (1.0, making.mean * n_unlabeled if making.mean is not None else float(n_unlabeled > 0))
         shape = (facts[0].n_features + clf.fit_intercept, clf.taxonomy_.n_nodes)
         sizes, n_values = tuple(len(group) for group in self.source.groups), sum(fact.n_values for fact in facts)
-        features = pack(self.crew, shape, np.dtype(making.dtype).itemsize, n_values)
+        features = rank(self.crew, found, shape, np.dtype(making.dtype).itemsize, n_values)
         labeled = gather_labeled(self.crew, found, making, shape)
         rows = DaskRows(
-            self.crew, making.loss, making.alpha, n_unlabeled, len(clf.classes_), shape, np.dtype(making.dtype), total,
-            sizes, n_values, labeled, making.forbids, features,
+            self.crew, making.loss, making.alpha, n_unlabeled, len(clf.classes_), np.dtype(making.dtype), total,
+            sizes, making.n_threads, labeled, making.forbids, features,
         )  # fmt: skip
         return rows, given, labels
 
@@ -327,7 +331,9 @@ class _Attempt:
             False,
         )  # fmt: skip
 
-    def _open(self, given: Given, facts: list[Facts], labels: list[Labels]) -> Callable[[], Checkpoint]:
+    def _open(
+        self, given: Given, facts: list[Facts], labels: list[Labels], is_ranked: bool
+    ) -> Callable[[], Checkpoint]:
         """Opens the folder that stages are kept in, which remembers the shards too."""
         clf = self.clf
 
@@ -336,7 +342,7 @@ class _Attempt:
                 return Checkpoint()
             assert self.seeds is not None
             parts = clf._fingerprint(given.bounds, self.seeds)
-            parts["X"] = tuple(fact.digest for fact in facts)
+            parts["X"] = (is_ranked, *(fact.digest for fact in facts))
             parts["y"] = tuple(tuple(one) for one in labels)
             checkpoint = Checkpoint.open(clf.checkpoint, fingerprint(parts), self.seeds)
             try:
@@ -401,6 +407,13 @@ def _of(weights: Array | None) -> Array:
 
 def _is_block(thing: object) -> bool:
     return isinstance(thing, (Future, Delayed)) or sparse.issparse(thing) or getattr(thing, "ndim", 0) == 2
+
+
+def _sent_to_some(client: Any, model: estimators.TransductiveClassifier) -> Future:
+    try:
+        return client.scatter([model], hash=False)[0]
+    except TimeoutError as error:
+        raise ClusterError("there must be a worker to work on, but none has come. Start workers.") from error
 
 
 def _apply(model: estimators.TransductiveClassifier, method: str, X: Any) -> Any:

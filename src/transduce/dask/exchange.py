@@ -8,7 +8,7 @@ waits, until the answer is there or the sum has failed.
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -44,7 +44,24 @@ class _Board:
     """What a worker has for the others in one sum, or will have."""
 
     slots: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    asked: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
     error: Exception | None = None
+
+    def check(self) -> None:
+        """See that the sum has not failed."""
+        if self.error is not None:
+            raise self.error
+
+    def put(self, name: str, thing: Any) -> None:
+        """Let others have this, by this name."""
+        self.check()
+        self.slot(name).set_result(thing)
+
+    async def once(self, name: str, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """The answer to a question that several have, and one asks."""
+        if name not in self.asked:
+            self.asked[name] = asyncio.ensure_future(ask())
+        return await asyncio.shield(self.asked[name])
 
     def slot(self, name: str) -> asyncio.Future[Any]:
         """What goes by this name, when it is there."""
@@ -122,8 +139,15 @@ async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = Non
     except Exception as error:
         board.fail(GoneError(f"a worker could not add up its changes ({type(error).__name__})"))
         known = any(isinstance(answer, Raised) for answer in answers)
-        return answers if known else [Raised(_as_gone(error)) for _ in visits]
+        return answers if known else [Raised(error) for _ in visits]
     return answers
+
+
+async def abandon(which: Sum) -> None:
+    """Let nobody go on with a sum that the driver does not wait for any more."""
+    mine = _FITS.get(which.fit)
+    if mine is not None and which.number >= mine.number:
+        mine.at(which.number).fail(GoneError("the sum was given up"))
 
 
 async def _take_turn(
@@ -136,34 +160,27 @@ async def _take_turn(
         so_far = []
         if g > 0:
             so_far = await _all(board, which, worker, [(links[g - 1][0], f"until {g - 1}")])
-        answer, piece = await _in_thread(worker, _visit_and_take, key, function, args, which.way, so_far)
-        board.slot(f"until {g}").set_result(piece)
-        sums = await _all(board, which, worker, [(links[last][0], f"until {last}")])
+        board.check()
+        visit = (shard_weights.turn, (which.way, function, args, so_far))
+        found = await _in_thread(worker, shards.caught, key, *visit)
+        if isinstance(found, Raised):
+            raise found.error
+        answer, piece = found
+        board.put(f"until {g}", piece)
+        sums = await board.once("sum", lambda: _all(board, which, worker, [(links[last][0], f"until {last}")]))
         await _in_thread(worker, shards.visit, key, shard_weights.receive, which.way, sums, which.anew)
     except Exception as error:
         board.fail(GoneError(f"a worker could not take its turn ({type(error).__name__})"))
-        return Raised(_as_gone(error))
+        return Raised(error)
     return answer
 
 
-def _visit_and_take(
-    key: str, function: Callable[..., Any], args: Sequence[Any], way: str, so_far: Sequence[Piece]
-) -> tuple[Any, Piece]:
-    """The answer of a visit that is told what others have changed so far, and what has changed with it."""
-    answer = shards.caught(key, function, (*args, *(piece.change for piece in so_far)))
-    if isinstance(answer, Raised):
-        raise answer.error
-    change = shards.visit(key, shard_weights.take_change, way)
-    return answer, Piece(0, shards.visit(key, shard_weights.shape, way)[0], change)
-
-
 async def _in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
-
-
-def _as_gone(error: Exception) -> Exception:
-    """Trouble of the network is that of a worker that is not there."""
-    return GoneError(str(error)) if isinstance(error, (OSError, asyncio.TimeoutError)) else error
+    try:
+        answer = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
+    except RuntimeError as error:  # the worker is closing, and takes no more work
+        raise GoneError(str(error)) from error
+    return await answer
 
 
 async def _add(teams: Sequence[Team], board: _Board, which: Sum, worker: Any) -> None:
@@ -173,11 +190,11 @@ async def _add(teams: Sequence[Team], board: _Board, which: Sum, worker: Any) ->
     cuts = [await _in_thread(worker, _pieces_of, teams[t], which.way, len(teams)) for t in own]
     for t, pieces in zip(own, cuts, strict=True):
         for p, piece in enumerate(pieces):
-            board.slot(f"{t} of {p}").set_result(piece)
+            board.put(f"{t} of {p}", piece)
     n_pieces = len(cuts[0])
     for p in [t for t in own if t < n_pieces]:
         parts = await _all(board, which, worker, [(team.home, f"{t} of {p}") for t, team in enumerate(teams)])
-        board.slot(f"sum {p}").set_result(await _in_thread(worker, total, parts))
+        board.put(f"sum {p}", await _in_thread(worker, total, parts))
     sums = await _all(board, which, worker, [(teams[p].home, f"sum {p}") for p in range(n_pieces)])
     for t in own:
         for key in teams[t].keys:
@@ -220,7 +237,10 @@ async def _all(board: _Board, which: Sum, worker: Any, wanted: Sequence[tuple[st
 
 
 async def _ask(worker: Any, home: str, which: Sum, names: Sequence[str]) -> list[Piece]:
-    answer = await worker.rpc(home).run(function=dumps(give), args=dumps((which.fit, which.number, tuple(names))))
+    try:
+        answer = await worker.rpc(home).run(function=dumps(give), args=dumps((which.fit, which.number, tuple(names))))
+    except (TimeoutError, OSError, RuntimeError) as error:  # it is not there any more, or this one is closing
+        raise GoneError(str(error)) from error
     if answer["status"] != "OK":
         raise GoneError("a worker has nothing to give")
     pieces: list[Piece] = list(answer["result"])

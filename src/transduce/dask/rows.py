@@ -1,9 +1,9 @@
 """The engine over Dask: the verbs of `engines`, each a trip or two to all shards; only weights and prices travel.
 
 Every shard has the weights; what shards change in them is added up on the workers, and the sum comes back to all. The
-driver sees their length, and the weights themselves when a stage is kept or a way is done. Dual steps are swept on all
-shards at once, each bending W by `sigma` times what it knows of, so that changes can safely be added (Ma and others,
-2015); losses without a dual are minimised by exact sums.
+driver sees their length, and the weights themselves when a stage is kept or a way is done. Dual steps are swept by two
+shards in turn, by more at once, each bending W by `sigma` times what it knows of, so that changes can safely be added
+(Ma and others, 2015); losses without a dual are minimised by exact sums.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ from transduce.dask import shard_labels, shard_weights, shards
 from transduce.dask.changes import as_change
 from transduce.dask.climb import Climb, fetched_sum
 from transduce.dask.crew import Crew
-from transduce.dask.shards import Making
+from transduce.dask.shards import Made, Making
 from transduce.dask.shelves import load, save
-from transduce.design import Design, is_worth_packing, packing, unpacked
+from transduce.design import Design, is_worth_ranking, ranking, unranked
 from transduce.engines import Proposal, Rows, SoftRound, Step, Task
 from transduce.history import Outcome
 from transduce.label_step.spread.entropic import distribute_spread, soften_spread
@@ -62,11 +62,10 @@ class DaskRows:
     alpha: float
     n_unlabeled: int
     n_classes: int
-    shape: tuple[int, int]
     dtype: np.dtype[Any]
     total_weight: tuple[float, float]
     sizes: tuple[int, ...]
-    n_values: int
+    n_threads: int = 1
     labeled: Labeled | None = None
     forbids: bool = False
     features: Array | None = None
@@ -78,7 +77,7 @@ class DaskRows:
 
     def by_column(self, W: Array) -> Array:
         """Weights with a row for each column of X, as users count them."""
-        return W if self.features is None else unpacked(W, self.features)
+        return W if self.features is None else unranked(W, self.features)
 
     def side_by_side(self, n_ways: int) -> tuple[int, Rows]:
         """One at a time: each has all workers."""
@@ -313,12 +312,14 @@ class DaskCooling:
         """Distributions of this entropy at the present weights, then a little work on weights for them."""
         rows = self.engine.rows
         self._crew.each(shard_labels.offer, self._way, "soft")
-        soft = soften_spread(self._parts, self.engine.task.bounds, entropy, self.temperature, self.prices)
+        bounds = self.engine.task.bounds
+        soft = soften_spread(self._parts, bounds, entropy, self.temperature, self.prices, n_threads=rows.n_threads)
         self.prices, self.temperature = soft.prices, soft.temperature
         climb = Climb(rows, self._way, self.engine.rng)
         n_moved = climb.soften(weight, fresh=False)
         step = weight_step_for(softened(rows.loss), SWEEPS)
-        report = climb.solve(Smooth(ITERATIONS) if isinstance(step, Smooth) else step, 0.0, np.inf, False)
+        most = rows.total_weight[0] + weight * rows.total_weight[1]
+        report = climb.solve(Smooth(ITERATIONS) if isinstance(step, Smooth) else step, 0.0, most, False)
         return SoftRound(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:
@@ -371,23 +372,18 @@ def _learn_here(
     return Step(report.objective, report.gap, report.n_sweeps, report.converged)
 
 
-def pack(crew: Crew, shape: tuple[int, int], itemsize: int, n_values: int) -> Array | None:
+def rank(crew: Crew, found: Sequence[Made], shape: tuple[int, int], itemsize: int, n_values: int) -> Array | None:
     """Let features that are met often lie side by side on all shards; answers their order, or None if it stays."""
-    if not is_worth_packing(shape, itemsize, n_values):
+    if not is_worth_ranking(shape, itemsize, n_values) or any(made.is_mapped for made in found):
         return None
     there, counts = fetched_sum(crew, shards.column_counts)
-    crew.finish([crew.task(g, shards.pack, there) for g in range(len(crew.keys))])
-    return packing(counts.values[:, 0])
+    crew.finish([crew.task(g, shards.rank, there) for g in range(len(crew.keys))])
+    return ranking(counts.values[:, 0])
 
 
-def gather_labeled(
-    crew: Crew, found: Sequence[tuple[int, int]], making: Making, shape: tuple[int, int]
-) -> Labeled | None:
-    """The labelled rows of all shards, if they and their dual are no larger than the weights, which travel anyway.
-
-    `found` says how many rows, and values stored for them, each shard has.
-    """
-    n_rows, n_values = (sum(column) for column in zip(*found, strict=True))
+def gather_labeled(crew: Crew, found: Sequence[Made], making: Making, shape: tuple[int, int]) -> Labeled | None:
+    """The labelled rows of all shards, if they and their dual are no larger than the weights, which travel anyway."""
+    n_rows, n_values = sum(made.n_labeled for made in found), sum(made.n_values for made in found)
     itemsize = np.dtype(making.dtype).itemsize
     allowed = max(shape[0] * shape[1] * itemsize, SMALL)
     if making.heavy or n_values * (itemsize + 8) > allowed or n_rows * shape[1] * itemsize > allowed:
@@ -395,7 +391,7 @@ def gather_labeled(
     X, shares, labels = zip(*(block for of_shard in crew.each(shards.labeled_rows) for block in of_shard), strict=True)
     design = Design.create(sparse.vstack(X, format="csr"), making.taxonomy, making.n_threads)
     problem = TrainingProblem(design, making.loss, making.alpha, n_rows, np.concatenate(shares))
-    return Labeled(problem, np.concatenate(labels), tuple(n for n, _ in found))
+    return Labeled(problem, np.concatenate(labels), tuple(made.n_labeled for made in found))
 
 
 def distribute(rows: DaskRows, way: str, W: Array, bounds: Bounds) -> None:
@@ -403,4 +399,4 @@ def distribute(rows: DaskRows, way: str, W: Array, bounds: Bounds) -> None:
     crew, sent = rows.crew, rows.send(W)
     crew.finish([crew.task(g, shard_labels.judge, way, sent) for g in range(len(crew.keys))])
     crew.each(shard_labels.offer, way, "posterior")
-    distribute_spread(_Parts(crew, way, rows.sizes), *bounds, 1.0, None, 1e-3)
+    distribute_spread(_Parts(crew, way, rows.sizes), *bounds, 1.0, None, 1e-3, rows.n_threads)

@@ -1,5 +1,6 @@
 """What a shard does to weights: it sweeps its rows, says what they change in W, and measures the loss there."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,7 +78,7 @@ def sweep(
     it what shards before this one have changed so far, where they take turns. Answers rows visited, the sum of their
     gaps, and rows that count.
     """
-    here = shard.ways[way]
+    here = _in_use(shard, way)
     before, rng = _before(here), np.random.default_rng(seed)
     if sigma != 1.0:
         before.stretch(here.W, sigma)
@@ -104,6 +105,14 @@ def sweep(
     return visited, seen, n_live
 
 
+def turn(
+    shard: Shard, way: str, function: Callable[..., Any], args: Sequence[Any], so_far: Sequence[Piece]
+) -> tuple[Any, Piece]:
+    """The answer of a visit that is told what others have changed so far, and what has changed with it."""
+    answer = function(shard, *args, *(piece.change for piece in so_far))
+    return answer, Piece(0, len(_in_use(shard, way).W), take_change(shard, way))
+
+
 def take_change(shard: Shard, way: str) -> Change:
     """What the last visit would change in W."""
     here = shard.ways[way]
@@ -121,7 +130,15 @@ def shape(shard: Shard, way: str) -> tuple[int, int]:
 
 def receive(shard: Shard, way: str, pieces: list[Piece], anew: bool) -> None:
     """Add the changes of all shards to W; or let them be W."""
-    add_to(shard.ways[way].W, pieces, anew)
+    add_to(_in_use(shard, way).W, pieces, anew)
+
+
+def _in_use(shard: Shard, way: str) -> Way:
+    """A way that has not been put to rest meanwhile, as Ctrl-C in the middle of a sum does."""
+    here = shard.ways[way]
+    if not here.W.size:
+        raise GoneError("this way has come to its end")
+    return here
 
 
 def take_weights(shard: Shard, way: str, W: Change) -> None:

@@ -76,7 +76,7 @@ class Stand:
 
 @dataclass(eq=False)
 class Way:
-    """One way on all blocks of a shard; their states share W, which is the same on all shards when a visit is over.
+    """One way on all blocks of a shard; their states share W, which is the same on all shards after each sum.
 
     What a visit changes in W waits in `change`, to be added up over all shards. The first shard has the weights that
     are `kept`. While rows bend W here, `before` has what it was.
@@ -151,6 +151,14 @@ class Making(NamedTuple):
     forbids: bool
 
 
+class Made(NamedTuple):
+    """What the driver learns of a shard: labelled rows, values stored for these, whether rows are read from a file."""
+
+    n_labeled: int
+    n_values: int
+    is_mapped: bool
+
+
 def hold(key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], unlabeled: object, digest: bool) -> Any:
     """Give blocks a place in this process; answers the facts of each, or a sentence that says what is wrong."""
     raw: list[tuple[Any, Array | None]] = []
@@ -194,25 +202,25 @@ def _read(X: Any, y: Any, weights: Any, unlabeled: object, digest: bool) -> tupl
     return (X, weights), facts
 
 
-def make(shard: Shard, making: Making, labels: Sequence[Labels]) -> tuple[int, int]:
-    """Turn raw blocks into problems; answers how many rows are labelled, and values that are stored for these."""
+def make(shard: Shard, making: Making, labels: Sequence[Labels]) -> Made:
+    """Turn raw blocks into problems."""
     shard.blocks = [_block(raw, making, own) for raw, own in zip(shard.raw, labels, strict=True)]
     shard.raw = []
     labeled = [_labeled(block) for block in shard.blocks]
-    return sum(design.n_rows for design in labeled), sum(design.n_values for design in labeled)
+    n_labeled, n_values = sum(design.n_rows for design in labeled), sum(design.n_values for design in labeled)
+    return Made(n_labeled, n_values, any(block.problem.design.is_mapped for block in shard.blocks))
 
 
 def column_counts(shard: Shard) -> Change:
-    """Values that the rows have in each column (d, 1)."""
+    """Values that the rows have in each column (d, 1), which are added up as changes of weights are."""
     return Change(None, np.sum([block.problem.design.column_counts for block in shard.blocks], axis=0)[:, None])
 
 
-def pack(shard: Shard, counts: Change) -> None:
-    """Let features lie in the order of these counts, which all shards have."""
-    shard.blocks = [
-        replace(block, problem=replace(block.problem, design=block.problem.design.packed(counts.values[:, 0])))
-        for block in shard.blocks
-    ]
+def rank(shard: Shard, counts: Change) -> None:
+    """Let features lie in the order of these counts, which all shards have; a block at a time, to spare memory."""
+    for b, block in enumerate(shard.blocks):
+        design = block.problem.design.ranked(counts.values[:, 0])
+        shard.blocks[b] = replace(block, problem=replace(block.problem, design=design))
 
 
 def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:

@@ -126,7 +126,7 @@ def count_columns(indices: Array, spans: Array, out: Array) -> None:
 
 
 @kernel
-def pack_rows(
+def rank_rows(
     data: Array,
     indices: Array,
     spans: Array,

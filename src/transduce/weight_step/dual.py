@@ -287,10 +287,11 @@ def ascend(
     for count in range(max_sweeps):
         visited, seen = sweep(count % FULL_EVERY == FULL_EVERY - 1)
         n_sweeps += visited
-        if seen > promising and count % LOOK_EVERY != LOOK_EVERY - 1:
+        is_last = count == max_sweeps - 1
+        if seen > promising and count % LOOK_EVERY != LOOK_EVERY - 1 and not is_last:
             continue
         answer = report(n_sweeps)
-        if answer.converged:
+        if answer.converged or is_last:
             return answer
         promising = min(EAGER * tol * answer.objective, 0.5 * seen)
     return report(n_sweeps)
