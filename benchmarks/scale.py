@@ -5,8 +5,9 @@
     python -m benchmarks.scale classes --tree --nodes 10000 --rows 50000
 
 A row has a random half of the words of each of two documents of its class; words are counted, weighted and scaled as
-those of 20 newsgroups are. Each fit has a process of its own, which tells the time, the most memory that it had with
-the rows mapped from a file, and the share of each kind of work. Times leave out compilation and the making of rows.
+those of 20 newsgroups are. Each fit has a process of its own, which tells the time, the most memory that it had, with
+the rows in memory or, by --mapped, in a file, and the share of each kind of work. Times leave out compilation and the
+making of rows.
 """
 
 import argparse
@@ -295,6 +296,7 @@ class Fit:
     loss: str
     annealing: str
     jobs: int | None
+    mapped: bool
     estimate: bool
     n_nodes: int | None = None
 
@@ -343,6 +345,7 @@ def _fit(fit: Fit) -> Told:
     names = (
         np.arange(y.max() + 1).astype(str) if fit.n_nodes is None else np.array(tree_names(y.max() + 1, fit.n_nodes))
     )
+    X = X if fit.mapped else X.copy()
     warnings.simplefilter("ignore")
     _warm(fit)
     given = np.where(labelled, names[y], "")
@@ -471,7 +474,9 @@ def _job(
     options: argparse.Namespace, cache: Path, n: int, n_classes: int | None = None, nodes: int | None = None
 ) -> Fit:
     rows = Rows(data_folder(options.data), cache, n, options.seed, n_classes, options.pool, options.words)
-    return Fit(rows, options.labels, options.loss, options.annealing, options.jobs, options.estimate, nodes)
+    return Fit(
+        rows, options.labels, options.loss, options.annealing, options.jobs, options.mapped, options.estimate, nodes
+    )
 
 
 def parsed() -> argparse.Namespace:
@@ -491,6 +496,7 @@ def parsed() -> argparse.Namespace:
         command.add_argument("--loss", default="hinge", choices=("hinge", "squared_hinge", "maxent"))
         command.add_argument("--annealing", default="soft", choices=("soft", "paper", "none"))
         command.add_argument("--jobs", type=int, help="threads; one a core if not given")
+        command.add_argument("--mapped", action="store_true", help="leave rows in their file, and take no copy of them")
         command.add_argument("--estimate", action="store_true", help="let the fit estimate the class sizes")
         command.add_argument("--seed", type=int, default=0)
         command.add_argument("--words", type=int, help="keep only so many words, the commonest")
