@@ -127,7 +127,12 @@ class Design:
         spans = np.column_stack((ends[:-1], ends[1:]))
         data, indices = np.empty(self.n_values, self.dtype), np.empty(self.n_values, self.indices.dtype)
         n_near = CACHED // (self.taxonomy.n_nodes * self.dtype.itemsize)
-        rank_rows(*self.rows, places, n_near, spans, data, indices)
+
+        def fill(low: int, high: int) -> None:
+            some = slice(low, high)
+            rank_rows(self.data, self.indices, self.spans[some], places, n_near, spans[some], data, indices)
+
+        self._in_threads(fill, _evenly(ends[1:], self._n_parts(1)))
         return replace(self, data=data, indices=indices, spans=spans, features=features)
 
     @property
