@@ -257,6 +257,46 @@ def test_what_happened_is_told_the_same_with_a_checkpoint_and_when_it_is_taken_u
     check_equal(clf.fit(*BLOCKS), whole)
 
 
+def test_a_client_that_is_not_the_default_is_as_good(shared, whole, monkeypatch):
+    def nobody(*args):
+        raise ValueError("there is no default client")
+
+    monkeypatch.setattr("distributed.client.default_client", nobody)
+    check_equal(TransductiveClassifier(client=shared, **QUICK).fit(*BLOCKS), whole)
+
+
+def test_ctrl_c_in_a_terminal_reaches_workers_too_and_they_leave_it_to_the_driver(shared, whole):
+    """A terminal sends it to the driver and to all of its workers."""
+    pids, pressed = shared.run(os.getpid), []
+
+    def press(row):
+        if row.stage == 2 and not pressed:
+            pressed.append(row)
+            for pid in pids.values():
+                os.kill(pid, signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    clf = TransductiveClassifier(client=shared, verbose=press, **QUICK).fit(*BLOCKS)
+    assert "interrupted" in clf.termination_condition_
+    assert 0 < len(clf.history_) < len(whole.history_)
+    assert shared.run(os.getpid) == pids
+    check_nothing_is_held(shared)
+    assert all(shared.run(hears_ctrl_c).values())
+
+
+def hears_ctrl_c():
+    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def test_blocks_of_y_that_are_not_those_of_x_are_not_scored(shared, whole):
+    X, y = BLOCKS
+    for wrong in (np.concatenate(y), [y[0][:-1], *y[1:]], y[:2]):
+        with pytest.raises(ValueError, match="y must have blocks of"):
+            whole.score(X, wrong)
+    with pytest.raises(ValueError, match="y must have blocks of"):
+        whole.score(X[0], y)
+
+
 # ---- what happens within a visit
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-from distributed import Client, Future, fire_and_forget, wait
+from distributed import Client, Future, fire_and_forget
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
@@ -262,18 +262,14 @@ class Crew:
 
     def finish(self, futures: Sequence[Future]) -> None:
         """Wait until these tasks have answered; LostError if a worker is gone before they do."""
-        waiting, glances = list(futures), 0
         self._begin_to_wait()
-        while waiting:
-            try:
-                waiting = list(wait(waiting, timeout=GLANCE).not_done)
-            except TimeoutError:
-                waiting = [future for future in waiting if not future.done()]
-                glances += 1
-                if glances % 2 == 0:
-                    self.look()
-            except CANCELLED as error:
-                raise LostError(str(error)) from error
+        pause, looked = 0.001, time.monotonic()
+        while not all(future.done() for future in futures):
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+            if time.monotonic() - looked > 2 * GLANCE:
+                self.look()
+                looked = time.monotonic()
         for future in futures:
             if future.status in ("cancelled", "lost"):
                 raise LostError("an answer went with its worker")

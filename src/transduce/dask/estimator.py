@@ -187,6 +187,9 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             [None] * len(truth) if sample_weight is None else self._here(as_blocks(sample_weight, "sample_weight"))
         )
         guesses = guesses if isinstance(guesses, list) else [guesses]
+        sizes, given = [len(labels) for labels in guesses], [len(entries) for entries in truth]
+        if sizes != given:
+            raise ValueError(f"y must have blocks of {sizes} rows, as X has, but has {given}. Match them.")
         tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
         right, of = 0.0, 0.0
         for labels, entries, own in zip(guesses, truth, weights, strict=True):
@@ -208,7 +211,10 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         try:
             found = iter(Crew(self._client()).answers(futures) if futures else ())
         except LostError as error:
-            raise ClusterError("blocks to be scored were lost with their worker. Make them again.") from error
+            raise ClusterError(
+                "blocks to be scored must be there, but are cancelled or were lost with their worker. Make them again, "
+                "and keep futures in variables while they are in use."
+            ) from error
         here = [next(found) if isinstance(block, Future) else block for block in there]
         return here if isinstance(blocks, list) else here[0]
 

@@ -7,6 +7,7 @@ waits, until the answer is there or the sum has failed.
 """
 
 import asyncio
+import signal
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ class _Fit:
 
 _FITS: dict[str, _Fit] = {}
 _RECEIVED = [0]
+_HANDLERS: list[Any] = []
 _lock = threading.Lock()
 
 
@@ -109,16 +111,31 @@ def received() -> int:
     return _RECEIVED[0]
 
 
-async def join(fit: str, teams: Sequence[Team]) -> None:
-    """Let this worker know the teams of a fit."""
+async def join(fit: str, teams: Sequence[Team], dask_worker: Any = None) -> None:
+    """Let this worker know the teams of a fit.
+
+    A worker that a nanny looks after leaves Ctrl-C to the driver, whose terminal it may share, until the fit ends.
+    """
     _FITS[fit] = _Fit(tuple(teams), asyncio.get_running_loop())
+    if getattr(dask_worker, "nanny", None) and _in_main_thread() and not _HANDLERS:
+        _HANDLERS.append(signal.signal(signal.SIGINT, signal.SIG_IGN))
 
 
 def leave(fit: str) -> None:
     """Forget a fit; whoever still waits is told."""
     mine = _FITS.pop(fit, None)
     if mine is not None:
-        mine.loop.call_soon_threadsafe(mine.board.fail, GoneError("the fit has ended"))
+        mine.loop.call_soon_threadsafe(_end, mine.board)
+
+
+def _end(board: _Board) -> None:
+    board.fail(GoneError("the fit has ended"))
+    if _HANDLERS and not _FITS and _in_main_thread():
+        signal.signal(signal.SIGINT, _HANDLERS.pop())
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = None) -> list[Any]:
