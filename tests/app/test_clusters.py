@@ -10,13 +10,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own, of proce
 
 @pytest.fixture
 def pile(tmp_path):
-    """Texts of two classes, every fourth labelled."""
+    """Texts of two classes, half of them labelled, with all of their words."""
     words = {"tea": "leaf cup green kettle", "coffee": "bean roast espresso mill"}
     rows = []
     for number in range(80):
         name = ("tea", "coffee")[number % 2]
         text = " ".join(words[name].split()[(number + k) % 4] for k in range(2)) + f" w{number % 5}"
-        rows.append({"text": text, "label": name if number % 8 < 2 else None})
+        rows.append({"text": text, "label": name if number % 8 < 4 else None})
     path = tmp_path / "pile.csv"
     pl.DataFrame(rows).write_csv(path)
     return path
