@@ -295,6 +295,9 @@ def test_blocks_of_y_that_are_not_those_of_x_are_not_scored(shared, whole):
             whole.score(X, wrong)
     with pytest.raises(ValueError, match="y must have blocks of"):
         whole.score(X[0], y)
+    for wrong in ([np.ones(len(y[0]) - 1), *(np.ones(len(one)) for one in y[1:])], [np.ones(len(y[0]))]):
+        with pytest.raises(ValueError, match="sample_weight must have blocks of"):
+            whole.score(X, y, wrong)
 
 
 # ---- what happens within a visit

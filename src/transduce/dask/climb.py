@@ -135,9 +135,8 @@ class Climb:
         def value_and_gradient(W: Array) -> tuple[float, Array]:
             self.rows.spread(self.way, W)
             losses = self._crew.each(shard_weights.loss_and_slope, self.way)
-            return float(sum(losses)), np.asarray(
-                fetched_sum(self._crew, shard_weights.take_change, self.way)[1].values
-            )
+            _, slope = fetched_sum(self._crew, shard_weights.take_change, self.way)
+            return float(sum(losses)), np.asarray(slope.values)
 
         W = self.rows.fetch(self.way, kept=False)
         low = lowest(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)

@@ -190,6 +190,11 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         sizes, given = [len(labels) for labels in guesses], [len(entries) for entries in truth]
         if sizes != given:
             raise ValueError(f"y must have blocks of {sizes} rows, as X has, but has {given}. Match them.")
+        weighed = [size if own is None else len(own) for size, own in zip(sizes, weights, strict=False)]
+        if weighed != sizes:
+            raise ValueError(
+                f"sample_weight must have blocks of {sizes} rows, as X has, but has {weighed}. Match them."
+            )
         tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
         right, of = 0.0, 0.0
         for labels, entries, own in zip(guesses, truth, weights, strict=True):
