@@ -2,7 +2,7 @@
 
 from transduce.dask import TransductiveClassifier, shard_weights, shards
 from transduce.dask.blocks import Source
-from transduce.dask.changes import Piece, total
+from transduce.dask.changes import total
 from transduce.dask.crew import Crew, LostError
 from transduce.dask.estimator import _Attempt
 from transduce.dask.exchange import pieces_of_sum
@@ -37,13 +37,17 @@ class InlineCrew(Crew):
         self.each(shard_weights.receive, way, [total(pieces) for pieces in zip(*of_teams, strict=True)], anew)
         return answers
 
-    def each_in_turn(self, way, function, *args):
-        answers, so_far = [], []
-        for g in range(len(self.keys)):
-            answers.append(self.task(g, function, *args, *so_far))
-            so_far = [self.task(g, shard_weights.take_change, way)]
-        n_features = self.one(shard_weights.shape, way)[0]
-        self.each(shard_weights.receive, way, [Piece(0, n_features, so_far[0])], False)
+    def each_in_turn(self, way, n_turns, is_over, function, *args):
+        answers, missed = [[] for _ in self.keys], [[] for _ in self.keys]
+        for count in range(1, n_turns + 1):
+            for g in range(len(self.keys)):
+                answer, change = self.task(g, function, *args, count, missed[g])
+                answers[g].append(answer)
+                missed = [[] if h == g else [*one, change] for h, one in enumerate(missed)]
+            if is_over(count, [own[-1] for own in answers]):
+                break
+        for g, changes in enumerate(missed):
+            self.task(g, shard_weights.follow, way, changes)
         return answers
 
     def visit(self, which, function, own, surely=False):

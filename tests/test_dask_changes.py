@@ -1,6 +1,7 @@
 """Changes of the weights: cut, summed, added and taken back, they are what dense arrays would give, bit for bit."""
 
 import asyncio
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import SimpleNamespace
@@ -177,9 +178,8 @@ def test_rows_of_several_blocks_touch_the_same_weights():
 
 
 @quick
-@given(SEEDS, st.sampled_from([0, 3, 11]), st.sampled_from([0.05, 0.3, None]), st.sampled_from([1.0, 2.0]))
-def test_what_others_have_changed_is_taken_too(seed, n_rows, share, times):
-    """Own changes are stretched first; those of others come to them as they are."""
+@given(SEEDS, st.sampled_from([0, 3, 11]), st.sampled_from([0.05, 0.3, None]), st.booleans())
+def test_what_others_change_is_as_if_it_had_always_been(seed, n_rows, share, put_back):
     rng = np.random.default_rng(seed)
     design, W, theirs = random_design(rng), rng.normal(size=(60, 3)), random_change(rng, 60, share, 3)
     before, at_first = Before.create(W), W.copy()
@@ -188,12 +188,15 @@ def test_what_others_have_changed_is_taken_too(seed, n_rows, share, times):
     own = np.zeros_like(W)
     own[columns_of(design, rows)] = 1.0
     W += own
-    before.stretch(W, times)
-    before.add(W, theirs)
-    np.testing.assert_allclose(W, at_first + times * own + dense(theirs, 60))
-    change = before.take(W, 1.0)
-    assert np.array_equal(W, at_first)
-    np.testing.assert_allclose(dense(change, 60), times * own + dense(theirs, 60), atol=1e-12)
+    before.follow(W, theirs)
+    np.testing.assert_allclose(W, at_first + own + dense(theirs, 60))
+    change = before.take(W, put_back=put_back)
+    np.testing.assert_allclose(dense(change, 60), own, atol=1e-12)
+    theirs_alone = at_first.copy()
+    add_to(theirs_alone, [Piece(0, 60, theirs)], anew=False)
+    if not put_back:
+        add_to(theirs_alone, [Piece(0, 60, change)], anew=False)
+    assert np.array_equal(W, theirs_alone)  # bit for bit what another has, who adds both
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
@@ -234,12 +237,12 @@ class Boards:
         return [SimpleNamespace(address=home, executors={"default": threads}, rpc=self.rpc) for home in self.boards]
 
     async def take_turns(self, which, function):
-        """Answers of a function of all shards, one after the other, the last asked first."""
+        """Answers of a function of all shards, one after the other, turn after turn, the last asked first."""
         links = [(team.home, key) for team in self.teams for key in team.keys]
         with ThreadPoolExecutor(1) as threads:
             of_home = {worker.address: worker for worker in self.workers(threads)}
             asked = [
-                exchange._take_turn(links, self.boards[home], which, (key, function, ()), of_home[home])
+                exchange._take_turns(links, self.boards[home], which, (key, function, ()), of_home[home])
                 for home, key in links[::-1]
             ]
             return (await asyncio.wait_for(asyncio.gather(*asked), 30))[::-1]
@@ -278,48 +281,52 @@ def test_the_sum_of_all_teams_is_the_same_bit_for_bit_wherever_they_live(homes, 
     assert (together.n_asked > 0) == (len(set(homes)) > 1)
 
 
-def one_more(shard, so_far=None):
-    """A visit that changes row r of W by r + 1, where r shards were visited before."""
+def one_more(shard, count, others):
+    """A visit that adds r + 1 to row r of W, where r visits were made before."""
     here = shard.ways["0"]
-    before = Before.create(here.W)
-    if so_far is not None:
-        before.add(here.W, so_far)
+    shard_weights.follow(shard, "0", others)
     r = int((here.W[:, 0] != 0).sum())
-    before.add(here.W, Change(np.array([r]), np.full((1, 3), r + 1.0)))
-    here.change = before.take(here.W, 1.0)
-    return r
+    change = Change(np.array([r]), np.full((1, 3), r + 1.0))
+    add_to(here.W, [Piece(0, len(here.W), change)], anew=False)
+    return (count, r), change
+
+
+def until(n_visits, count, answers):
+    assert all(own == count for own, _ in answers)
+    return max(r for _, r in answers) + 1 >= n_visits
 
 
 @pytest.mark.usefixtures("_no_shards_left")
 @pytest.mark.parametrize("homes", ["aaa", "aba", "abc"])
-def test_shards_that_take_turns_know_what_was_changed_before_them(homes):
+@pytest.mark.parametrize(("n_turns", "n_visits", "expected"), [(1, 0, 1), (5, 0, 1), (3, 99, 3), (9, 13, 3)])
+def test_shards_take_turns_until_it_is_over_and_all_have_the_same_weights(homes, n_turns, n_visits, expected):
     keys = [(f"shard {t}", f"shard {t} too") for t in range(3)]
     for key in (key for own in keys for key in own):
         shards._SHARDS[key] = shards.Shard([], ways={"0": shards.Way(np.zeros((60, 3)), [])})
     together = Boards([Team(home, own) for home, own in zip(homes, keys, strict=True)])
-    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", in_turn=True), one_more))
-    assert answers == [0, 1, 2, 3, 4, 5]
-    expected = np.zeros((60, 3))
-    expected[:6] = np.arange(1, 7)[:, None]
+    which = Sum("fit", 1, "0", n_turns=n_turns, is_over=functools.partial(until, n_visits))
+    answers = asyncio.run(together.take_turns(which, one_more))
+    assert answers == [[(turn + 1, 6 * turn + g) for turn in range(expected)] for g in range(6)]
+    W = np.zeros((60, 3))
+    W[: 6 * expected] = np.arange(1, 6 * expected + 1)[:, None]
     for key in (key for own in keys for key in own):
-        assert np.array_equal(shards.visit(key, shard_weights.weights, "0", False), expected)
+        assert np.array_equal(shards.visit(key, shard_weights.weights, "0", False), W)
+    assert sum(len(board.slots) for board in together.boards.values()) == 6  # those of the last turn alone are held
 
 
-def third_fails(shard, so_far=None):
-    if so_far is not None and so_far.places.size == 2:
+def third_fails(shard, count, others):
+    if count == 2 and shard is shards._SHARDS["shard 2"]:
         raise ZeroDivisionError("the third")
-    return one_more(shard, so_far)
+    return one_more(shard, count, others)
 
 
 @pytest.mark.usefixtures("_no_shards_left")
-def test_a_turn_that_fails_ends_those_of_all_and_the_weights_are_as_before():
+def test_a_turn_that_fails_ends_those_of_all():
     keys = [(f"shard {t}",) for t in range(5)]
     for (key,) in keys:
         shards._SHARDS[key] = shards.Shard([], ways={"0": shards.Way(np.zeros((60, 3)), [])})
     together = Boards([Team(home, own) for home, own in zip("ababa", keys, strict=True)])
-    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", in_turn=True), third_fails))
+    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", n_turns=4), third_fails))
     errors = [answer.error for answer in answers]
     assert [type(error) for error in errors].count(ZeroDivisionError) == 1
     assert all(isinstance(error, (ZeroDivisionError, shards.GoneError)) for error in errors)
-    for (key,) in keys:
-        assert not shards.visit(key, shard_weights.weights, "0", False).any()

@@ -87,13 +87,16 @@ class Before:
             self.kept = now
         self.whole = True
 
-    def add(self, W: Array, change: Change) -> None:
-        """Let W be what it is with a change that others have made."""
-        if change.places is None:
-            self._touch_all(W)
-        elif not self.whole:
-            self.n_kept = _keep(change.places, W, self.kept, self.where, self.n_kept)
-        add_to(W, [Piece(0, len(W), change)], anew=False)
+    def follow(self, W: Array, change: Change) -> None:
+        """Add to W what others have changed: it is as if W had been so from the beginning."""
+        pieces = [Piece(0, len(W), change)]
+        add_to(W, pieces, anew=False)
+        if self.whole:
+            add_to(self.kept, pieces, anew=False)
+        elif self.n_kept:
+            places = np.flatnonzero(self.where >= 0) if change.places is None else change.places
+            rows = places if change.places is None else np.arange(places.size)
+            _add_to_kept(self.kept, self.where, places, change.values, rows)
 
     def stretch(self, W: Array, times: float) -> None:
         """Let W have changed so many times as much."""
@@ -106,15 +109,15 @@ class Before:
             kept = self.kept[self.where[places]]
             W[places] = kept + W.dtype.type(times) * (W[places] - kept)
 
-    def take(self, W: Array, share: float) -> Change:
-        """This share of what has changed in W since; W is put back."""
+    def take(self, W: Array, share: float = 1.0, put_back: bool = True) -> Change:
+        """This share of what has changed in W since; W is put back, or is what it was and the change, rounded."""
         if self.whole:
             places, values = None, np.empty_like(W)
-            _split_off(W.reshape(-1), self.kept.reshape(-1), share, values.reshape(-1))
+            _split_off(W.reshape(-1), self.kept.reshape(-1), share, put_back, values.reshape(-1))
         else:
             places = np.flatnonzero(self.where >= 0)
             values = np.empty((places.size, W.shape[1]), W.dtype)
-            _split_off_some(W, self.kept, self.where, places, share, values)
+            _split_off_some(W, self.kept, self.where, places, share, put_back, values)
         self.where[:], self.n_kept, self.whole = -1, 0, False
         return Change(places, values)
 
@@ -208,21 +211,37 @@ def _keep(places: Array, W: Array, kept: Array, where: Array, n_kept: int) -> in
 
 
 @kernel
-def _split_off(W: Array, before: Array, share: float, out: Array) -> None:
-    """Write share · (W − before) to `out`, and `before` to W."""
+def _split_off(W: Array, before: Array, share: float, put_back: bool, out: Array) -> None:
+    """Write share · (W − before) to `out`, and `before` to W, or `before` + `out` to it."""
     for i in range(W.size):
         out[i] = (W[i] - before[i]) * share
         W[i] = before[i]
+        if not put_back:
+            W[i] += out[i]
 
 
 @kernel
-def _split_off_some(W: Array, kept: Array, where: Array, places: Array, share: float, out: Array) -> None:
+def _split_off_some(
+    W: Array, kept: Array, where: Array, places: Array, share: float, put_back: bool, out: Array
+) -> None:
     """The same for some rows of W, of which those before are kept elsewhere."""
     for r in range(places.size):
         now, before = W[places[r]], kept[where[places[r]]]
         for m in range(now.size):
             out[r, m] = (now[m] - before[m]) * share
             now[m] = before[m]
+            if not put_back:
+                now[m] += out[r, m]
+
+
+@kernel
+def _add_to_kept(kept: Array, where: Array, places: Array, values: Array, rows: Array) -> None:
+    """Add rows of values to those of these places that are kept."""
+    for r in range(places.size):
+        if where[places[r]] >= 0:
+            before = kept[where[places[r]]]
+            for m in range(before.size):
+                before[m] += values[rows[r], m]
 
 
 @kernel

@@ -1,7 +1,8 @@
 """One weight step over all shards: sweeps of their duals until the gap is met, or exact sums for L-BFGS."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from transduce.dask import shard_labels, shard_weights
 from transduce.dask.changes import Change, Piece, total
 from transduce.dask.crew import Crew
+from transduce.dask.shard_weights import Swept
 from transduce.engines import Step
 from transduce.losses import Loss, softened
 from transduce.weight_step import Smooth, weight_step_for
-from transduce.weight_step.dual import ascend
+from transduce.weight_step.dual import Enough, Tour, ascend, tour
 from transduce.weight_step.smooth import lowest
 
 Array = NDArray[Any]
@@ -112,18 +114,24 @@ class Climb:
                 return known
             expected = min(known.objective, most)
 
-        def sweep(whole: bool) -> tuple[float, float]:
-            seed = int(self.rng.integers(2**63))
-            if self.weights_grew or len(self._crew.keys) > IN_TURN:
-                how = (self.way, seed, whole, self._sigma)
-                swept = self._crew.each_and_add(self.way, False, shard_weights.sweep, *how)
-            else:
-                swept = self._crew.each_in_turn(self.way, shard_weights.sweep, self.way, seed, whole, 1.0)
-            self.weights_grew = False
-            visited, seen, n_live = (sum(column) for column in zip(*swept, strict=True))
-            return visited / max(n_live, 1), seen
+        return ascend(step.max_sweeps, tol, expected, self._go, lambda n: self._report(n, tol, fresh=False))
 
-        return ascend(step.max_sweeps, tol, expected, sweep, lambda n: self._report(n, tol, fresh=False))
+    def _go(self, enough: Enough, most: int) -> Tour:
+        """Sweeps in turn; or at once, which is but one where most rows are visited: then their gaps are to be known."""
+        seed = int(self.rng.integers(2**63))
+        if not self.weights_grew and len(self._crew.keys) <= IN_TURN:
+            is_over = partial(_is_over, enough)
+            swept = self._crew.each_in_turn(self.way, most, is_over, shard_weights.turn, self.way, seed)
+            turns = [_of_all(turn) for turn in zip(*swept, strict=True)]
+            return Tour(len(turns), sum(share for share, _ in turns), turns[-1][1])
+
+        def sweep(count: int) -> tuple[float, float]:
+            how = (self.way, seed, count, self._sigma)
+            return _of_all(self._crew.each_and_add(self.way, False, shard_weights.sweep, *how))
+
+        most = 1 if self.weights_grew else most
+        self.weights_grew = False
+        return tour(sweep, enough, most)
 
     def _report(self, n_sweeps: float, tol: float, fresh: bool) -> Step:
         losses, gaps, squares = zip(*self._crew.each(shard_weights.measure, self.way, fresh), strict=True)
@@ -143,6 +151,17 @@ class Climb:
         self.rows.spread(self.way, low.W.astype(self.rows.dtype))
         self._crew.each(shard_weights.show, self.way)
         return Step(low.value, low.left, low.n_passes, low.converged)
+
+
+def _of_all(swept: Sequence[Swept]) -> tuple[float, float]:
+    """The share of all rows that the shards have visited, and what gaps add up to."""
+    return sum(one.n_visited for one in swept) / max(sum(one.n_live for one in swept), 1), sum(
+        one.seen for one in swept
+    )
+
+
+def _is_over(enough: Enough, count: int, swept: Sequence[Swept]) -> bool:
+    return enough.after(count, *_of_all(swept))
 
 
 def fetched_sum(crew: Crew, function: Callable[..., Change], *args: Any) -> tuple[Future, Change]:

@@ -21,6 +21,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.dask import shards
+from transduce.dask.changes import Change
 from transduce.dask.exchange import Sum, Team, abandon, call_and_add, join, leave
 from transduce.dask.shards import GoneError, Raised
 
@@ -158,13 +159,22 @@ class Crew:
         self.n_sums += 1
         return self._visit_and_add(Sum(self.token, self.n_sums, way, anew), function, args)
 
-    def each_in_turn(self, way: str, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Answers of function(shard, *args, change) for one shard after the other; all of them then have the sum.
+    def each_in_turn(
+        self,
+        way: str,
+        n_turns: int,
+        is_over: Callable[[int, list[Any]], bool],
+        function: Callable[..., tuple[Any, Change]],
+        *args: Any,
+    ) -> list[list[Any]]:
+        """Answers of function(shard, *args, count, changes), one shard after the other, for several turns of each.
 
-        Each is told what those before it have changed in W, but for the first, and takes that into its own change.
+        It is told how many turns there were, with this one, and what others have changed in W since the last; with its
+        answer it gives its own change. There are at most so many turns, and none after one that `is_over(count,
+        answers)`.
         """
         self.n_sums += 1
-        return self._visit_and_add(Sum(self.token, self.n_sums, way, in_turn=True), function, args)
+        return self._visit_and_add(Sum(self.token, self.n_sums, way, False, n_turns, is_over), function, args)
 
     def _visit_and_add(self, which: Sum, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
         return self._visit(range(len(self.keys)), function, [args] * len(self.keys), False, which)
@@ -363,8 +373,12 @@ async def _who_has(client: Client, futures: list[Future]) -> Any:
 
 
 async def _scatter_all(client: Client, things: Sequence[tuple[Any, str]]) -> list[Any]:
-    sent = [await client.scatter([thing], workers=[home], hash=False, asynchronous=True) for thing, home in things]
-    return [future for (future,) in sent]
+    """Send things to workers; to those on this machine without the scheduler between, which would hold them too."""
+    sent = []
+    for thing, home in things:
+        direct = True if "//127.0.0.1:" in home else None
+        sent += await client.scatter([thing], workers=[home], hash=False, direct=direct, asynchronous=True)
+    return sent
 
 
 async def _cancel(client: Client, futures: list[Future]) -> None:

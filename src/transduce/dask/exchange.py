@@ -1,22 +1,21 @@
 """How workers add up what their shards change in the weights: each adds up a piece of W for all, and hands it round.
 
 Shards that began on one worker are a team, and are added up before anything travels; then teams are, in their order.
-So a sum is the same, bit for bit, wherever teams are. Or shards take turns: each is told what those before it have
-changed, and the last knows the sum. Workers ask one another without the scheduler between them; whoever asks early
-waits, until the answer is there or the sum has failed.
+So a sum is the same, bit for bit, wherever teams are. Or shards take turns, again and again: each is told what others
+have changed since its last turn, in their order, so that all have the same W in the end. Workers ask one another
+without the scheduler between them; whoever asks early waits, until the answer is there or the sum has failed.
 """
 
 import asyncio
-import signal
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from distributed.protocol.pickle import dumps
 
-from transduce.dask import shard_weights, shards
-from transduce.dask.changes import Piece, bounds_of_pieces, cut, total
+from transduce.dask import process, shard_weights, shards
+from transduce.dask.changes import Change, Piece, bounds_of_pieces, cut, total
 from transduce.dask.shards import GoneError, Raised
 
 
@@ -30,14 +29,23 @@ class Team(NamedTuple):
 class Sum(NamedTuple):
     """One sum of a fit: which, of the changes of which way, and whether it is to be W or to be added to it.
 
-    Shards visit their rows at once, or take turns.
+    Shards visit their rows at once; or they take at most so many turns each, until it is over: a function of the
+    number of turns and of what all have answered in the last.
     """
 
     fit: str
     number: int
     way: str
     anew: bool = False
-    in_turn: bool = False
+    n_turns: int = 0
+    is_over: Callable[[int, list[Any]], bool] | None = None
+
+
+class Told(NamedTuple):
+    """What a shard has to say after its turn: the answer of the visit, and what it has changed in W."""
+
+    answer: Any
+    change: Change
 
 
 @dataclass(eq=False)
@@ -45,7 +53,6 @@ class _Board:
     """What a worker has for the others in one sum, or will have."""
 
     slots: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
-    asked: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
     error: Exception | None = None
 
     def check(self) -> None:
@@ -58,11 +65,9 @@ class _Board:
         self.check()
         self.slot(name).set_result(thing)
 
-    async def once(self, name: str, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """The answer to a question that several have, and one asks."""
-        if name not in self.asked:
-            self.asked[name] = asyncio.ensure_future(ask())
-        return await asyncio.shield(self.asked[name])
+    def forget(self, name: str) -> None:
+        """Nobody will ask for this any more."""
+        self.slots.pop(name, None)
 
     def slot(self, name: str) -> asyncio.Future[Any]:
         """What goes by this name, when it is there."""
@@ -102,7 +107,6 @@ class _Fit:
 
 _FITS: dict[str, _Fit] = {}
 _RECEIVED = [0]
-_HANDLERS: list[Any] = []
 _lock = threading.Lock()
 
 
@@ -112,13 +116,9 @@ def received() -> int:
 
 
 async def join(fit: str, teams: Sequence[Team], dask_worker: Any = None) -> None:
-    """Let this worker know the teams of a fit.
-
-    A worker that a nanny looks after leaves Ctrl-C to the driver, whose terminal it may share, until the fit ends.
-    """
+    """Let this worker know the teams of a fit."""
     _FITS[fit] = _Fit(tuple(teams), asyncio.get_running_loop())
-    if getattr(dask_worker, "nanny", None) and _in_main_thread() and not _HANDLERS:
-        _HANDLERS.append(signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.begin(dask_worker)
 
 
 def leave(fit: str) -> None:
@@ -130,12 +130,8 @@ def leave(fit: str) -> None:
 
 def _end(board: _Board) -> None:
     board.fail(GoneError("the fit has ended"))
-    if _HANDLERS and not _FITS and _in_main_thread():
-        signal.signal(signal.SIGINT, _HANDLERS.pop())
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
+    if not _FITS:
+        process.end()
 
 
 async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = None) -> list[Any]:
@@ -144,9 +140,9 @@ async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = Non
     if mine is None:
         return [Raised(GoneError("this worker is not part of the fit")) for _ in visits]
     board = mine.at(which.number)
-    if which.in_turn:
+    if which.n_turns:
         links = [(team.home, key) for team in mine.teams for key in team.keys]
-        return list(await asyncio.gather(*(_take_turn(links, board, which, one, dask_worker) for one in visits)))
+        return list(await asyncio.gather(*(_take_turns(links, board, which, one, dask_worker) for one in visits)))
     answers = await shards.call(visits, dask_worker)
     try:
         for answer in answers:
@@ -167,29 +163,40 @@ async def abandon(which: Sum) -> None:
         mine.at(which.number).fail(GoneError("the sum was given up"))
 
 
-async def _take_turn(
+async def _take_turns(
     links: Sequence[tuple[str, str]], board: _Board, which: Sum, one: tuple[str, Callable[..., Any], Any], worker: Any
 ) -> Any:
-    """The answer of a visit to one shard, when all before it have been visited; W gets what all have changed."""
+    """Answers of function(shard, *args, count, changes), turn after turn, until it is over.
+
+    All add the changes of all to W in the same order, and stop after the same turn.
+    """
     key, function, args = one
-    g, last = [own for _, own in links].index(key), len(links) - 1
+    own = [link for _, link in links].index(key)
+
+    async def told(count: int, by: range) -> list[Told]:
+        return await _all(board, which, worker, [(links[g][0], f"turn {count} of {g}") for g in by])
+
+    answers, missed = [], list[Told]()
     try:
-        so_far = []
-        if g > 0:
-            so_far = await _all(board, which, worker, [(links[g - 1][0], f"until {g - 1}")])
-        board.check()
-        visit = (shard_weights.turn, (which.way, function, args, so_far))
-        found = await _in_thread(worker, shards.caught, key, *visit)
-        if isinstance(found, Raised):
-            raise found.error
-        answer, piece = found
-        board.put(f"until {g}", piece)
-        sums = await board.once("sum", lambda: _all(board, which, worker, [(links[last][0], f"until {last}")]))
-        await _in_thread(worker, shards.visit, key, shard_weights.receive, which.way, sums, which.anew)
+        for count in range(1, which.n_turns + 1):
+            sooner = await told(count, range(own))
+            board.check()
+            changes = [each.change for each in (*missed, *sooner)]
+            found = await _in_thread(worker, shards.caught, key, function, (*args, count, changes))
+            if isinstance(found, Raised):
+                raise found.error
+            now = Told(*found)
+            answers.append(now.answer)
+            board.forget(f"turn {count - 1} of {own}")  # all have had it, or this turn would not have come
+            board.put(f"turn {count} of {own}", now)
+            missed = await told(count, range(own + 1, len(links)))
+            if which.is_over is not None and which.is_over(count, [each.answer for each in (*sooner, now, *missed)]):
+                break
+        await _in_thread(worker, shards.visit, key, shard_weights.follow, which.way, [each.change for each in missed])
     except Exception as error:
         board.fail(GoneError(f"a worker could not take its turn ({type(error).__name__})"))
         return Raised(error)
-    return answer
+    return answers
 
 
 async def _in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
@@ -231,7 +238,7 @@ def pieces_of_sum(changes: Sequence[Any], shape: tuple[int, int], n_teams: int) 
     return cut(together.change, bounds)
 
 
-async def _all(board: _Board, which: Sum, worker: Any, wanted: Sequence[tuple[str, str]]) -> list[Piece]:
+async def _all(board: _Board, which: Sum, worker: Any, wanted: Sequence[tuple[str, str]]) -> list[Any]:
     """What goes by these names on the boards of these workers, with one question to each of them."""
     names: dict[str, list[str]] = {}
     for home, name in wanted:
@@ -246,27 +253,27 @@ async def _all(board: _Board, which: Sum, worker: Any, wanted: Sequence[tuple[st
         )
     )
     answers = {
-        (home, name): piece
-        for home, pieces in zip(homes, found, strict=True)
-        for name, piece in zip(names[home], pieces, strict=True)
+        (home, name): thing
+        for home, things in zip(homes, found, strict=True)
+        for name, thing in zip(names[home], things, strict=True)
     }
     return [answers[one] for one in wanted]
 
 
-async def _ask(worker: Any, home: str, which: Sum, names: Sequence[str]) -> list[Piece]:
+async def _ask(worker: Any, home: str, which: Sum, names: Sequence[str]) -> list[Any]:
     try:
         answer = await worker.rpc(home).run(function=dumps(give), args=dumps((which.fit, which.number, tuple(names))))
     except (TimeoutError, OSError, RuntimeError) as error:  # it is not there any more, or this one is closing
         raise GoneError(str(error)) from error
     if answer["status"] != "OK":
         raise GoneError("a worker has nothing to give")
-    pieces: list[Piece] = list(answer["result"])
+    things = list(answer["result"])
     with _lock:
-        _RECEIVED[0] += sum(piece.change.n_bytes for piece in pieces)
-    return pieces
+        _RECEIVED[0] += sum(thing.change.n_bytes for thing in things)
+    return things
 
 
-async def give(fit: str, number: int, names: Sequence[str]) -> list[Piece]:
+async def give(fit: str, number: int, names: Sequence[str]) -> list[Any]:
     """What another worker asks for, when it is there."""
     mine = _FITS.get(fit)
     if mine is None:

@@ -1,8 +1,8 @@
 """What a shard does to weights: it sweeps its rows, says what they change in W, and measures the loss there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from transduce.weight_step.dual import Dual, visiting_order
 Array = NDArray[Any]
 
 WORTH_A_TRIP, MOST_SWEEPS = 5e6, 4
-"""Multiplications that a shard should do before changes are added up, and sweeps that it may take for it."""
+"""Multiplications that a shard should do before changes of all are added up, and sweeps that it may take for it."""
 
 
 def start(shard: Shard, way: str) -> None:
@@ -69,23 +69,48 @@ def adopt(shard: Shard, way: str, posterior: Array, gaps: Array) -> None:
         begin += n_labeled
 
 
-def sweep(
-    shard: Shard, way: str, seed: int, whole: bool, sigma: float, so_far: Change | None = None
-) -> tuple[float, float, int]:
+class Swept(NamedTuple):
+    """How many rows were visited, what the gaps of all add up to, and how many rows count."""
+
+    n_visited: int
+    seen: float
+    n_live: int
+
+
+def sweep(shard: Shard, way: str, seed: int, count: int, sigma: float) -> Swept:
     """Visit rows as if they were all, but cautiously: W bends by sigma times what they know of.
 
-    Where few are visited that is done again, until it was worth the trip. The change of W waits to be taken, and with
-    it what shards before this one have changed so far, where they take turns. Answers rows visited, the sum of their
-    gaps, and rows that count.
+    This is sweep `count` since gaps were computed. The change of W waits to be taken.
     """
     here = _in_use(shard, way)
-    before, rng = _before(here), np.random.default_rng(seed)
+    before = _before(here)
     if sigma != 1.0:
         before.stretch(here.W, sigma)
-    if so_far is not None:
-        before.add(here.W, so_far)
+    swept = _visit_rows(here, before, np.random.default_rng((seed, count)), count, sigma, MOST_SWEEPS)
+    here.change = before.take(here.W, 1.0 / sigma)
+    return swept
+
+
+def turn(shard: Shard, way: str, seed: int, count: int, others: Sequence[Change]) -> tuple[Swept, Change]:
+    """Visit rows when others have changed W, one after the other, since the last visit; and what that changes in W."""
+    follow(shard, way, others)
+    here = _in_use(shard, way)
+    before = _before(here)
+    swept = _visit_rows(here, before, np.random.default_rng((seed, count)), count, 1.0, 1)
+    return swept, before.take(here.W, put_back=False)
+
+
+def follow(shard: Shard, way: str, others: Sequence[Change]) -> None:
+    """Add to W what others have changed in it."""
+    here = _in_use(shard, way)
+    for change in others:
+        _before(here).follow(here.W, change)
+
+
+def _visit_rows(here: Way, before: Before, rng: np.random.Generator, count: int, sigma: float, most: int) -> Swept:
+    """Visit rows that need it; where these are few, again, at most so many times, until it was worth the trip."""
     visited, seen, n_live, work = 0, 0.0, 0, 0
-    for turn in range(MOST_SWEEPS):
+    for again in range(most):
         seen, n_live = 0.0, 0
         for stand in here.stands:
             step, state, design = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.design
@@ -93,7 +118,7 @@ def sweep(
             live = np.flatnonzero(state.kappa > 0)
             if not live.size:
                 continue
-            order = visiting_order(state.gaps, live, rng, whole and turn == 0)
+            order = visiting_order(state.gaps, live, rng, count if again == 0 else 1)
             before.touch(here.W, design, order)
             state.scores = None
             step.sweep(_cautious(stand, sigma), state, order)
@@ -101,16 +126,7 @@ def sweep(
             work += order.size * here.W.shape[1] * design.n_values // design.n_rows
         if work > WORTH_A_TRIP:
             break
-    here.change = before.take(here.W, 1.0 / sigma)
-    return visited, seen, n_live
-
-
-def turn(
-    shard: Shard, way: str, function: Callable[..., Any], args: Sequence[Any], so_far: Sequence[Piece]
-) -> tuple[Any, Piece]:
-    """The answer of a visit that is told what others have changed so far, and what has changed with it."""
-    answer = function(shard, *args, *(piece.change for piece in so_far))
-    return answer, Piece(0, len(_in_use(shard, way).W), take_change(shard, way))
+    return Swept(visited, seen, n_live)
 
 
 def take_change(shard: Shard, way: str) -> Change:

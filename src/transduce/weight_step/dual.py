@@ -11,8 +11,8 @@ takes the place of q.)
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ Array = NDArray[Any]
 
 EAGER = 0.7
 """J is computed once the rows' own estimates of the gap add up to this share of the tolerance."""
-FULL_EVERY = 8
-"""One sweep in so many visits all rows."""
+LITTLE, SURE = 0.1, 0.4
+"""A sweep of this share of the rows costs less than J; after it, gaps should be this much smaller before J is tried."""
 RUN = 16
 """Rows that lie side by side are visited in runs of this length, which memory likes; the runs come in random order."""
 BLOCK = 2048
@@ -37,8 +37,10 @@ FEW = 0.2
 """Rows that hold less than this share of all gaps are not worth a sweep of their own: all rows are visited then."""
 FEW_LIVE = 0.25
 """Where no more than this share of the rows count, the others are left out until the weights are found."""
+WHOLE_EVERY = 8
+"""One sweep in so many visits all rows, where their gaps have not been computed meanwhile."""
 LOOK_EVERY = 16
-"""J is computed after so many sweeps in any case."""
+"""J, and the gaps of all rows, are computed after so many sweeps in any case."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,8 @@ class Dual(ABC):
         def report(n_sweeps: float) -> WeightReport:
             return self._report(problem, state, live, n_sweeps, tol)
 
-        def sweep(whole: bool) -> tuple[float, float]:
-            order = visiting_order(state.gaps, live, rng, whole)
+        def sweep(count: int) -> tuple[float, float]:
+            order = visiting_order(state.gaps, live, rng, count)
             state.scores = None
             self.sweep(problem, state, order)
             return order.size / live.size, float(state.gaps[live].sum())
@@ -119,7 +121,9 @@ class Dual(ABC):
             known = report(0.0)
             if known.converged:
                 return known
-        return ascend(self.max_sweeps, tol, min(state.objective, float(state.kappa.sum())), sweep, report)
+        return ascend(
+            self.max_sweeps, tol, min(state.objective, float(state.kappa.sum())), partial(tour, sweep), report
+        )
 
     def _solve_few(
         self, problem: TrainingProblem, state: WeightState, live: Array, tol: float, rng: np.random.Generator
@@ -271,30 +275,66 @@ class Measured(Protocol):
 Report = TypeVar("Report", bound=Measured)
 
 
+class Tour(NamedTuple):
+    """Sweeps one after the other: how many, how often that visits all rows, and what gaps last seen add up to."""
+
+    n_sweeps: int
+    n_visits: float
+    seen: float
+
+
+class Enough(NamedTuple):
+    """How small the gaps that rows have seen should be before J is computed: after a sweep of many rows, or of few."""
+
+    many: float
+    few: float
+
+    @classmethod
+    def create(cls, tolerated: float, seen: float = np.inf) -> "Enough":
+        """For a gap that is tolerated, where J was computed in vain when so much was seen."""
+        return cls(min(EAGER * tolerated, 0.5 * seen), min(SURE * EAGER * tolerated, 0.5 * seen))
+
+    def after(self, count: int, share: float, seen: float) -> bool:
+        """Whether J is to be computed after sweep `count`, of a share of the rows.
+
+        Few rows are visited in less time than J takes, and J takes less time than a visit to all.
+        """
+        if share <= LITTLE:
+            return seen <= self.few or count % WHOLE_EVERY == WHOLE_EVERY - 1
+        return seen <= self.many
+
+
+def tour(sweep: Callable[[int], tuple[float, float]], enough: Enough, most: int) -> Tour:
+    """Sweep at most so many times; `sweep(count)` answers the share of the rows it visits, and what gaps add up to."""
+    n_visits = 0.0
+    for count in range(1, most + 1):
+        share, seen = sweep(count)
+        n_visits += share
+        if enough.after(count, share, seen):
+            break
+    return Tour(count, n_visits, seen)
+
+
 def ascend(
     max_sweeps: int,
     tol: float,
     objective: float,
-    sweep: Callable[[bool], tuple[float, float]],
+    go: Callable[[Enough, int], Tour],
     report: Callable[[float], Report],
 ) -> Report:
     """Sweep until a report is converged, or sweeps are spent; J is computed when the rows' own gaps promise it.
 
-    `sweep(whole)` visits all rows or those that need it, and answers which share of them that was, and what their gaps
-    add up to. `report(n_sweeps)` computes J. `objective` is about what J will be.
+    `go(enough, most)` sweeps until gaps are small enough, at most so many times. `report(n_visits)` computes them and
+    J. `objective` is about what J will be.
     """
-    n_sweeps, promising = 0.0, EAGER * tol * objective
-    for count in range(max_sweeps):
-        visited, seen = sweep(count % FULL_EVERY == FULL_EVERY - 1)
-        n_sweeps += visited
-        is_last = count == max_sweeps - 1
-        if seen > promising and count % LOOK_EVERY != LOOK_EVERY - 1 and not is_last:
-            continue
-        answer = report(n_sweeps)
-        if answer.converged or is_last:
+    n_visits, left, enough = 0.0, max_sweeps, Enough.create(tol * objective)
+    while True:
+        done = go(enough, min(LOOK_EVERY, left))
+        n_visits, left = n_visits + done.n_visits, left - done.n_sweeps
+        answer = report(n_visits)
+        if answer.converged or left <= 0:
             return answer
-        promising = min(EAGER * tol * answer.objective, 0.5 * seen)
-    return report(n_sweeps)
+        enough = Enough.create(tol * answer.objective, done.seen)
 
 
 def _width(problem: TrainingProblem) -> float:
@@ -329,9 +369,12 @@ def _as_slice(rows: Array) -> Array | slice:
     return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
 
 
-def visiting_order(gaps: Array, live: Array, rng: np.random.Generator, whole: bool) -> Array:
-    """All rows, or those whose gap is above twice the mean or not known; short runs of them in random order."""
-    if not whole:
+def visiting_order(gaps: Array, live: Array, rng: np.random.Generator, count: int) -> Array:
+    """All rows, or those whose gap is above twice the mean or not known; short runs of them in random order.
+
+    This is sweep `count` since gaps were computed.
+    """
+    if count % WHOLE_EVERY:
         now = gaps[live]
         known = now < np.inf
         if known.mean() > 0.5:

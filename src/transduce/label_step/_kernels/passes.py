@@ -88,6 +88,21 @@ def label_value(costs: Floats, prices: Floats, labels: Labels) -> tuple[float, f
 
 
 @kernel
+def two_label_values(costs: Floats, prices: Floats, labels: Labels, others: Labels, sums: Floats) -> None:
+    """Add to sums (2, 3), in place, what `label_value` says of the labels, and of other ones."""
+    for i in range(costs.shape[0]):
+        best = np.inf
+        for k in range(costs.shape[1]):
+            best = min(best, costs[i, k] - prices[k])
+        for which in range(2):
+            label = labels[i] if which == 0 else others[i]
+            chosen = costs[i, label]
+            sums[which, 0] += chosen
+            sums[which, 1] += abs(chosen)
+            sums[which, 2] += (chosen - prices[label]) - best
+
+
+@kernel
 def shortest_moves(costs: Floats, labels: Labels, lengths: Floats) -> None:
     """Lower lengths[a, b], in place, to the least costs[i, b] − costs[i, a] of the block's rows with label a."""
     for i in range(costs.shape[0]):

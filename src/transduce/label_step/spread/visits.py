@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.passes import label_value
+from transduce.label_step._kernels.passes import two_label_values
 from transduce.label_step._kernels.shortlists import Lists, offer
 from transduce.label_step.exact import GOLDEN_RATIO
 from transduce.label_step.problem import LabelProblem
@@ -163,15 +163,11 @@ def certify_rows(part: Part, own: tuple[FloatArray, IntArray, IntArray]) -> tupl
     labels[rows] = changed
     part.notes.clear()
     part.notes["labels"] = labels
-    present = _value(part, prices, part.labels) if np.all(part.labels >= 0) else None
-    return _value(part, prices, labels), present, int(np.count_nonzero(labels != part.labels))
-
-
-def _value(part: Part, prices: FloatArray, labels: IntArray) -> Value:
-    problem, sums = _problem(part), np.zeros(3)
+    problem, is_labeled, sums = _problem(part), bool(np.all(part.labels >= 0)), np.zeros((2, 3))
     for block, costs in problem.blocks():
-        sums += label_value(costs, prices, labels[block])
-    return Value(sums, problem.tally(labels))
+        two_label_values(costs, prices, labels[block], (part.labels if is_labeled else labels)[block], sums)
+    present = Value(sums[1], problem.tally(part.labels)) if is_labeled else None
+    return Value(sums[0], problem.tally(labels)), present, int(np.count_nonzero(labels != part.labels))
 
 
 @kernel
