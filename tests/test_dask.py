@@ -342,8 +342,8 @@ def disarmed(client, module, name):
     [
         ("shards", "hold", 1),
         ("exchange", "total", 2),
-        ("shard_weights", "take_change", 11),
-        ("shard_weights", "receive", 8),
+        ("shard_weights", "take_change", 2),
+        ("shard_weights", "receive", 2),
         ("shards", "visit_parts", 9),
         ("shard_files", "save", 3),
     ],
@@ -513,7 +513,7 @@ def test_blocks_that_can_be_computed_again_are_when_their_worker_is_killed(morta
         workers = sorted(mortal.scheduler_info()["workers"])
         homes = [{"workers": [workers[b // 2]], "allow_other_workers": True, "pure": False} for b in range(4)]
         blocks = [[mortal.submit(make, b, **homes[b]) for b in range(4)] for make in (make_rows, make_labels)]
-    victim = arm_one(mortal, "shard_weights", "sweep", 20, die)
+    victim = arm_one(mortal, "shard_weights", "turn", 20, die)
     clf = TransductiveClassifier(client=mortal, **QUICK).fit(*blocks)
     assert victim not in pids(mortal)
     check_equal(clf, whole)
