@@ -33,7 +33,7 @@ from transduce.dask.exchange import Sum
 
 EARLY_TOL, TOL = 0.25, 1e-3
 """The defaults of the classifier."""
-ACCURATE = (1e-3, 3e-4)
+ACCURATE = (2e-4, 1e-4)
 """Both, so small that the order of rows hardly matters."""
 
 
