@@ -1,6 +1,7 @@
 """Weight steps against scikit-learn, scipy and the equation that ties weights to dual distributions."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, Smooth, weight_step_for
 from transduce.weight_step._kernels import margin
-from transduce.weight_step.dual import as_posterior
+from transduce.weight_step.dual import LOOK_EVERY, SPARED, Enough, as_posterior, ascend, tour
 
 N_ROWS, N_FEATURES = 240, 40
 FLAT = {k: Taxonomy.flat(range(k)) for k in (2, 3, 4, 6)}
@@ -768,3 +769,49 @@ def test_the_objective_follows_its_definition(taxonomy):
     losses = rivals.max(axis=1) - scores[np.arange(N_ROWS), labels]
     expected = 0.5 * problem.alpha * (W**2).sum() + kappa @ losses
     assert problem.objective(W, labels, kappa) == pytest.approx(expected, rel=1e-12)
+
+
+# ---- when J is computed
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "seen", "expected"),
+    [
+        (1, 1.0, 0.71, False),
+        (1, 1.0, 0.69, True),
+        (1, 0.05, 0.69, False),  # few rows are visited again sooner than J is computed
+        (1, 0.05, 0.27, True),
+        (7, 0.05, 9.0, True),  # all rows would be next
+        (7, 0.5, 9.0, False),
+        (8, 0.05, 9.0, False),
+    ],
+)
+def test_gaps_that_rows_have_seen_say_when_to_compute_all(count, share, seen, expected):
+    assert Enough.create(1.0).after(count, share, seen) is expected
+
+
+def test_after_vain_attempts_less_must_be_seen_and_all_rows_get_their_sweep():
+    enough = Enough.create(1.0, seen=0.3, n_looks=1)
+    assert not enough.after(1, 1.0, 0.2)
+    assert enough.after(1, 1.0, 0.14)
+    assert enough.after(7, 0.05, 9.0)
+    assert not Enough.create(1.0, seen=0.3, n_looks=SPARED).after(7, 0.05, 9.0)
+
+
+@pytest.mark.parametrize(("max_sweeps", "n_sweeps"), [(1, 1), (5, 5), (40, 40)])
+def test_sweeps_are_spent_and_no_more(max_sweeps, n_sweeps):
+    """A weight step that never gets there: the last report is of all sweeps, and gaps are computed in between."""
+    swept, reports = [], []
+
+    def go(enough, most):
+        return tour(lambda count: swept.append(count) or (0.5, 1e9), enough, most)
+
+    def report(n_visits):
+        reports.append(n_visits)
+        return SimpleNamespace(objective=1.0, converged=False)
+
+    ascend(max_sweeps, 1e-3, 1.0, go, report)
+    assert len(swept) == n_sweeps
+    assert reports[-1] == 0.5 * n_sweeps
+    assert len(reports) == -(-n_sweeps // LOOK_EVERY)
+    assert max(swept) <= LOOK_EVERY

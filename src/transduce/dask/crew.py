@@ -133,10 +133,11 @@ class Crew:
         homes = sorted(set(self.homes))
         if self.keys and homes and self.client.status == "running":
             with contextlib.suppress(Exception):
-                known = self._known() or {}
-                for home in homes:
-                    if home in known:
-                        fire_and_forget(self.submit(_let_go, self.keys, self.token, home=home))
+                known, end = self._known() or {}, time.monotonic() + GLANCE
+                told = [self.submit(_let_go, self.keys, self.token, home=home) for home in homes if home in known]
+                fire_and_forget(told)
+                while time.monotonic() < end and not all(future.done() for future in told):
+                    time.sleep(0.002)  # a cluster that is closed meanwhile would warn of them
         self.keys, self.homes, self.teams = [], [], []
 
     def each(self, function: Callable[..., Any], *args: Any, surely: bool = False) -> list[Any]:

@@ -29,6 +29,8 @@ EAGER = 0.7
 """J is computed once the rows' own estimates of the gap add up to this share of the tolerance."""
 LITTLE, SURE = 0.1, 0.4
 """A sweep of this share of the rows costs less than J; after it, gaps should be this much smaller before J is tried."""
+SPARED = 4
+"""So many times in a step J is computed in place of a sweep of all rows; more would say that it makes slow progress."""
 RUN = 16
 """Rows that lie side by side are visited in runs of this length, which memory likes; the runs come in random order."""
 BLOCK = 2048
@@ -284,15 +286,19 @@ class Tour(NamedTuple):
 
 
 class Enough(NamedTuple):
-    """How small the gaps that rows have seen should be before J is computed: after a sweep of many rows, or of few."""
+    """How small the gaps that rows have seen should be before J is computed: after a sweep of many rows, or of few.
+
+    If J `spares` a sweep, it is computed, after few rows, where a sweep of all would be next.
+    """
 
     many: float
     few: float
+    spares: bool
 
     @classmethod
-    def create(cls, tolerated: float, seen: float = np.inf) -> "Enough":
-        """For a gap that is tolerated, where J was computed in vain when so much was seen."""
-        return cls(min(EAGER * tolerated, 0.5 * seen), min(SURE * EAGER * tolerated, 0.5 * seen))
+    def create(cls, tolerated: float, seen: float = np.inf, n_looks: int = 0) -> "Enough":
+        """For a gap that is tolerated, where J was computed so many times in vain, the last when so much was seen."""
+        return cls(min(EAGER * tolerated, 0.5 * seen), min(SURE * EAGER * tolerated, 0.5 * seen), n_looks < SPARED)
 
     def after(self, count: int, share: float, seen: float) -> bool:
         """Whether J is to be computed after sweep `count`, of a share of the rows.
@@ -300,7 +306,7 @@ class Enough(NamedTuple):
         Few rows are visited in less time than J takes, and J takes less time than a visit to all.
         """
         if share <= LITTLE:
-            return seen <= self.few or count % WHOLE_EVERY == WHOLE_EVERY - 1
+            return seen <= self.few or (self.spares and count % WHOLE_EVERY == WHOLE_EVERY - 1)
         return seen <= self.many
 
 
@@ -327,14 +333,14 @@ def ascend(
     `go(enough, most)` sweeps until gaps are small enough, at most so many times. `report(n_visits)` computes them and
     J. `objective` is about what J will be.
     """
-    n_visits, left, enough = 0.0, max_sweeps, Enough.create(tol * objective)
+    n_visits, n_looks, left, enough = 0.0, 0, max_sweeps, Enough.create(tol * objective)
     while True:
         done = go(enough, min(LOOK_EVERY, left))
         n_visits, left = n_visits + done.n_visits, left - done.n_sweeps
-        answer = report(n_visits)
+        answer, n_looks = report(n_visits), n_looks + 1
         if answer.converged or left <= 0:
             return answer
-        enough = Enough.create(tol * answer.objective, done.seen)
+        enough = Enough.create(tol * answer.objective, done.seen, n_looks)
 
 
 def _width(problem: TrainingProblem) -> float:
