@@ -1,5 +1,7 @@
 """`transduce label` on workers: the same file comes out, and a cluster that is not there is told in one sentence."""
 
+import sys
+
 import polars as pl
 import pytest
 
@@ -37,6 +39,21 @@ def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(pile, tell, tmp_p
     assert told.code == 2
     assert "--dask must be the address of a scheduler" in told.err
     assert told.err.count("\n") == 1
+
+
+def test_an_address_that_is_none_is_told_before_anything_is_read(tell, tmp_path):
+    told = tell("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--dask", "foo")
+    assert told.code == 2
+    assert told.err.count("\n") == 1
+    assert "but is foo" in told.err
+
+
+def test_without_the_extra_that_is_told_before_anything_is_read(tell, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transduce.dask", None)
+    told = tell("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--workers", 2)
+    assert told.code == 2
+    assert told.err.count("\n") == 1
+    assert "transduce.dask" in told.err
 
 
 def test_an_address_and_a_number_of_workers_are_one_too_many(pile, tell, tmp_path):

@@ -86,6 +86,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     export, or - for standard input.
     """
     from transduce.app import targets, telling
+    from transduce.app.clusters import check_cluster
     from transduce.app.labelling import label_table
     from transduce.app.model_file import save_model
     from transduce.app.report import build_report, write_report
@@ -97,8 +98,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     targets.check([report], (".html", ".htm"), *sources)
     targets.check_different(out, model, report)
     targets.check_standard_output(out, options["as_json"])
-    if options["dask"] is not None and options["workers"] is not None:
-        raise InputError("--dask names a cluster and --workers makes one, but both came. Leave one of them out.")
+    check_cluster(options["dask"], options["workers"])
     settings = _settings(options)
     with _progress(options) as progress:
         table = _read(file, options, progress)

@@ -17,6 +17,21 @@ CONNECT = 10
 """Seconds that a scheduler has to answer."""
 
 
+def check_cluster(address: str | None, n_workers: int | None) -> None:
+    """See that a cluster can be reached or made, as far as that is known before anything is read."""
+    if address is not None and n_workers is not None:
+        raise InputError("--dask names a cluster and --workers makes one, but both came. Leave one of them out.")
+    if address is not None and ":" not in address:
+        raise InputError(
+            f"--dask must be the address of a scheduler, such as tcp://host:8786, but is {address}. Correct it."
+        )
+    if address is not None or n_workers is not None:
+        try:
+            import transduce.dask  # noqa: F401
+        except ImportError as error:
+            raise InputError(str(error)) from None
+
+
 def fit_over_workers(
     clf: TransductiveClassifier, X: Any, y: Array, address: str | None, n_workers: int | None
 ) -> TransductiveClassifier:
@@ -24,11 +39,9 @@ def fit_over_workers(
 
     Labels and distributions come back as arrays of all rows.
     """
-    try:
-        from transduce.dask import ClusterError
-        from transduce.dask import TransductiveClassifier as OverWorkers
-    except ImportError as error:
-        raise InputError(str(error)) from None
+    from transduce.dask import ClusterError
+    from transduce.dask import TransductiveClassifier as OverWorkers
+
     with _client(address, n_workers) as client:
         params = clf.get_params(deep=False) | {"client": client, "n_jobs": None}
         spread = OverWorkers(**params)
