@@ -1,10 +1,10 @@
 """A crew without a cluster: shards live in this process, and every answer is there at once."""
 
 from transduce.dask import TransductiveClassifier, shard_weights, shards
+from transduce.dask.attempt import Attempt
 from transduce.dask.blocks import Source
 from transduce.dask.changes import total
 from transduce.dask.crew import Crew, LostError
-from transduce.dask.estimator import _Attempt
 from transduce.dask.exchange import pieces_of_sum
 
 
@@ -82,7 +82,7 @@ def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=Non
     crew = InlineCrew(n_workers, lost_at)
     try:
         source = Source.create(X, y, sample_weight, clf._kept_teams())
-        clf._go(_Attempt(clf, crew, source))
+        clf._go(Attempt(clf, crew, source))
     finally:
         crew.drop()
     return crew

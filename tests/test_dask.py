@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn.base import clone
 from test_dask_rows import cut, few, rows, told
 
-from transduce.dask import ClusterError, TransductiveClassifier, crew, estimator, exchange, shards
+from transduce.dask import ClusterError, TransductiveClassifier, attempt, crew, estimator, exchange, shards
 from transduce.dask import rows as dask_rows
 from transduce.dask.changes import bounds_of_pieces
 
@@ -468,7 +468,7 @@ def test_teams_that_sweep_at_once_are_the_same_wherever_they_are(threads, ends, 
     """A worker is killed in the middle of a sum, and the other has all shards for a while."""
     blocks = cut(X, ends), cut(Y, ends)
     clf = TransductiveClassifier(client=threads, checkpoint=tmp_path, **FEW_SUMS).fit(*blocks)
-    assert json.loads((tmp_path / estimator.TEAMS).read_text()) == teams
+    assert json.loads((tmp_path / attempt.TEAMS).read_text()) == teams
     for which, what in places:
         wait_for_both(threads)
         victim = arm_one(threads, *what, die, which=which)

@@ -10,7 +10,7 @@ from inline_crew import InlineCrew, fit_inline
 from scipy import sparse
 
 from transduce import RuledOut, TransductiveClassifier, design
-from transduce.dask import ClusterError, climb, estimator
+from transduce.dask import ClusterError, attempt, climb
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.dask import rows as dask_rows
 from transduce.stores import pack_rows
@@ -77,7 +77,7 @@ def test_ranked_blocks_are_as_good_as_one_piece(loss, fit_intercept, monkeypatch
     monkeypatch.setattr(design, "CACHED", 128)
     X, truth = rows()
     y, ends, ranked, rank = few(truth), (13, 100, 100), [], dask_rows.rank
-    monkeypatch.setattr(estimator, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
+    monkeypatch.setattr(attempt, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
     how = {"alpha": 1e-2, "annealing": "paper", "fit_intercept": fit_intercept, **CLOSE}
     clf = OverDask(loss, checkpoint=tmp_path, **how)
     fit_inline(clf, cut(X, ends), cut(y, ends), n_workers=2)
@@ -96,7 +96,7 @@ def test_rows_in_a_file_are_not_copied_for_it(monkeypatch, tmp_path):
     monkeypatch.setattr(design, "CACHED", 128)
     X, truth = rows()
     y, ranked, rank = few(truth), [], dask_rows.rank
-    monkeypatch.setattr(estimator, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
+    monkeypatch.setattr(attempt, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
     blocks = [X[:100], pack_rows([X[100:]], tmp_path / "rows")]
     fit_inline(OverDask("hinge", annealing=None, max_iter=2), blocks, cut(y, (100,)))
     assert ranked == [None]
@@ -154,7 +154,7 @@ def test_labelled_rows_too_many_to_be_gathered_end_as_if_they_were(loss, anneali
         gathered.append(gather(*args))
         return gathered[-1]
 
-    monkeypatch.setattr(estimator, "gather_labeled", noting)
+    monkeypatch.setattr(attempt, "gather_labeled", noting)
     models, tight = [], {"tol": 1e-5, "early_tol": 1e-5, "random_state": 0}
     for small in (dask_rows.SMALL, 0):
         monkeypatch.setattr(dask_rows, "SMALL", small)
