@@ -282,36 +282,46 @@ def test_the_sum_of_all_teams_is_the_same_bit_for_bit_wherever_they_live(homes, 
 
 
 def one_more(shard, count, others):
-    """A visit that adds r + 1 to row r of W, where r visits were made before."""
+    """A visit that adds numbers that are its own to rows that others change too."""
     here = shard.ways["0"]
     shard_weights.follow(shard, "0", others)
-    r = int((here.W[:, 0] != 0).sum())
-    change = Change(np.array([r]), np.full((1, 3), r + 1.0))
+    own = next(g for g, one in enumerate(shards._SHARDS.values()) if one is shard)
+    change = change_of(own, count)
     add_to(here.W, [Piece(0, len(here.W), change)], anew=False)
-    return (count, r), change
+    return (own, count), change
 
 
-def until(n_visits, count, answers):
-    assert all(own == count for own, _ in answers)
-    return max(r for _, r in answers) + 1 >= n_visits
+def change_of(own, count):
+    return random_change(np.random.default_rng((own, count)), 60, (0.3, None)[(own + count) % 2], 3)
+
+
+def until(last, count, answers):
+    assert answers == [(g, count) for g in range(6)]
+    return count >= last
 
 
 @pytest.mark.usefixtures("_no_shards_left")
 @pytest.mark.parametrize("homes", ["aaa", "aba", "abc"])
-@pytest.mark.parametrize(("n_turns", "n_visits", "expected"), [(1, 0, 1), (5, 0, 1), (3, 99, 3), (9, 13, 3)])
-def test_shards_take_turns_until_it_is_over_and_all_have_the_same_weights(homes, n_turns, n_visits, expected):
+@pytest.mark.parametrize(("n_turns", "last"), [(1, 1), (5, 1), (3, 99), (9, 3)])
+def test_shards_take_turns_until_it_is_over_and_all_have_the_same_weights_bit_for_bit(homes, n_turns, last):
     keys = [(f"shard {t}", f"shard {t} too") for t in range(3)]
     for key in (key for own in keys for key in own):
         shards._SHARDS[key] = shards.Shard([], ways={"0": shards.Way(np.zeros((60, 3)), [])})
     together = Boards([Team(home, own) for home, own in zip(homes, keys, strict=True)])
-    which = Sum("fit", 1, "0", n_turns=n_turns, is_over=functools.partial(until, n_visits))
+    which = Sum("fit", 1, "0", n_turns=n_turns, is_over=functools.partial(until, last))
     answers = asyncio.run(together.take_turns(which, one_more))
-    assert answers == [[(turn + 1, 6 * turn + g) for turn in range(expected)] for g in range(6)]
-    W = np.zeros((60, 3))
-    W[: 6 * expected] = np.arange(1, 6 * expected + 1)[:, None]
+    counts = range(1, min(n_turns, last) + 1)
+    assert answers == [[(g, count) for count in counts] for g in range(6)]
+    changes = [change_of(g, count) for count in counts for g in range(6)]
+    W = in_order(changes, 60)
+    assert not np.array_equal(W, in_order([*changes[1:], changes[0]], 60))  # the order can be seen
     for key in (key for own in keys for key in own):
         assert np.array_equal(shards.visit(key, shard_weights.weights, "0", False), W)
     assert sum(len(board.slots) for board in together.boards.values()) == 6  # those of the last turn alone are held
+
+
+def never(count, answers):
+    return False
 
 
 def third_fails(shard, count, others):
@@ -326,7 +336,7 @@ def test_a_turn_that_fails_ends_those_of_all():
     for (key,) in keys:
         shards._SHARDS[key] = shards.Shard([], ways={"0": shards.Way(np.zeros((60, 3)), [])})
     together = Boards([Team(home, own) for home, own in zip("ababa", keys, strict=True)])
-    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", n_turns=4), third_fails))
+    answers = asyncio.run(together.take_turns(Sum("fit", 1, "0", n_turns=4, is_over=never), third_fails))
     errors = [answer.error for answer in answers]
     assert [type(error) for error in errors].count(ZeroDivisionError) == 1
     assert all(isinstance(error, (ZeroDivisionError, shards.GoneError)) for error in errors)

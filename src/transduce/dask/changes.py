@@ -94,9 +94,11 @@ class Before:
         if self.whole:
             add_to(self.kept, pieces, anew=False)
         elif self.n_kept:
-            places = np.flatnonzero(self.where >= 0) if change.places is None else change.places
-            rows = places if change.places is None else np.arange(places.size)
-            _add_to_kept(self.kept, self.where, places, change.values, rows)
+            places, values = change
+            if places is None:
+                places = np.flatnonzero(self.where >= 0)
+                values = values[places]
+            _add_to_kept(self.kept, self.where, places, values)
 
     def stretch(self, W: Array, times: float) -> None:
         """Let W have changed so many times as much."""
@@ -235,13 +237,13 @@ def _split_off_some(
 
 
 @kernel
-def _add_to_kept(kept: Array, where: Array, places: Array, values: Array, rows: Array) -> None:
-    """Add rows of values to those of these places that are kept."""
+def _add_to_kept(kept: Array, where: Array, places: Array, values: Array) -> None:
+    """Add to those rows of W, at these places, that are kept."""
     for r in range(places.size):
         if where[places[r]] >= 0:
             before = kept[where[places[r]]]
             for m in range(before.size):
-                before[m] += values[rows[r], m]
+                before[m] += values[r, m]
 
 
 @kernel

@@ -117,7 +117,7 @@ class Climb:
         return ascend(step.max_sweeps, tol, expected, self._go, lambda n: self._report(n, tol, fresh=False))
 
     def _go(self, enough: Enough, most: int) -> Tour:
-        """Sweeps in turn; or at once, which is but one where most rows are visited: then their gaps are to be known."""
+        """Sweeps in turn, or at once. When row weights have grown it is one sweep: then J gives gaps of all rows."""
         seed = int(self.rng.integers(2**63))
         if not self.weights_grew and len(self._crew.keys) <= IN_TURN:
             is_over = partial(_is_over, enough)
@@ -155,9 +155,8 @@ class Climb:
 
 def _of_all(swept: Sequence[Swept]) -> tuple[float, float]:
     """The share of all rows that the shards have visited, and what gaps add up to."""
-    return sum(one.n_visited for one in swept) / max(sum(one.n_live for one in swept), 1), sum(
-        one.seen for one in swept
-    )
+    n_visited, n_live = sum(one.n_visited for one in swept), sum(one.n_live for one in swept)
+    return n_visited / max(n_live, 1), sum(one.seen for one in swept)
 
 
 def _is_over(enough: Enough, count: int, swept: Sequence[Swept]) -> bool:

@@ -374,12 +374,8 @@ async def _who_has(client: Client, futures: list[Future]) -> Any:
 
 
 async def _scatter_all(client: Client, things: Sequence[tuple[Any, str]]) -> list[Any]:
-    """Send things to workers; to those on this machine without the scheduler between, which would hold them too."""
-    sent = []
-    for thing, home in things:
-        direct = True if "//127.0.0.1:" in home else None
-        sent += await client.scatter([thing], workers=[home], hash=False, direct=direct, asynchronous=True)
-    return sent
+    sent = [await client.scatter([thing], workers=[home], hash=False, asynchronous=True) for thing, home in things]
+    return [future for (future,) in sent]
 
 
 async def _cancel(client: Client, futures: list[Future]) -> None:

@@ -116,7 +116,10 @@ def received() -> int:
 
 
 async def join(fit: str, teams: Sequence[Team], dask_worker: Any = None) -> None:
-    """Let this worker know the teams of a fit."""
+    """Let this worker know the teams of a fit; and forget those of drivers that are gone."""
+    for old, known in list(_FITS.items()):
+        if not any(shards.is_held(key) for team in known.teams for key in team.keys):
+            leave(old)
     _FITS[fit] = _Fit(tuple(teams), asyncio.get_running_loop())
     process.begin(dask_worker)
 
@@ -140,7 +143,8 @@ async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = Non
     if mine is None:
         return [Raised(GoneError("this worker is not part of the fit")) for _ in visits]
     board = mine.at(which.number)
-    if which.n_turns:
+    process.ease(dask_worker)
+    if which.is_over is not None:
         links = [(team.home, key) for team in mine.teams for key in team.keys]
         return list(await asyncio.gather(*(_take_turns(links, board, which, one, dask_worker) for one in visits)))
     answers = await shards.call(visits, dask_worker)
@@ -176,23 +180,26 @@ async def _take_turns(
     async def told(count: int, by: range) -> list[Told]:
         return await _all(board, which, worker, [(links[g][0], f"turn {count} of {g}") for g in by])
 
+    async def visit(function: Callable[..., Any], *args: Any) -> Any:
+        found = await _in_thread(worker, shards.caught, key, function, args)
+        if isinstance(found, Raised):
+            raise found.error
+        return found
+
     answers, missed = [], list[Told]()
+    assert which.is_over is not None
     try:
         for count in range(1, which.n_turns + 1):
             sooner = await told(count, range(own))
             board.check()
-            changes = [each.change for each in (*missed, *sooner)]
-            found = await _in_thread(worker, shards.caught, key, function, (*args, count, changes))
-            if isinstance(found, Raised):
-                raise found.error
-            now = Told(*found)
+            now = Told(*await visit(function, *args, count, [each.change for each in (*missed, *sooner)]))
             answers.append(now.answer)
             board.forget(f"turn {count - 1} of {own}")  # all have had it, or this turn would not have come
             board.put(f"turn {count} of {own}", now)
             missed = await told(count, range(own + 1, len(links)))
-            if which.is_over is not None and which.is_over(count, [each.answer for each in (*sooner, now, *missed)]):
+            if which.is_over(count, [each.answer for each in (*sooner, now, *missed)]):
                 break
-        await _in_thread(worker, shards.visit, key, shard_weights.follow, which.way, [each.change for each in missed])
+        await visit(shard_weights.follow, which.way, [each.change for each in missed])
     except Exception as error:
         board.fail(GoneError(f"a worker could not take its turn ({type(error).__name__})"))
         return Raised(error)

@@ -1,16 +1,17 @@
-"""What the process of a worker does otherwise while a fit lasts.
+"""What the process of a worker that a nanny looks after does otherwise while a fit lasts.
 
-It leaves Ctrl-C to the driver, has one BLAS thread, and keeps freed memory. (Workers are started so that this goes back
-to the system at once; then each array that a fit makes again and again is given new pages, which costs as much as a
-pass over it.)
+It leaves Ctrl-C to the driver, whose terminal it may share, and has one BLAS thread. And its allocator keeps freed
+memory as those of other processes learn to do: a nanny starts workers so that all goes back to the system at once, and
+then each array that a fit makes again and again is given new pages, which costs as much as a pass over it.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 import threading
-from contextlib import ExitStack
+import time
 from typing import Any
 
 from transduce.threads import one_blas_thread
@@ -18,49 +19,63 @@ from transduce.threads import one_blas_thread
 TRIM, MAP = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"
 OPTIONS = {TRIM: -1, MAP: -3}
 """Settings of the allocator by the names they have in the environment, and as it knows them (malloc.h)."""
-OWN = 1 << 17
-"""Bytes that the allocator takes for each of them where nothing else is set."""
-KEPT = 1 << 30
-"""Freed bytes that are kept, and size of an array from which on it is given pages of its own."""
+LEARNED = {TRIM: 1 << 26, MAP: 1 << 25}
+"""What the allocator of glibc goes up to where it finds them by itself."""
+FIRST = 1 << 17
+"""What it begins with, for both."""
+FULL, OFTEN = 0.6, 5.0
+"""Share of a worker's memory from which on freed memory goes back after all, and seconds between two such times."""
 
-_handlers: list[Any] = []
-_limits: list[ExitStack] = []
+_undo = contextlib.ExitStack()
+_is_under_way = False
+_eased = -OFTEN
 
 
 def begin(dask_worker: Any) -> None:
-    """A fit begins. A worker that a nanny looks after may share the terminal of the driver."""
-    if getattr(dask_worker, "nanny", None) and _is_main_thread() and not _handlers:
-        _handlers.append(signal.signal(signal.SIGINT, signal.SIG_IGN))
-    if not _limits:  # to look for the libraries takes milliseconds, as much as a short visit
-        _limits.append(ExitStack())
-        _limits[0].enter_context(one_blas_thread())
-    _set(dict.fromkeys(OPTIONS, KEPT))
+    """A fit begins."""
+    global _is_under_way
+    if _is_under_way or not getattr(dask_worker, "nanny", None):
+        return
+    _is_under_way = True
+    if threading.current_thread() is threading.main_thread():
+        _undo.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
+    _undo.enter_context(one_blas_thread())  # to look for the libraries takes milliseconds, as much as a short visit
+    if TRIM in os.environ and set_allocator(LEARNED):
+        _undo.callback(_give_back, {name: _number(os.environ.get(name)) for name in OPTIONS})
 
 
-def end() -> None:
-    """The last fit has ended; freed memory goes back to the system."""
-    if _handlers and _is_main_thread():
-        signal.signal(signal.SIGINT, _handlers.pop())
-    if _limits:
-        _limits.pop().close()
-    if _set({name: int(os.environ.get(name, OWN)) for name in OPTIONS}):
+def ease(dask_worker: Any) -> None:
+    """Give freed memory back where the worker, which is paused when it has too much, has not much left."""
+    global _eased
+    limit = getattr(getattr(dask_worker, "memory_manager", None), "memory_limit", None)
+    if not _is_under_way or not limit or time.monotonic() - _eased < OFTEN:
+        return
+    if dask_worker.monitor.get_process_memory() > FULL * limit and set_allocator({}):
+        _eased = time.monotonic()
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _set(sizes: dict[str, int]) -> bool:
-    """Change settings of the allocator, if it is one that has them, and was started with one of them set.
+def end() -> None:
+    """The last fit has ended."""
+    global _is_under_way
+    _undo.close()
+    _is_under_way = False
 
-    Otherwise it finds good ones by itself, until they are set.
-    """
-    if not sys.platform.startswith("linux") or TRIM not in os.environ:
+
+def set_allocator(sizes: dict[str, int]) -> bool:
+    """Change these settings of the allocator; says whether it is one that has them."""
+    if not sys.platform.startswith("linux"):
         return False
     library = ctypes.CDLL(None)
-    if not (hasattr(library, "mallopt") and hasattr(library, "malloc_trim")):
+    if not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):
         return False
-    for name, size in sizes.items():
-        library.mallopt(OPTIONS[name], size)
-    return True
+    return all(library.mallopt(OPTIONS[name], size) for name, size in sizes.items())
 
 
-def _is_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
+def _give_back(sizes: dict[str, int]) -> None:
+    set_allocator(sizes)
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def _number(setting: str | None) -> int:
+    return min(int(setting), 2**31 - 1) if setting and setting.isdecimal() else FIRST

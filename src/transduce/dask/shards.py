@@ -307,6 +307,11 @@ def visit(key: str, function: Callable[..., Any], *args: Any) -> Any:
             shard.visited = time.monotonic()
 
 
+def is_held(key: str) -> bool:
+    """Whether the shard with this key is here."""
+    return key in _SHARDS
+
+
 def visit_parts(shard: Shard, way: str, function: Callable[..., Any], args: Any, kwargs: Any) -> list[Any]:
     """Answers of a function of each label part."""
     return [function(stand.part, *args, **kwargs) for stand in shard.ways[way].stands]

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from transduce.label_step._kernels.passes import label_value
+from transduce.label_step._kernels.passes import add_label_values
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -82,13 +82,11 @@ def certify(
     """Put the answer together with its certificate; `otherwise` is the status when the gap is more than rounding."""
     prices = normalise(problem, prices)
     group_prices = np.zeros(problem.n_groups) if group_prices is None or problem.exact_counts else group_prices
-    cost, scale = 0.0, 0.0
-    gap = count_slack(problem, labels, problem.nodes.multipliers(prices, group_prices))
+    sums = np.zeros((1, 3))
     for part, block in problem.blocks():
-        value, magnitude, distance = label_value(block, prices, labels[part])
-        cost += value
-        scale += magnitude
-        gap += distance
+        add_label_values(block, prices, labels[None, part], sums)
+    cost, scale, distance = sums[0].tolist()
+    gap = count_slack(problem, labels, problem.nodes.multipliers(prices, group_prices)) + distance
     if not np.isfinite(cost) or not np.isfinite(gap):
         raise ValueError(
             "costs must be small enough to be added up, but their sum overflows. Divide them by a constant."

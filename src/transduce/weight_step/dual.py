@@ -40,7 +40,7 @@ FEW = 0.2
 FEW_LIVE = 0.25
 """Where no more than this share of the rows count, the others are left out until the weights are found."""
 WHOLE_EVERY = 8
-"""One sweep in so many visits all rows, where their gaps have not been computed meanwhile."""
+"""One sweep in so many visits all rows, where their gaps have not been computed meanwhile, or are instead of it."""
 LOOK_EVERY = 16
 """J, and the gaps of all rows, are computed after so many sweeps in any case."""
 
@@ -303,7 +303,8 @@ class Enough(NamedTuple):
     def after(self, count: int, share: float, seen: float) -> bool:
         """Whether J is to be computed after sweep `count`, of a share of the rows.
 
-        Few rows are visited in less time than J takes, and J takes less time than a visit to all.
+        Few rows are visited in less time than J takes, so that they can be visited once more to make sure. J takes less
+        time than a visit to all, which would be next after this many sweeps.
         """
         if share <= LITTLE:
             return seen <= self.few or (self.spares and count % WHOLE_EVERY == WHOLE_EVERY - 1)
@@ -328,10 +329,10 @@ def ascend(
     go: Callable[[Enough, int], Tour],
     report: Callable[[float], Report],
 ) -> Report:
-    """Sweep until a report is converged, or sweeps are spent; J is computed when the rows' own gaps promise it.
+    """Sweep until a report is converged, or sweeps, of which there is one at least, are spent.
 
-    `go(enough, most)` sweeps until gaps are small enough, at most so many times. `report(n_visits)` computes them and
-    J. `objective` is about what J will be.
+    J is computed when the rows' own gaps promise it. `go(enough, most)` sweeps until gaps are small enough, at most so
+    many times. `report(n_visits)` computes them and J. `objective` is about what J will be.
     """
     n_visits, n_looks, left, enough = 0.0, 0, max_sweeps, Enough.create(tol * objective)
     while True:

@@ -71,35 +71,21 @@ def choose_labels(costs: Floats, prices: Floats, labels: Labels, gaps: Floats, r
 
 
 @kernel
-def label_value(costs: Floats, prices: Floats, labels: Labels) -> tuple[float, float, float]:
-    """Sum the costs of the labels, their magnitudes, and how far they are from the cheapest at these prices (≥ 0)."""
-    cost = 0.0
-    magnitude = 0.0
-    distance = 0.0
+def add_label_values(costs: Floats, prices: Floats, labels: Labels, sums: Floats) -> None:
+    """Add to sums (r, 3), in place, what r ways to label the rows (r, m) are worth.
+
+    That is the costs of the labels, their magnitudes, and how far they are from the cheapest at these prices (≥ 0).
+    """
     for i in range(costs.shape[0]):
         best = np.inf
         for k in range(costs.shape[1]):
             best = min(best, costs[i, k] - prices[k])
-        chosen = costs[i, labels[i]]
-        cost += chosen
-        magnitude += abs(chosen)
-        distance += (chosen - prices[labels[i]]) - best
-    return cost, magnitude, distance
-
-
-@kernel
-def two_label_values(costs: Floats, prices: Floats, labels: Labels, others: Labels, sums: Floats) -> None:
-    """Add to sums (2, 3), in place, what `label_value` says of the labels, and of other ones."""
-    for i in range(costs.shape[0]):
-        best = np.inf
-        for k in range(costs.shape[1]):
-            best = min(best, costs[i, k] - prices[k])
-        for which in range(2):
-            label = labels[i] if which == 0 else others[i]
+        for r in range(labels.shape[0]):
+            label = labels[r, i]
             chosen = costs[i, label]
-            sums[which, 0] += chosen
-            sums[which, 1] += abs(chosen)
-            sums[which, 2] += (chosen - prices[label]) - best
+            sums[r, 0] += chosen
+            sums[r, 1] += abs(chosen)
+            sums[r, 2] += (chosen - prices[label]) - best
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.passes import two_label_values
+from transduce.label_step._kernels.passes import add_label_values
 from transduce.label_step._kernels.shortlists import Lists, offer
 from transduce.label_step.exact import GOLDEN_RATIO
 from transduce.label_step.problem import LabelProblem
@@ -163,11 +163,12 @@ def certify_rows(part: Part, own: tuple[FloatArray, IntArray, IntArray]) -> tupl
     labels[rows] = changed
     part.notes.clear()
     part.notes["labels"] = labels
-    problem, is_labeled, sums = _problem(part), bool(np.all(part.labels >= 0)), np.zeros((2, 3))
+    problem, both = _problem(part), np.stack((labels, part.labels) if np.all(part.labels >= 0) else (labels,))
+    sums = np.zeros((len(both), 3))
     for block, costs in problem.blocks():
-        two_label_values(costs, prices, labels[block], (part.labels if is_labeled else labels)[block], sums)
-    present = Value(sums[1], problem.tally(part.labels)) if is_labeled else None
-    return Value(sums[0], problem.tally(labels)), present, int(np.count_nonzero(labels != part.labels))
+        add_label_values(costs, prices, both[:, block], sums)
+    new, *present = [Value(own, problem.tally(each)) for own, each in zip(sums, both, strict=True)]
+    return new, present[0] if present else None, int(np.count_nonzero(labels != part.labels))
 
 
 @kernel
