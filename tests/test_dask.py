@@ -688,3 +688,24 @@ def test_sparse_arrays_and_lists_of_names(shared):
     labels = [[None if k < 0 else names[k] for k in own] for own in BLOCKS[1]]
     clf = TransductiveClassifier(client=shared, **QUICK).fit([sparse.csr_array(b) for b in BLOCKS[0]], labels)
     assert set(np.concatenate(clf.transduction_)) == set(names)
+
+
+def test_a_client_that_cannot_be_used_is_told_at_once(shared):
+    with pytest.raises(ValueError, match=r"client must be a distributed.Client, but is 'tcp://foo'"):
+        TransductiveClassifier(client="tcp://foo").fit(*BLOCKS)
+    with Client(shared.scheduler.address, set_as_default=False) as other:
+        pass
+    with pytest.raises(ClusterError, match="but is closed"):
+        TransductiveClassifier(client=other).fit(*BLOCKS)
+
+
+def names_of_tasks(dask_scheduler):
+    return [str(key) for key in dask_scheduler.tasks]
+
+
+def test_nothing_is_left_with_the_scheduler(shared):
+    TransductiveClassifier(client=shared, **QUICK).fit(*BLOCKS)
+    end = time.monotonic() + 20
+    while any("_let_go" in name for name in shared.run_on_scheduler(names_of_tasks)):
+        assert time.monotonic() < end
+        time.sleep(0.1)

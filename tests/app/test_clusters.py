@@ -41,11 +41,12 @@ def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(pile, tell, tmp_p
     assert told.err.count("\n") == 1
 
 
-def test_an_address_that_is_none_is_told_before_anything_is_read(tell, tmp_path):
-    told = tell("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--dask", "foo")
+@pytest.mark.parametrize("address", ["foo", "", "tcp://", "http://localhost:8786", "tcp://host"])
+def test_an_address_that_is_none_is_told_before_anything_is_read(tell, tmp_path, address):
+    told = tell("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--dask", address)
     assert told.code == 2
     assert told.err.count("\n") == 1
-    assert "but is foo" in told.err
+    assert f"but is {address!r}" in told.err
 
 
 def test_without_the_extra_that_is_told_before_anything_is_read(tell, tmp_path, monkeypatch):

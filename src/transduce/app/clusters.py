@@ -1,5 +1,6 @@
 """A Dask cluster for a fit: one that runs, known by its address, or workers of its own on this machine."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
@@ -13,6 +14,8 @@ from transduce.estimators import TransductiveClassifier
 
 Array = NDArray[Any]
 
+ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?[^\s/]+:\d+")
+"""Host and port, and how to speak to them."""
 CONNECT = 10
 """Seconds that a scheduler has to answer."""
 
@@ -21,9 +24,9 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
     """See that a cluster can be reached or made, as far as that is known before anything is read."""
     if address is not None and n_workers is not None:
         raise InputError("--dask names a cluster and --workers makes one, but both came. Leave one of them out.")
-    if address is not None and ":" not in address:
+    if address is not None and not ADDRESS.fullmatch(address):
         raise InputError(
-            f"--dask must be the address of a scheduler, such as tcp://host:8786, but is {address}. Correct it."
+            f"--dask must be the address of a scheduler, such as tcp://host:8786, but is {address!r}. Correct it."
         )
     if address is not None or n_workers is not None:
         try:

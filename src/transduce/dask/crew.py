@@ -135,9 +135,9 @@ class Crew:
             with contextlib.suppress(Exception):
                 known, end = self._known() or {}, time.monotonic() + GLANCE
                 told = [self.submit(_let_go, self.keys, self.token, home=home) for home in homes if home in known]
-                fire_and_forget(told)
                 while time.monotonic() < end and not all(future.done() for future in told):
-                    time.sleep(0.002)  # a cluster that is closed meanwhile would warn of them
+                    time.sleep(0.002)
+                fire_and_forget([future for future in told if not future.done()])  # those done would never be forgotten
         self.keys, self.homes, self.teams = [], [], []
 
     def each(self, function: Callable[..., Any], *args: Any, surely: bool = False) -> list[Any]:

@@ -114,6 +114,12 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     def _client(self) -> Client:
         if self.client is not None:
+            if not isinstance(self.client, Client):
+                raise ValueError(
+                    f"client must be a distributed.Client, but is {self.client!r}. Pass Client(address), or None."
+                )
+            if self.client.status == "closed":
+                raise ClusterError("the client must be connected, but is closed. Connect a new one, and pass it.")
             return self.client
         try:
             return get_client()
