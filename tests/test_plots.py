@@ -65,7 +65,7 @@ def test_branches_with_a_size_have_bars_and_a_price_of_their_own():
     names = np.array(["hot/tea", "hot/soup", "cold"], dtype=object)
     labels = [None if label < 0 else names[label] for label in y]
     clf = TransductiveClassifier(
-        annealing="paper", random_state=0, taxonomy=list(names), class_prior={"hot": 0.6, "hot/tea": 0.2, "cold": None}
+        annealing="paper", random_state=0, taxonomy=list(names), class_prior={"hot": 0.8, "hot/tea": 0.2, "cold": None}
     ).fit(X, labels)
     ax = plot_counts(clf)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["cold", "hot/soup", "hot/tea", "hot/…"]

@@ -29,7 +29,7 @@ class _MaxEntClassifier(CountedClassifier):
         taxonomy: object = None,
         fit_intercept: bool = False,
         tol: float = 1e-4,
-        max_iter: int = 100,
+        max_iter: int = 200,
         unlabeled: object = AUTO,
         random_state: object = None,
         n_jobs: int | None = None,
