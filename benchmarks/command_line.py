@@ -25,7 +25,7 @@ from benchmarks.data import data_folder
 N_LABELED = 100
 RUN = """
 import resource, sys, time
-from transduce.app.cli import run
+from transduce.cli.main import run
 begin = time.perf_counter()
 status = run(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def compare(texts, truth, pile, held, model, again, out, whole, repeats) -> None:
-    from transduce.app.model_file import load_model
+    from transduce.cli.model_file import load_model
 
     loaded = load_model(str(model))
     new = [texts[i] for i in held]

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from transduce.corpora import load_clinc150
+from transduce.datasets import load_clinc150
 
 TEXTS = {"dmoz4": "dmoz4_raw", "20ng_raw": "20ng_raw"}
 """Sets of plain text, and their folders; bodies without headers for 20 newsgroups."""

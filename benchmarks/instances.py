@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from transduce.corpora import load_clinc150
-from transduce.counts import apportion
+from transduce.class_prior.bounds import apportion
+from transduce.datasets import load_clinc150
 from transduce.losses import LargeMargin
 
 UNIT = 1e-6

@@ -16,14 +16,14 @@ import numpy as np
 from benchmarks.instances import Instance, corpus, synthetic
 from benchmarks.peers import PEERS
 from transduce import solve_labels
-from transduce.counts import Groups
-from transduce.label_step import METHODS, Assignment
+from transduce.class_prior.bounds import Groups
+from transduce.label_step import METHODS, LabelSolution
 
 PAPER_METHODS = ("exact", "switching", "simplex")
 RESET_PEAK = Path("/proc/self/clear_refs")
 
 
-def timed(run: Callable[[], Assignment], repeats: int = 5) -> tuple[float, Assignment]:
+def timed(run: Callable[[], LabelSolution], repeats: int = 5) -> tuple[float, LabelSolution]:
     """Best time of a few repeats, and the last answer."""
     best = np.inf
     for _ in range(repeats):
@@ -33,7 +33,7 @@ def timed(run: Callable[[], Assignment], repeats: int = 5) -> tuple[float, Assig
     return best, answer
 
 
-def exact(instance: Instance, repeats: int = 5, **arguments) -> tuple[float, Assignment]:
+def exact(instance: Instance, repeats: int = 5, **arguments) -> tuple[float, LabelSolution]:
     return timed(lambda: solve_labels(instance.costs, instance.counts, **arguments), repeats)
 
 

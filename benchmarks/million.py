@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import f1_score
 
-from transduce.corpora import load_clinc150
+from transduce.datasets import load_clinc150
 
 NOISE_WORDS, VOCABULARY = 3, 20_000
 

@@ -40,8 +40,8 @@ def main() -> None:
     print(f"{'set':<14}{'method':<22}{'macro F':>9}{'±':>8}{'seconds':>9}{'of one supervised fit':>23}")
     for name in ("20ng_raw", "news20_train"):
         X, y = load(folder, name)
-        scores = {way: [] for way in WAYS}
-        seconds = {way: [] for way in WAYS}
+        scores = {restart: [] for restart in WAYS}
+        seconds = {restart: [] for restart in WAYS}
         theirs = []
         for seed in range(options.splits):
             train, test = split_of(y, seed)
@@ -53,18 +53,18 @@ def main() -> None:
                 rows, y[train]
             )
             theirs.append(time.perf_counter() - begin)
-            for way, parameters in WAYS.items():
-                used = slice(None, N_LABELED) if way == "supervised" else slice(None)
-                prior = "labeled" if way == "supervised" else counts
+            for restart, parameters in WAYS.items():
+                used = slice(None, N_LABELED) if restart == "supervised" else slice(None)
+                prior = "labeled" if restart == "supervised" else counts
                 model = TransductiveClassifier(class_prior=prior, random_state=seed, **parameters)
                 begin = time.perf_counter()
                 model.fit(rows[used], marked[used])
-                seconds[way].append(time.perf_counter() - begin)
-                scores[way].append(f1_score(y[test], model.predict(X[test]), average="macro"))
-        for way in WAYS:
+                seconds[restart].append(time.perf_counter() - begin)
+                scores[restart].append(f1_score(y[test], model.predict(X[test]), average="macro"))
+        for restart in WAYS:
             print(
-                f"{name:<14}{way:<22}{np.mean(scores[way]):>9.3f}{np.std(scores[way]):>8.3f}{np.mean(seconds[way]):>9.2f}"
-                f"{np.mean(seconds[way]) / np.mean(theirs):>23.2f}",
+                f"{name:<14}{restart:<22}{np.mean(scores[restart]):>9.3f}{np.std(scores[restart]):>8.3f}{np.mean(seconds[restart]):>9.2f}"
+                f"{np.mean(seconds[restart]) / np.mean(theirs):>23.2f}",
                 flush=True,
             )
         print(f"{name:<14}{'LogisticRegression':<22}{'':>17}{np.mean(theirs):>9.2f}{1:>23.2f}")

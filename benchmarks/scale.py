@@ -35,15 +35,16 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.data import data_folder
-from transduce import TransductiveClassifier, anneal
-from transduce.alternate import Alternation
+from transduce import TransductiveClassifier
 from transduce.design import Design
+from transduce.io.memmap import ABOUT, open_rows, pack_rows
 from transduce.kernels import kernel
 from transduce.label_step import METHODS
 from transduce.label_step.entropic import Entropic, solve_at_entropy
 from transduce.label_step.greedy import greedy_labels
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, costs_of
-from transduce.stores import ABOUT, open_rows, pack_rows
+from transduce.solvers import annealing as anneal
+from transduce.solvers.alternating import Alternation
 from transduce.weight_step import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, Smooth
 
 ROWS_EXPONENT, CLASSES_EXPONENT = 1.15, 1.2
@@ -56,7 +57,7 @@ STATUS, RESET_PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
-class Rows:
+class Engine:
     """Which rows to make: how many, of which classes (None for the newsgroups themselves), of which words."""
 
     data: Path
@@ -77,14 +78,14 @@ def make_rows(
     folder: Path, n: int, seed: int, cache: Path, n_labels: int = 10, **options: Any
 ) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
     """Rows mapped from the cache, where they are put first if they are not there; their classes; which are labelled."""
-    rows = Rows(folder, cache, n, seed, **options)
+    rows = Engine(folder, cache, n, seed, **options)
     if not (rows.place / "store" / ABOUT).exists():
         _make(rows)
     y = np.load(rows.place / "classes.npy")
     return open_rows(rows.place / "store"), y, _labelled(y, n_labels, np.random.default_rng([seed, 1]))
 
 
-def _make(rows: Rows) -> None:
+def _make(rows: Engine) -> None:
     counts, groups, idf = _documents(rows.data, rows.cache, rows.n_words)
     rng = np.random.default_rng([rows.seed, rows.n, rows.n_classes or 0])
     if rows.n_classes is None:
@@ -291,7 +292,7 @@ class Phases:
 class Fit:
     """A fit to be made in a process of its own."""
 
-    rows: Rows
+    rows: Engine
     n_labels: int
     loss: str
     annealing: str
@@ -314,7 +315,7 @@ class Told:
     shares: list[float]
     accuracy: float
     supervised: float
-    ending: str
+    status: str
 
 
 def alone(fit: Fit) -> Told:
@@ -323,13 +324,13 @@ def alone(fit: Fit) -> Told:
         return fresh.submit(_fit, fit).result()
 
 
-def made_alone(rows: Rows) -> None:
+def made_alone(rows: Engine) -> None:
     """Make rows where nothing that they need stays in this process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
         fresh.submit(_made, rows).result()
 
 
-def _made(rows: Rows) -> None:
+def _made(rows: Engine) -> None:
     begin = time.perf_counter()
     if not (rows.place / "store" / ABOUT).exists():
         _make(rows)
@@ -438,7 +439,7 @@ def table(what: str, fits: list[Fit], size: Callable[[Told], int], limit: float)
         shares = "".join(f"{share:>13.1%}" for share in one.shares)
         print(
             f"{size(one):>10,}{one.seconds:>10.2f}{rate:>8}{one.peak:>10.2f}{8 * one.nnz / 2**30:>10.2f}{shares}"
-            f"{one.accuracy:>10.3f}{one.supervised:>9.3f}  {one.ending}",
+            f"{one.accuracy:>10.3f}{one.supervised:>9.3f}  {one.status}",
             flush=True,
         )
     if len(told) > 1:
@@ -473,7 +474,7 @@ def classes_command(options: argparse.Namespace, cache: Path) -> None:
 def _job(
     options: argparse.Namespace, cache: Path, n: int, n_classes: int | None = None, nodes: int | None = None
 ) -> Fit:
-    rows = Rows(data_folder(options.data), cache, n, options.seed, n_classes, options.pool, options.words)
+    rows = Engine(data_folder(options.data), cache, n, options.seed, n_classes, options.pool, options.words)
     return Fit(
         rows, options.labels, options.loss, options.annealing, options.jobs, options.mapped, options.estimate, nodes
     )

@@ -25,8 +25,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from transduce import TransductiveClassifier
-from transduce.corpora import load_clinc150
-from transduce.stores import open_rows, pack_rows
+from transduce.datasets import load_clinc150
+from transduce.io.memmap import open_rows, pack_rows
 
 STATUS = Path("/proc/self/status")
 BUCKET = 256
@@ -70,7 +70,7 @@ class Told:
     anonymous: int
     mapped: int
     accuracy: float
-    ending: str
+    status: str
 
 
 def corpus() -> tuple[sparse.csr_matrix, np.ndarray]:
@@ -141,7 +141,7 @@ def report(store: Path, told: Told) -> None:
         ("anonymous at most", _gib(told.anonymous), f"GiB, {told.anonymous / size:.1%} of the store"),
         ("mapped at most", _gib(told.mapped), "GiB, which the system may take back"),
         ("time", f"{told.seconds:.1f}", "s"),
-        ("accuracy", f"{told.accuracy:.3f}", told.ending),
+        ("accuracy", f"{told.accuracy:.3f}", told.status),
     ):
         print(f"{name:<20}{value:>12} {more}")
     verdict = "shown" if shown else "NOT SHOWN, take a larger --gib"

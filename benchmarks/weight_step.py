@@ -129,7 +129,7 @@ def start_up() -> None:
     print(f"\nimport transduce {ours:.2f} s, import sklearn.linear_model {theirs:.2f} s: {ours / theirs:.2f} times.")
     fit = (
         "import time, numpy as np; from transduce import TransductiveClassifier;"
-        "from transduce.checks import blobs; X, _, y = blobs(); a = time.perf_counter();"
+        "from transduce.testing import blobs; X, _, y = blobs(); a = time.perf_counter();"
         "TransductiveClassifier().fit(X, y); b = time.perf_counter();"
         "TransductiveClassifier().fit(X, y); c = time.perf_counter(); print((b - a) - (c - b))"
     )
@@ -152,7 +152,7 @@ def memory(folder: Path) -> None:
 def measured_fit(folder: Path, **parameters: object) -> None:
     """Print the peak memory that a fit adds, against three times the rows and 4 (d + n) K floats."""
     from benchmarks.label_step import RESET_PEAK, _status_bytes, trim
-    from transduce.checks import blobs
+    from transduce.testing import blobs
 
     X, y = load(folder, "news20_train")
     X = X[: N_ROWS + 100]

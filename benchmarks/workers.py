@@ -27,9 +27,9 @@ from benchmarks.data import data_folder
 from benchmarks.scale import make_rows
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as OverWorkers
-from transduce.dask import exchange
-from transduce.dask.crew import Crew
-from transduce.dask.exchange import Sum
+from transduce.engines.dask import all_reduce as exchange
+from transduce.engines.dask.all_reduce import Sum
+from transduce.engines.dask.worker_pool import WorkerPool
 
 EARLY_TOL, TOL = 0.25, 1e-3
 """The defaults of the classifier."""
@@ -129,14 +129,14 @@ def told(who: str, seconds: float, objective: float, labels: np.ndarray, y: np.n
 def count_sums() -> list[None]:
     """A list that grows each time that weights are added up."""
     times: list[None] = []
-    own = Crew._visit_and_add
+    own = WorkerPool._visit_and_add
 
-    def add(self: Crew, which: Sum, *args: Any) -> list[Any]:
+    def add(self: WorkerPool, which: Sum, *args: Any) -> list[Any]:
         answers = own(self, which, *args)
         times.extend([None] * (len(answers[0]) if which.n_turns else 1))
         return answers
 
-    Crew._visit_and_add = add  # type: ignore[method-assign]
+    WorkerPool._visit_and_add = add  # type: ignore[method-assign]
     return times
 
 

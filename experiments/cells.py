@@ -25,7 +25,7 @@ from typing import Any
 
 from experiments.data import Source
 from experiments.versions import version
-from transduce.locks import Lock
+from transduce.io.locks import Lock
 
 Row = dict[str, Any]
 Task = tuple[str, Source, Row]

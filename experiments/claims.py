@@ -13,7 +13,7 @@ import numpy as np
 from experiments.data import Source, Split
 from experiments.methods import fit
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, number, select, summary, unique
-from transduce.label_step import Assignment, Exact, LabelProblem, Switching
+from transduce.label_step import Exact, LabelProblem, LabelSolution, Switching
 
 ALONE = True
 KEYS = ("set", "seed")
@@ -33,7 +33,7 @@ class Watched:
         self.calls: list[tuple[int, float, float]] = []
         self.seconds = 0.0
 
-    def solve(self, problem: LabelProblem, prices: Any = None, start: Any = None) -> Assignment:
+    def solve(self, problem: LabelProblem, prices: Any = None, start: Any = None) -> LabelSolution:
         begin = time.perf_counter()
         answer = Switching().solve(problem, prices, start)
         self.seconds += time.perf_counter() - begin

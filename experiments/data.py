@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 
 import benchmarks.data
 from benchmarks.data import paper_split
-from transduce.corpora import load_clinc150
+from transduce.datasets import load_clinc150
 
 Rows = sparse.csr_matrix | np.ndarray
 NEWSGROUPS = ("news20_train", "20ng_raw")

@@ -19,14 +19,14 @@ from sklearn.preprocessing import normalize
 from experiments.data import Rows, Source
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, select, unique
 from transduce import Taxonomy
-from transduce.alternate import Alternation, Settings
-from transduce.counts import Bounds
+from transduce.class_prior.bounds import Bounds
 from transduce.design import Design
-from transduce.engines import Task
-from transduce.label_step import Assignment, Exact, LabelProblem, Simplex, Switching
-from transduce.local import LocalRows
+from transduce.engines.base import Task
+from transduce.engines.local import LocalEngine
+from transduce.label_step import Exact, LabelProblem, LabelSolution, Simplex, Switching
 from transduce.losses import LargeMargin
 from transduce.problem import TrainingProblem
+from transduce.solvers.alternating import Alternation, Settings
 
 ALONE = True
 KEYS = ("set", "start", "method")
@@ -76,7 +76,7 @@ def run(source: Source, cell: Row) -> list[Row]:
     return rows
 
 
-def timed(run: Callable[[], Assignment]) -> tuple[float, Assignment]:
+def timed(run: Callable[[], LabelSolution]) -> tuple[float, LabelSolution]:
     """Best time of a few runs, and the answer."""
     best = np.inf
     for _ in range(REPEATS):
@@ -92,7 +92,7 @@ class Recorder:
     def __init__(self) -> None:
         self.first: tuple[LabelProblem, np.ndarray] | None = None
 
-    def solve(self, problem: LabelProblem, prices: np.ndarray | None, start: np.ndarray) -> Assignment:
+    def solve(self, problem: LabelProblem, prices: np.ndarray | None, start: np.ndarray) -> LabelSolution:
         self.first = self.first or (problem, start.copy())
         return Exact().solve(problem, prices, start)
 
@@ -108,7 +108,7 @@ def first_label_step(source: Source, name: str) -> tuple[LabelProblem, np.ndarra
     problem = TrainingProblem.create(design, LargeMargin(), ALPHA, N_LABELED)
     recorder, settings = Recorder(), Settings((FIRST_WEIGHT,), TOL, TOL, 1)
     task = Task(Bounds(counts, counts), recorder, 10_000)
-    Alternation(LocalRows(problem, y).engine(task, np.random.default_rng(0)), settings).run()
+    Alternation(LocalEngine(problem, y).engine(task, np.random.default_rng(0)), settings).run()
     return recorder.first
 
 

@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from experiments.data import Source
 from experiments.study import AGREES, DIFFERS, Row, Verdict, markdown, number, summary, unique
 from transduce import TransductiveClassifier
-from transduce.corpora import load_clinc150
+from transduce.datasets import load_clinc150
 
 KEYS, RESULTS = ("set", "seed"), ("method", "macro_f", "top_right")
 SETS = ("rcv_mcat", "dmoz4_raw", "clinc150")

@@ -3,7 +3,7 @@
 Six sets, 80 labels drawn at random, the default method. Priors: exact; each share multiplied by a factor of up to 1.1,
 1.2 and 1.5 either way; uniform; shares of the labelled rows as they are; "labeled" and "estimate"; ranges of ±20 %;
 ranges of ±20 % around shares that are up to 20 % off. For each fit the disagreement of class sizes and labels is kept,
-from which the rule of `transduce.doubts` foretells harm; two more priors that nobody should state, sizes up to 4 times
+from which the rule of `transduce.class_prior.diagnostics` foretells harm; two more priors that nobody should state, sizes up to 4 times
 off and those of other classes, are there for the rule alone.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from experiments.data import Source, Split
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, number, unique
 from transduce import TransductiveClassifier
-from transduce.doubts import HARMFUL
+from transduce.class_prior.diagnostics import HARMFUL
 
 KEYS, RESULTS = ("set", "seed"), ("prior", "macro_f", "disagreement", "seconds")
 SETS = ("r8", "la1", "ohscal", "news20_train", "webkb7", "clinc150")
@@ -75,7 +75,7 @@ def run(source: Source, cell: Row) -> list[Row]:
         begin = time.perf_counter()
         model = TransductiveClassifier(class_prior=value, random_state=seed, n_jobs=1).fit(split.X, split.marked)
         seconds = round(time.perf_counter() - begin, 3)
-        macro_f, doubt = split.macro_f(split.predictions(model)), round(model.doubts_.disagreement, 4)
+        macro_f, doubt = split.macro_f(split.predictions(model)), round(model.prior_diagnostics_.disagreement, 4)
         found.append({"prior": prior, "macro_f": macro_f, "disagreement": doubt, "seconds": seconds})
     return [row | {"macro_f": round(row["macro_f"], 5)} for row in found]
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 from transduce import TransductiveClassifier, design
 from transduce.design import Design
-from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, blocks
+from transduce.io.memmap import open_rows, pack_rows
+from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, row_blocks
 from transduce.problem import TrainingProblem
-from transduce.stores import open_rows, pack_rows
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import Smooth, weight_step_for
 
@@ -33,9 +33,9 @@ every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def eager(monkeypatch):
     """Threads and blocks for problems as small as these."""
     monkeypatch.setattr(design, "WORTH_A_THREAD", 1)
-    monkeypatch.setattr(blocks, "BLOCK", 64)
-    monkeypatch.setattr(blocks, "FEWEST", 4)
-    monkeypatch.setattr(blocks, "BLOCKS_A_THREAD", 1)
+    monkeypatch.setattr(row_blocks, "BLOCK", 64)
+    monkeypatch.setattr(row_blocks, "FEWEST", 4)
+    monkeypatch.setattr(row_blocks, "BLOCKS_A_THREAD", 1)
 
 
 def some_rows(n: int = 300, d: int = 50, dtype: object = np.float64, seed: int = 0) -> sparse.csr_matrix:

@@ -18,10 +18,10 @@ from transduce import (
     TransductiveClassifier,
     solve_labels,
 )
-from transduce.checks import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 from transduce.label_step import Exact, Greedy
 from transduce.label_step.entropic import Entropic
 from transduce.losses import Averaged, LargeMargin, MaxEnt
+from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 
 ESTIMATORS = [
     *(TransductiveClassifier(loss) for loss in ("hinge", "maxent", "squared_hinge")),

@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from transduce import TransductiveClassifier
-from transduce.checks import blobs, labels_as, true_counts
 from transduce.model_selection import HiddenLabelSplit, TransductiveClassifierCV, labeled_scorer
-from transduce.model_selection.curves import LearningCurve
+from transduce.model_selection.learning_curves import LearningCurve
 from transduce.plots import plot_counts, plot_learning_curve, plot_prices
+from transduce.testing import blobs, labels_as, true_counts
 
 matplotlib.use("agg")
 

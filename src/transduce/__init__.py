@@ -13,25 +13,25 @@ The public names, all of them:
     ExpectationRegularizedClassifier
     PosteriorRegularizedClassifier
 
-and, one module down, `transduce.label_step` (the label steps as objects), `transduce.losses`, `transduce.counts`,
-`transduce.corpora` (the built-in corpus), `transduce.model_selection` (choosing alpha without being fooled),
-`transduce.plots`, and `transduce.checks` (what any semi-supervised classifier should do).
+and, one module down, `transduce.label_step` (the label steps as objects), `transduce.losses`, `transduce.class_prior.bounds`,
+`transduce.datasets` (the built-in corpus), `transduce.model_selection` (choosing alpha without being fooled),
+`transduce.plots`, and `transduce.testing` (what any semi-supervised classifier should do).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transduce.candidates import RuledOut
-    from transduce.comparisons import (
+    from transduce.baselines import (
         EntropyRegularizedClassifier,
         ExpectationConstrainedClassifier,
         ExpectationRegularizedClassifier,
         PosteriorRegularizedClassifier,
     )
-    from transduce.doubts import PriorWarning
+    from transduce.class_prior.diagnostics import PriorWarning
     from transduce.estimators import TransductiveClassifier
     from transduce.label_step import solve_labels
+    from transduce.labels.partial import RuledOut
     from transduce.taxonomy import Taxonomy
 
 __all__ = [
@@ -47,26 +47,30 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_ROOMS = {
-    "PriorWarning": "doubts",
-    "RuledOut": "candidates",
+_MODULE_OF = {
+    "EntropyRegularizedClassifier": "baselines",
+    "ExpectationConstrainedClassifier": "baselines",
+    "ExpectationRegularizedClassifier": "baselines",
+    "PosteriorRegularizedClassifier": "baselines",
+    "PriorWarning": "class_prior.diagnostics",
+    "RuledOut": "labels.partial",
     "Taxonomy": "taxonomy",
     "TransductiveClassifier": "estimators",
     "solve_labels": "label_step",
 }
-_MODULES = ("checks", "corpora", "counts", "label_step", "losses", "model_selection", "plots")
+_MODULES = ("class_prior", "datasets", "label_step", "losses", "model_selection", "plots", "testing")
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first used: the command line answers --help without the numerical packages."""
+    """Import a public name when it is first used, so that `transduce --help` needs no numerical package."""
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in __all__:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_ROOMS.get(name, 'comparisons')}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*__all__, *_MODULES, "__version__"})

@@ -1,6 +1,6 @@
 """`python -m transduce` is the command line."""
 
-from transduce.app import main
+from transduce.cli import main
 
 if __name__ == "__main__":
     main()

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.alternate import Alternation, Settings
-from transduce.anneal import SoftAnnealing
-from transduce.candidates import Coded
-from transduce.checkpoints import Checkpoint
-from transduce.counted import EARLY_TOL, CountedClassifier, Run
-from transduce.counts import Bounds
-from transduce.engines import Rows, Task
-from transduce.fingerprints import fingerprint
-from transduce.history import Outcome
-from transduce.inputs import can, check_above_zero
+from transduce.base import EARLY_TOL, BaseTransductiveClassifier, Run
+from transduce.class_prior.bounds import Bounds
+from transduce.engines.base import Engine, StepSettings
+from transduce.history import FitResult
+from transduce.io.checkpoint import Checkpoint
+from transduce.io.fingerprint import fingerprint
 from transduce.label_step import METHODS, LabelStep, is_label_step
+from transduce.labels.encode import can, check_above_zero
+from transduce.labels.missing import AUTO
+from transduce.labels.partial import EncodedLabels
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
-from transduce.markers import AUTO
 from transduce.problem import TrainingProblem
-from transduce.schedule import coolings, stages
+from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.annealing import SoftAnnealing
+from transduce.solvers.schedule import cooling_schedules, stages
 
 Array = NDArray[Any]
 
@@ -33,7 +33,7 @@ NOT_OF_THE_RESULT = ("class_prior", "taxonomy", "unlabeled", "random_state", "n_
 """Parameters that a fit's result does not depend on, or by what they are read into only."""
 
 
-class TransductiveClassifier(CountedClassifier):
+class TransductiveClassifier(BaseTransductiveClassifier):
     """A linear classifier from a few labels, many unlabelled rows and the class sizes.
 
     y may hold, beside labels and markers of unlabelled rows, sets of candidate labels, inner nodes of the taxonomy, and
@@ -149,7 +149,7 @@ class TransductiveClassifier(CountedClassifier):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    def _n_heavy(self, read: Coded) -> int:
+    def _n_heavy(self, read: EncodedLabels) -> int:
         return int(read.partial.sum()) if self.partial_weight == "labeled" else 0
 
     def _shift(self, loss: Loss, prices: Array) -> Array:
@@ -197,7 +197,7 @@ class TransductiveClassifier(CountedClassifier):
         parts["random_state"] = None if drawn else seeds
         return parts
 
-    def _solve(self, rows: Rows, bounds: Bounds, run: Run) -> Outcome:
+    def _solve(self, rows: Engine, bounds: Bounds, run: Run) -> FitResult:
         weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
         step = METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step
         if bounds.groups is not None and not getattr(step, "takes_groups", True):
@@ -205,7 +205,7 @@ class TransductiveClassifier(CountedClassifier):
                 f"label_step {self.label_step!r} takes no sizes of branches, but class_prior states them. "
                 "Use label_step='exact', or state sizes of classes only."
             )
-        task = Task(bounds, step, 100 * int(self.max_iter))
+        task = StepSettings(bounds, step, 100 * int(self.max_iter))
         settings = Settings(
             weights if rows.n_unlabeled else (),
             float(self.tol),
@@ -213,7 +213,7 @@ class TransductiveClassifier(CountedClassifier):
             int(self.max_iter),
         )
         if isinstance(self.annealing, str) and self.annealing == "soft":
-            ways = coolings(float(self.unlabeled_weight))
-            return SoftAnnealing(rows, task, settings, run.rng, run.on_round, ways, run.checkpoint).run()
+            restarts = cooling_schedules(float(self.unlabeled_weight))
+            return SoftAnnealing(rows, task, settings, run.rng, run.on_round, restarts, run.checkpoint).run()
         engine = rows.engine(task, run.rng)
-        return Alternation(engine, settings, run.on_round, run.checkpoint.shelf("way 0")).run()
+        return Alternation(engine, settings, run.on_round, run.checkpoint.slot("restart 0")).run()

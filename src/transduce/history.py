@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-class Ending(Enum):
+class FitStatus(Enum):
     """How a fit ended; the value is the sentence for the user."""
 
     SETTLED = "No label moves any more at the final weight of the unlabelled rows."
@@ -48,17 +48,17 @@ class HistoryRow:
     gap: float
     seconds: float
     temperature: float = 0.0
-    way: int = 0
+    restart: int = 0
     residual: float = 0.0
 
 
 @dataclass(eq=False)
-class Outcome:
+class FitResult:
     """Weights, labels of all rows, prices of the classes, and what happened on the way."""
 
     W: Array
     labels: Array
     prices: Array
     objective: float = np.inf
-    ending: Ending = Ending.SETTLED
+    status: FitStatus = FitStatus.SETTLED
     history: list[HistoryRow] = field(default_factory=list)

@@ -6,7 +6,7 @@ They need matplotlib, which is in the extra `app`.
 >>> import matplotlib
 >>> matplotlib.use("agg")
 >>> from transduce import TransductiveClassifier
->>> from transduce.checks import blobs
+>>> from transduce.testing import blobs
 >>> X, truth, y = blobs()
 >>> clf = TransductiveClassifier(class_prior={0: (0.4, 0.6), 1: None, 2: 0.2}, random_state=0).fit(X, y)
 >>> plot_counts(clf).get_xlabel(), plot_prices(clf).get_xlabel()
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from transduce.label_step.nodes import Nodes
+from transduce.label_step.count_tree import Nodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

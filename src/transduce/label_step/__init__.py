@@ -12,21 +12,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from transduce.counts import Groups
-from transduce.label_step.assignment import Assignment, Status, TracePoint
+from transduce.class_prior.bounds import Groups
 from transduce.label_step.exact import Exact
 from transduce.label_step.greedy import Greedy
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.simplex import Simplex
+from transduce.label_step.solution import LabelSolution, Status, TracePoint
 from transduce.label_step.switching import SingleSwitch, Switching
 
 __all__ = [
     "METHODS",
-    "Assignment",
     "Exact",
     "Greedy",
     "LabelProblem",
+    "LabelSolution",
     "LabelStep",
     "Simplex",
     "SingleSwitch",
@@ -46,7 +46,7 @@ class LabelStep(Protocol):
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
-    ) -> Assignment:
+    ) -> LabelSolution:
         """Label every row so that the counts are met; neither argument is modified."""
         ...
 
@@ -70,7 +70,7 @@ def solve_labels(
     prices: ArrayLike | None = None,
     start: ArrayLike | None = None,
     groups: Groups | None = None,
-) -> Assignment:
+) -> LabelSolution:
     """Find labels of least total cost that give each class its number of rows.
 
     costs   (n, K) cost of each label for each row; +inf forbids a label
@@ -97,7 +97,7 @@ def solve_labels(
 
     Two or three rows for classes 1 and 2 together, whichever way they split: group 3, part of all rows, node 4.
 
-    >>> from transduce.counts import Groups
+    >>> from transduce.class_prior.bounds import Groups
     >>> answer = solve_labels(costs, ([0, 0, 0], [4, 4, 4]), groups=Groups(above=[4, 3, 3, 4], low=[2], high=[3]))
     >>> answer.labels, answer.group_prices
     (array([0, 1, 2, 0]), array([1.]))

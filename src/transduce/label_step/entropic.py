@@ -18,23 +18,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.label_step.ascent import closed_nodes
-from transduce.label_step.assignment import Assignment
+from transduce.label_step.cost_statistics import CostStatistics
+from transduce.label_step.dual_newton import closed_nodes
 from transduce.label_step.exact import Exact
-from transduce.label_step.facts import Facts
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
-from transduce.label_step.softness import SoftRows, Sums
-from transduce.label_step.stretches import Threads
-from transduce.label_step.tempering import MAX_STEPS, SoftStatus, Tempered, mean_entropy, temper, temper_to_entropy
+from transduce.label_step.row_blocks import Threads
+from transduce.label_step.softmax_sums import SoftRows, Sums
+from transduce.label_step.solution import LabelSolution
+from transduce.label_step.temperature_search import (
+    MAX_STEPS,
+    SoftStatus,
+    Tempered,
+    mean_entropy,
+    temper,
+    temper_to_entropy,
+)
 
-__all__ = ["Entropic", "SoftAssignment", "SoftStatus", "mean_entropy", "solve_at_entropy"]
+__all__ = ["Entropic", "SoftLabelSolution", "SoftStatus", "mean_entropy", "solve_at_entropy"]
 
 AT_ONCE = 256
 """Classes up to which products are made with other sums in case they are needed: a pass of their own takes longer."""
 
 
 @dataclass(frozen=True, eq=False)
-class SoftAssignment:
+class SoftLabelSolution:
     """Distributions over labels that meet the counts, and what is known about them.
 
     posterior     (n, K) a distribution for each row, in the precision of `out`, if that was given
@@ -86,7 +93,7 @@ class Entropic:
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, *, out: NDArray[Any] | None = None
-    ) -> SoftAssignment:
+    ) -> SoftLabelSolution:
         """Solve from the prices of an earlier answer, if there are any; the posterior is written to `out`, if given."""
         with Threads(self.n_threads) as threads:
             rows = _Rows.of(problem, threads)
@@ -101,7 +108,7 @@ def solve_at_entropy(
     tol: float = 1e-3,
     n_threads: int = 1,
     out: NDArray[Any] | None = None,
-) -> tuple[SoftAssignment, float]:
+) -> tuple[SoftLabelSolution, float]:
     """Soft labels whose mean entropy is a share of the greatest that the counts allow, to a tenth; and their T.
 
     The greatest is that of the class sizes themselves, as if nothing were known about any row. So a schedule in shares
@@ -126,14 +133,14 @@ class _Rows:
     problem: LabelProblem
     rows: SoftRows
     threads: Threads
-    exact: Assignment | None = None
+    exact: LabelSolution | None = None
 
     @classmethod
     def of(cls, problem: LabelProblem, threads: Threads) -> "_Rows":
         return cls(problem, SoftRows.of(problem.costs, closed_nodes(problem)[: problem.n_classes], threads), threads)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> CostStatistics:
         return self.rows.facts
 
     @property
@@ -143,11 +150,11 @@ class _Rows:
     def at(self, v: FloatArray, T: float, columns: IntArray | None) -> Sums:
         return self.rows.at(v, T, columns, self.threads)
 
-    def label(self) -> Assignment:
+    def label(self) -> LabelSolution:
         self.exact = Exact().solve(self.problem) if self.exact is None else self.exact
         return self.exact
 
-    def answer(self, found: Tempered, out: NDArray[Any] | None) -> SoftAssignment:
+    def answer(self, found: Tempered, out: NDArray[Any] | None) -> SoftLabelSolution:
         """Write the distributions."""
         shape = self.problem.costs.shape
         posterior = np.empty(shape) if out is None else out
@@ -159,4 +166,4 @@ class _Rows:
         else:
             self.rows.write(found.v, found.temperature, posterior, self.threads)
         known = (found.value, found.gap, found.entropy, found.residual, found.n_steps, found.status)
-        return SoftAssignment(posterior, found.prices, *known, found.group_prices)
+        return SoftLabelSolution(posterior, found.prices, *known, found.group_prices)

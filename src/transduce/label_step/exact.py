@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transduce.counts import Groups, apportion
+from transduce.class_prior.bounds import Groups, apportion
 from transduce.label_step._kernels.passes import choose_labels
 from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
 from transduce.label_step._kernels.shortlists import Lists, Members, join_all
-from transduce.label_step.assignment import Assignment, Status, certify
 from transduce.label_step.infeasible import explain_infeasible
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+from transduce.label_step.solution import LabelSolution, Status, certify
 
 SAMPLE_SHARE = 8
 """A sample holds one row in so many."""
@@ -55,7 +55,7 @@ class Exact:
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
-    ) -> Assignment:
+    ) -> LabelSolution:
         """Solve from `prices`, if there are any; a row keeps its label in `start` where that is as good as any."""
         labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
         if prices is not None and not _of_the_size_of(problem, prices):

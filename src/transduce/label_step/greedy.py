@@ -11,10 +11,10 @@ import numpy as np
 
 from transduce.label_step._kernels.allocate import allocate
 from transduce.label_step._kernels.passes import best_open
-from transduce.label_step.assignment import Assignment, Status, certify
 from transduce.label_step.exact import Exact
-from transduce.label_step.potentials import prices_of_labels
+from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+from transduce.label_step.solution import LabelSolution, Status, certify
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Greedy:
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
-    ) -> Assignment:
+    ) -> LabelSolution:
         """Label from nothing: neither prices nor start play a part."""
         problem.refuse_groups("The greedy label step")
         labels = greedy_labels(problem)

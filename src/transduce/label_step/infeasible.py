@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.counts import Groups
+from transduce.class_prior.bounds import Groups
 from transduce.label_step.problem import IntArray, LabelProblem
 
 Flags: TypeAlias = NDArray[np.bool_]

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transduce.counts import Groups, count_bounds
+from transduce.class_prior.bounds import Groups, count_bounds
 from transduce.label_step._kernels.passes import first_bad_row
-from transduce.label_step.nodes import Nodes
+from transduce.label_step.count_tree import Nodes
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

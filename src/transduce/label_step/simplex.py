@@ -18,10 +18,10 @@ from typing import ClassVar
 import numpy as np
 
 from transduce.label_step._kernels.pivots import pivot
-from transduce.label_step.assignment import Assignment, Status, TracePoint, certify
 from transduce.label_step.greedy import greedy_labels
-from transduce.label_step.potentials import prices_of_labels
+from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+from transduce.label_step.solution import LabelSolution, Status, TracePoint, certify
 
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
 """Reduced costs above this share of the largest cost count as negative no more."""
@@ -44,7 +44,7 @@ class Simplex:
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
-    ) -> Assignment:
+    ) -> LabelSolution:
         """Pivot from `start`, or from the greedy labels; prices play no part in the search."""
         problem.refuse_groups("The simplex label step")
         begin = time.perf_counter()

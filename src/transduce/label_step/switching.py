@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from transduce.label_step._kernels.switches import apply_in_order, best_switch, list_moves, list_switches
-from transduce.label_step.assignment import Assignment, Status, certify
 from transduce.label_step.greedy import greedy_labels
-from transduce.label_step.potentials import prices_of_labels
+from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+from transduce.label_step.solution import LabelSolution, Status, certify
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A switch must lower the cost by this share of the largest cost, or rounding could switch for ever."""
@@ -37,7 +37,7 @@ class Switching:
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
-    ) -> Assignment:
+    ) -> LabelSolution:
         """Switch from `start`, or from the greedy labels; prices play no part in the search."""
         if self.max_rounds is not None and self.max_rounds < 1:
             raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
@@ -75,7 +75,7 @@ class SingleSwitch:
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
-    ) -> Assignment:
+    ) -> LabelSolution:
         """Make the best switch from `start`, or from the greedy labels; prices play no part in the search."""
         problem.refuse_groups("Label switching")
         costs = np.ascontiguousarray(problem.costs, dtype=np.float64)

@@ -20,9 +20,9 @@ Rows do not know of each other. The losses here take them in blocks of a fixed s
 do results. A loss of your own is called once with all rows.
 """
 
-from transduce.losses.any_loss import Averaged, costs_of, is_ours, softened, value_and_slope
-from transduce.losses.large_margin import LargeMargin, SquaredLargeMargin
-from transduce.losses.protocol import Loss
+from transduce.losses.base import Loss
+from transduce.losses.dispatch import Averaged, costs_of, is_builtin, smoothed, value_and_slope
+from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
 from transduce.losses.smooth import MaxEnt, SmoothMargin
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "SmoothMargin",
     "SquaredLargeMargin",
     "costs_of",
-    "is_ours",
-    "softened",
+    "is_builtin",
+    "smoothed",
     "value_and_slope",
 ]

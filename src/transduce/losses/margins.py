@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.losses.blocks import Kind
-from transduce.losses.protocol import FloatArray, Targets
+from transduce.losses.base import FloatArray, Targets
+from transduce.losses.row_blocks import Kind
 
 SOFTNESS = 0.25
 """Scores of the margins are divided by this to be read as log probabilities; see docs/how-to-choose.md."""

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transduce.kernels import kernel
-from transduce.losses.blocks import ByRows, Kind, SlopeWriter, Valuer, Writer, written
+from transduce.losses.base import FloatArray, Targets
 from transduce.losses.margins import SOFTNESS, checked_margins, lifts_of, margin_size
-from transduce.losses.protocol import FloatArray, Targets
+from transduce.losses.row_blocks import ByRows, Kind, SlopeWriter, Valuer, Writer, written
 from transduce.losses.softmax import log_sum_exp, posterior_at, write_softmax, write_surprise
 from transduce.losses.targets import pick, take_off
 
@@ -40,7 +40,7 @@ class MaxEnt(ByRows):
 
         return write
 
-    def softened(self) -> "MaxEnt":
+    def smoothed(self) -> "MaxEnt":
         """Itself."""
         return self
 
@@ -132,7 +132,7 @@ class SmoothMargin(ByRows):
 
         return lifted
 
-    def softened(self) -> "SmoothMargin":
+    def smoothed(self) -> "SmoothMargin":
         """Itself."""
         return self
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from transduce.losses.blocks import in_blocks, score_matrix
-from transduce.losses.protocol import FloatArray
+from transduce.losses.base import FloatArray
+from transduce.losses.row_blocks import in_blocks, score_matrix
 
 
 def write_surprise(S: FloatArray, out: FloatArray) -> None:

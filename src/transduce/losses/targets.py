@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transduce.losses.protocol import FloatArray, Targets
+from transduce.losses.base import FloatArray, Targets
 
 
 def pick(values: FloatArray, targets: Targets) -> FloatArray:

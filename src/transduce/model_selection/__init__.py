@@ -25,11 +25,11 @@ With scikit-learn's own search, here over a pipeline from texts, both the splitt
 (1.0, ['tea', 'tea', 'tea', 'tea', 'coffee', 'coffee', 'coffee', 'coffee'])
 """
 
-from transduce.model_selection.curves import LearningCurve, learning_curve
-from transduce.model_selection.hiding import hide
-from transduce.model_selection.scoring import LabeledScorer, labeled_scorer
+from transduce.model_selection.hidden_labels import hide
+from transduce.model_selection.learning_curves import LearningCurve, learning_curve
+from transduce.model_selection.scorers import LabeledScorer, labeled_scorer
 from transduce.model_selection.search import TransductiveClassifierCV
-from transduce.model_selection.splitting import HiddenLabelSplit
+from transduce.model_selection.splitters import HiddenLabelSplit
 from transduce.model_selection.trials import Trial
 
 __all__ = [

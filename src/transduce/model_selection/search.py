@@ -13,9 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transduce.estimators import TransductiveClassifier
-from transduce.model_selection.hiding import find_certain
-from transduce.model_selection.scoring import labeled_scorer
-from transduce.model_selection.splitting import rows_to_hide
+from transduce.model_selection.hidden_labels import find_certain
+from transduce.model_selection.scorers import labeled_scorer
+from transduce.model_selection.splitters import rows_to_hide
 from transduce.model_selection.trials import (
     Data,
     Params,
@@ -79,7 +79,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     classes_, transduction_, coef_, class_counts_, prices_, ... : all fitted attributes of best_estimator_
 
-    >>> from transduce.checks import blobs
+    >>> from transduce.testing import blobs
     >>> X, truth, y = blobs()  # twelve labels, 108 unlabelled rows
     >>> paper = TransductiveClassifier(class_prior=[0.5, 0.33, 0.17], annealing="paper")
     >>> search = TransductiveClassifierCV((1e-8, 1e-3, 10), estimator=paper, cv=4, random_state=0).fit(X, y)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from transduce.model_selection.hiding import fit_hidden
-from transduce.model_selection.scoring import take
+from transduce.model_selection.hidden_labels import fit_hidden
+from transduce.model_selection.scorers import take
 
 Array = NDArray[Any]
 Scorer = Callable[[Any, Any, Any], float]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from transduce.losses import LargeMargin, Loss, MaxEnt, SmoothMargin, SquaredLargeMargin
 from transduce.problem import TrainingProblem
+from transduce.weight_step.base import WeightReport, WeightState
 from transduce.weight_step.dual import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
-from transduce.weight_step.smooth import Smooth
-from transduce.weight_step.state import WeightReport, WeightState
+from transduce.weight_step.lbfgs import Smooth
 
 __all__ = [
     "DualLargeMargin",

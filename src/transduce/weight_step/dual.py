@@ -21,7 +21,7 @@ from transduce.kernels.rows import add_rows
 from transduce.losses import LargeMargin, SmoothMargin, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
-from transduce.weight_step.state import WeightReport, WeightState
+from transduce.weight_step.base import WeightReport, WeightState
 
 Array = NDArray[Any]
 

@@ -1,6 +1,0 @@
-"""Feature rows: from texts by their words, or from vectors that a user brings."""
-
-from transduce.app.text.vectorizer import Features, Vectorizer, fit_vectorizer
-from transduce.app.text.vectors import read_vectors, unit_rows
-
-__all__ = ["Features", "Vectorizer", "fit_vectorizer", "read_vectors", "unit_rows"]

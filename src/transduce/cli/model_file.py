@@ -1,0 +1,289 @@
+"""A model as one safetensors file: weights, words and how they came about; it holds no training text and runs no code.
+
+docs/model-file.md describes the format. What is saved comes back bit for bit, and the same model makes the same file;
+what is loaded has been checked, so that every number is finite and all sizes agree.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.cli.errors import InputError
+from transduce.cli.features import Features, Vectorizer
+from transduce.cli.safetensors_file import read_tensors, strict_json, write_tensors
+from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
+from transduce.taxonomy import Taxonomy
+
+Array: TypeAlias = NDArray[Any]
+
+FORMAT, VERSION = "transduce-model", 1
+TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
+LARGEST_WEIGHT = 1e30
+"""No training comes near; scores of unit rows stay finite below it."""
+LARGEST_IDF = 100.0
+LARGEST_COUNT = 2**53
+MOST_HISTORY_ROWS = 1000
+_POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
+    "hinge": LargeMargin().posterior,
+    "squared_hinge": SquaredLargeMargin().posterior,
+    "maxent": MaxEnt().posterior,
+}
+_ABOUT: Mapping[str, type] = {
+    "transduce": str,
+    "created": str,
+    "source": str,
+    "settings": dict,
+    "n_labelled": int,
+    "n_unlabelled": int,
+    "prior": str,
+    "ending": str,
+    "seconds": float,
+    "interrupted": bool,
+    "sizes": list,
+    "history": list,
+}
+_SIZE: Mapping[str, type] = {
+    "class": str,
+    **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
+    **dict.fromkeys(("texts_low", "texts_high", "price"), float),
+}
+_BRANCH: Mapping[str, type] = {
+    "branch": str,
+    **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
+}
+_HISTORY_ROW: Mapping[str, type] = {
+    **dict.fromkeys(("restart", "stage", "moved"), int),
+    **dict.fromkeys(("objective", "seconds", "temperature", "weight"), float),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A classifier with its vectoriser; K classes, d columns.
+
+    classes     K names
+    coef        (K, d) one row a class
+    intercept   (K,) with the prices of the class sizes in it
+    shift       (K,) the part of intercept that comes from the prices: scores − shift is the classifier's own choice
+    vectorizer  from texts to rows of d columns
+    tree        whether names of classes are paths split by "/"
+    loss        "hinge", "squared_hinge" or "maxent": what scores mean as probabilities
+    about       how it came about, as plain JSON values; docs/model-file.md lists them
+
+    >>> words = Vectorizer(Features(), ("coffee", "tea"), np.ones(2, np.float32))
+    >>> model = Model(("coffee", "tea"), np.eye(2), np.zeros(2), np.zeros(2), words, False, "maxent", {})
+    >>> scores = model.scores(words.transform(["tea, please", "coffee"]))
+    >>> scores.tolist(), model.probabilities(scores).round(2).tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [[0.27, 0.73], [0.73, 0.27]])
+    """
+
+    classes: tuple[str, ...]
+    coef: Array
+    intercept: Array
+    shift: Array
+    vectorizer: Vectorizer
+    tree: bool
+    loss: str
+    about: Mapping[str, Any]
+
+    def scores(self, X: Any) -> Array:
+        """Scores (n, K) of rows (n, d), sparse or dense."""
+        if X.shape[1] != self.coef.shape[1]:
+            raise InputError(
+                f"The model reads rows of {self.coef.shape[1]} numbers, but these have {X.shape[1]}. "
+                "Give rows made as those it was trained on."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray(X @ self._columns) + self.intercept
+        bad = ~np.isfinite(scores).all(axis=1)
+        if bad.any():
+            raise InputError(f"Row {np.argmax(bad) + 1} has numbers too large for the model. Scale it to length 1.")
+        return scores
+
+    def probabilities(self, scores: Array) -> Array:
+        """Probabilities (n, K) that the scores stand for under the model's loss."""
+        return _POSTERIORS[self.loss](scores)
+
+    @cached_property
+    def _columns(self) -> Array:
+        """Weights (d, K) in C order: a sparse row reads the K weights of each of its columns in one stretch."""
+        return np.ascontiguousarray(self.coef.T)
+
+
+def save_model(model: Model, target: str) -> None:
+    """Write the model into one file; a file of that name is replaced, as a whole or not at all.
+
+    >>> import tempfile
+    >>> about = {**dict.fromkeys(("transduce", "created", "source", "prior", "ending"), ""), "settings": {}, "seed": 0,
+    ...          "n_labelled": 0, "n_unlabelled": 0, "seconds": 0.0, "interrupted": False, "sizes": [], "history": []}
+    >>> vectorizer = Vectorizer(Features("vectors", n_features=2))
+    >>> model = Model(("coffee", "tea"), np.eye(2), np.zeros(2), np.zeros(2), vectorizer, False, "hinge", about)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/drinks.model")
+    ...     load_model(f"{folder}/drinks.model").classes
+    ('coffee', 'tea')
+    """
+    _check(model)
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "classes": list(model.classes),
+        "tree": model.tree,
+        "loss": model.loss,
+        "features": asdict(model.vectorizer.features),
+        "about": dict(model.about),
+    }
+    text = json.dumps(description, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = text.encode("utf-8", "replace").decode("utf-8")  # the name of a source may hold bytes that are no text
+    _check_about(strict_json(text)["about"], model.classes)
+    vocabulary = np.frombuffer("\n".join(model.vectorizer.vocabulary).encode("utf-8"), np.uint8)
+    numbers = {"coef": model.coef, "intercept": model.intercept, "shift": model.shift, "idf": model.vectorizer.idf}
+    write_tensors(target, {**numbers, "vocabulary": vocabulary}, {"transduce": text})
+
+
+def load_model(source: str) -> Model:
+    """Read a model file, from wherever it came: it is checked before use, and nothing in it is run.
+
+    See `save_model` for an example.
+    """
+    try:
+        tensors, metadata = read_tensors(source)
+        model = _assembled(tensors, metadata)
+        _check(model)
+        _check_about(model.about, model.classes)
+    except (ValueError, TypeError) as error:
+        advice = "Upgrade transduce" if isinstance(error, _NewerError) else "Copy it again, or train the model anew"
+        raise InputError(f"{source} is not a model file that can be used: {error}. {advice}.") from error
+    return model
+
+
+class _NewerError(ValueError):
+    """A file of a version that did not exist yet."""
+
+
+def _assembled(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Model:
+    if "transduce" not in metadata:
+        raise ValueError("it is a safetensors file, but not of transduce")
+    said = _known(strict_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
+    if said["format"] != FORMAT:
+        raise ValueError(f"its format is not {FORMAT}")
+    if said["version"] > VERSION:
+        raise _NewerError(f"its version is {said['version']}, and this transduce knows {VERSION}")
+    kinds = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
+    _known(said, kinds, "the description")
+    if said["version"] != VERSION or set(tensors) != set(TENSORS):
+        raise ValueError(f"it must be of version {VERSION} and hold the tensors {', '.join(TENSORS)}")
+    features = said["features"]
+    if set(features) != {field.name for field in fields(Features)}:
+        raise ValueError("its features are not those of this version")
+    vectorizer = Vectorizer(_features(features), _words(tensors["vocabulary"]), tensors["idf"])
+    coef = np.asfortranarray(tensors["coef"])  # so that its transpose is in the order that scores want
+    numbers = (coef, tensors["intercept"], tensors["shift"])
+    return Model(tuple(said["classes"]), *numbers, vectorizer, said["tree"], said["loss"], said["about"])
+
+
+def _features(values: Mapping[str, Any]) -> Features:
+    try:
+        return Features(**values)
+    except InputError as error:
+        raise ValueError(f"its features cannot be: {str(error).rstrip('.')}") from error
+
+
+def _words(encoded: Array) -> tuple[str, ...]:
+    if encoded.dtype != np.uint8 or encoded.ndim != 1:
+        raise ValueError("its vocabulary is not a text")
+    try:
+        return tuple(encoded.tobytes().decode("utf-8").split("\n")) if encoded.size else ()
+    except UnicodeError as error:
+        raise ValueError("its vocabulary is not Unicode text") from error
+
+
+def _check(model: Model) -> None:
+    """Sizes agree, numbers are finite, names are names."""
+    n_classes, n_columns = len(model.classes), model.vectorizer.n_columns
+    _check_classes(model.classes, model.tree)
+    if model.loss not in _POSTERIORS:
+        raise ValueError(f"its loss is not one of {', '.join(_POSTERIORS)}")
+    if n_columns == 0:
+        raise ValueError("it has no columns")
+    _check_vectorizer(model.vectorizer)
+    shapes = {"coef": (n_classes, n_columns), "intercept": (n_classes,), "shift": (n_classes,)}
+    for name, shape in shapes.items():
+        _check_numbers(name, getattr(model, name), shape, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+
+def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
+    if not classes or not all(isinstance(name, str) and name for name in classes):
+        raise ValueError("its classes are not names")
+    if len(set(classes)) != len(classes):
+        raise ValueError("it has a class twice")
+    "".join(classes).encode("utf-8")  # half a character raises UnicodeEncodeError, a ValueError
+    if tree:
+        Taxonomy(classes, tuple(tuple(name.split("/")) for name in classes))
+
+
+def _check_vectorizer(vectorizer: Vectorizer) -> None:
+    kind, words, idf = vectorizer.features.kind, vectorizer.vocabulary, vectorizer.idf
+    if kind != "tfidf" and words:
+        raise ValueError(f"it has words, which {kind} does not use")
+    if not all(words) or any(first >= second for first, second in pairwise(words)):
+        raise ValueError("its words are not sorted, or one is empty or there twice")
+    if any("\n" in word for word in words):
+        raise ValueError("one of its words has a line break")
+    if idf.dtype != np.float32:
+        raise ValueError("idf must be float32")
+    _check_numbers("idf", idf, (0 if kind == "vectors" else vectorizer.n_columns,), 1.0, LARGEST_IDF)
+
+
+def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float, high: float) -> None:
+    if numbers.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, but has {numbers.shape}")
+    if numbers.dtype not in (np.float32, np.float64):
+        raise ValueError(f"{name} must be float32 or float64, but is {numbers.dtype}")
+    if numbers.size and not (numbers.min() >= low and numbers.max() <= high):  # false for NaN too
+        raise ValueError(f"{name} must hold numbers from {low:g} to {high:g}")
+
+
+def _check_about(about: Any, classes: tuple[str, ...]) -> None:
+    """What `report`, `inspect` and `predict` rely on."""
+    _known(about, _ABOUT, "about")
+    if type(about.get("seed", "")) not in (int, type(None)):
+        raise ValueError("about must have a whole number or null as its 'seed'")
+    if type(about.get("objective", 0.0)) not in (int, float):
+        raise ValueError("about must have a number as its 'objective', if it has one")
+    columns = about["settings"].get("text", [])
+    if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
+        raise ValueError("the settings must name their 'text' as a list of columns")
+    if len(about["history"]) > MOST_HISTORY_ROWS:
+        raise ValueError(f"about must have at most {MOST_HISTORY_ROWS} rows of history")
+    for size in about["sizes"]:
+        _known(size, _SIZE, "a row of sizes")
+    if not isinstance(about.get("branches", []), list):
+        raise ValueError("about must have a list as its 'branches', if it has any")
+    for branch in about.get("branches", []):
+        _known(branch, _BRANCH, "a row of branches")
+    for row in about["history"]:
+        _known(row, _HISTORY_ROW, "a row of the history")
+    if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):
+        raise ValueError("its sizes must be those of its classes")
+
+
+def _known(values: Any, kinds: Mapping[str, type], what: str) -> Mapping[str, Any]:
+    """All keys are there with values of their kind; a whole number will do for a number; all are in bounds."""
+    if not isinstance(values, dict):
+        raise ValueError(f"{what} is not an object")
+    for key, kind in kinds.items():
+        accepted = (int, float) if kind is float else (kind,)
+        if key not in values or type(values[key]) not in accepted:
+            raise ValueError(f"{what} must have {key!r} of type {kind.__name__}")
+        if kind is int and not 0 <= values[key] <= LARGEST_COUNT:
+            raise ValueError(f"{what} must have {key!r} from 0 to 2^53, but has {values[key]}")
+        if kind is float and abs(values[key]) > LARGEST_WEIGHT:
+            raise ValueError(f"{what} must have {key!r} of at most {LARGEST_WEIGHT:g}, but has {values[key]:g}")
+    return values

@@ -1,0 +1,180 @@
+"""A safetensors file read with suspicion: every size is checked against the file before anything is allocated for it.
+
+    8 bytes   n, length of the header, little endian
+    n bytes   JSON: {"__metadata__": {name: text}, name: {"dtype", "shape", "data_offsets"}, ...}
+    the rest  the numbers, without gaps
+
+Reading runs no code. What does not fit raises ValueError with the reason; what cannot be opened, InputError.
+"""
+
+import json
+import math
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save as serialize
+
+from transduce.cli.errors import InputError
+from transduce.io.atomic_write import replacing
+
+MOST_HEADER_BYTES = 1 << 25
+MOST_DEPTH = 20
+DTYPES: Mapping[str, str] = {"F32": "<f4", "F64": "<f8", "U8": "|u1"}
+_KNOWN_BEGINNINGS = {
+    b"PK": "a zip archive",
+    b"\x80": "a pickle, which could run code when read",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x93NUMPY": "a NumPy array",
+    b"PAR1": "a Parquet table",
+}
+
+
+def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
+    """Write beside the target, then put the whole file in its place: never half a file, nothing left over.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensors(f"{folder}/a.model", {"a": np.array([1.5])}, {"note": "hot"})
+    ...     tensors, metadata = read_tensors(f"{folder}/a.model")
+    >>> tensors, metadata
+    ({'a': array([1.5])}, {'note': 'hot'})
+    """
+    content = serialize({name: np.ascontiguousarray(array) for name, array in tensors.items()}, dict(metadata))
+    if int.from_bytes(content[:8], "little") > MOST_HEADER_BYTES:
+        raise ValueError(f"the description of a model must fit into {MOST_HEADER_BYTES} bytes; shorten it.")
+    with replacing(target) as file:
+        file.write(content)
+
+
+def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Read all tensors and the metadata; see `write_tensors` for an example."""
+    try:
+        if not stat.S_ISREG(os.stat(source).st_mode):  # before it is opened: a pipe would wait for ever
+            raise InputError(f"{source} is a folder or a device, not a model file. Name the file itself.")
+        with open(source, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            header = _header(file, size)
+            start = file.tell()
+            metadata = _metadata(header.pop("__metadata__", {}))
+            places = _places(header, size - start)
+            return {name: _tensor(file, start, *place) for name, place in places.items()}, metadata
+    except FileNotFoundError as error:
+        raise InputError(f"{source} does not exist. Correct the path of the model file.") from error
+    except OSError as error:
+        raise InputError(f"{source} cannot be opened: {error.strerror or error}. Check its permissions.") from error
+
+
+def strict_json(text: bytes | str) -> Any:
+    """JSON without what only some readers take: repeated keys, NaN, numbers past float64, half characters.
+
+    >>> strict_json('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ValueError: a key is given twice, 'a'
+    """
+    try:
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+        )
+        _check_depth(value, MOST_DEPTH)
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeError as error:
+        raise ValueError("its description is not Unicode text") from error
+    except RecursionError as error:
+        raise ValueError("its description is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise ValueError("its description is not JSON") from error
+    return value
+
+
+def _header(file: BinaryIO, size: int) -> dict[str, Any]:
+    if size == 0:
+        raise ValueError("it is empty")
+    beginning = file.read(8)
+    length = int.from_bytes(beginning, "little")
+    if len(beginning) < 8 or not 2 <= length <= size - 8 or length > MOST_HEADER_BYTES:
+        known = [kind for prefix, kind in _KNOWN_BEGINNINGS.items() if beginning.startswith(prefix)]
+        raise ValueError(f"it is {known[0] if known else 'another kind of file, or only a part of one'}")
+    header = strict_json(file.read(length))
+    if not isinstance(header, dict):
+        raise ValueError("its header is not a JSON object")
+    return header
+
+
+def _metadata(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ValueError("its metadata are not texts by name")
+    return value
+
+
+def _places(header: Mapping[str, Any], n_bytes: int) -> dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]]:
+    """Offset, type and shape of each tensor; together they fill the bytes exactly."""
+    places = {}
+    for name, entry in header.items():
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise ValueError(f"tensor {name!r} is not described by dtype, shape and data_offsets")
+        if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
+            raise ValueError(f"tensor {name!r} must have a type of {', '.join(DTYPES)}")
+        dtype, shape, ends = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+        if not _are_sizes(shape) or not _are_sizes(ends) or len(shape) > 2 or len(ends) != 2:
+            raise ValueError(f"tensor {name!r} has a shape or place that cannot be")
+        if math.prod(shape) * dtype.itemsize != ends[1] - ends[0]:
+            raise ValueError(f"tensor {name!r} does not fit its place")
+        places[name] = (ends[0], dtype, tuple(shape), ends[1])
+    reached = 0
+    for begin, *_, end in sorted(places.values(), key=lambda place: (place[0], place[-1])):
+        if begin != reached:
+            raise ValueError("its tensors overlap or leave gaps")
+        reached = end
+    if reached != n_bytes:
+        raise ValueError(f"it has {n_bytes} bytes of numbers where {reached} are announced")
+    return {name: place[:3] for name, place in places.items()}
+
+
+def _tensor(file: BinaryIO, start: int, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    file.seek(start + offset)
+    numbers = np.fromfile(file, dtype, math.prod(shape))
+    if numbers.size != math.prod(shape):
+        raise ValueError("it became shorter while it was read")
+    return numbers.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
+
+
+def _are_sizes(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**48 for value in values)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"a key is given twice, {key[:40]!r}")
+        values[key] = value
+    return values
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is too large a number")
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 20:
+        raise ValueError(f"{digits[:40]} is too large a number")
+    return int(digits)
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if left == 0:
+        raise ValueError("its description is nested too deeply")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_depth(inner, left - 1)

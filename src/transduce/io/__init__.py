@@ -1,0 +1,1 @@
+"""Files: checkpoints, memory-mapped rows, atomic writes, strict JSON and locks."""

@@ -1,0 +1,1 @@
+"""Labels as users write them: missing labels, partial labels, and their encoding as class indices."""

@@ -1,0 +1,304 @@
+"""Class sizes as users state them: many ways to say the same, ranges, inner nodes, complaints."""
+
+import re
+
+import numpy as np
+import pytest
+
+from transduce.class_prior.bounds import counts_from_fractions
+from transduce.class_prior.resolve import are_rows, prior_bounds, prior_counts
+from transduce.taxonomy import Taxonomy
+
+NAMES = np.array(["tea", "coffee", "milk"])
+LABELS = np.array([0, 0, 0, 1, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("prior", "counts"),
+    [
+        ([0.25, 0.5, 0.25], [3, 6, 3]),
+        (np.array([0.25, 0.5, 0.25], dtype=np.float32), [3, 6, 3]),
+        ((3, 9, 0), [3, 9, 0]),
+        (np.array([3.0, 9.0, 0.0]), [3, 9, 0]),
+        ({"milk": 0.25, "tea": 0.75, "coffee": 0}, [9, 0, 3]),
+        ({"milk": 1, "tea": 11, "coffee": 0}, [11, 0, 1]),
+        ([1.0, 0.0, 0.0], [12, 0, 0]),
+    ],
+)
+def test_a_prior_may_be_written_in_many_ways(prior, counts):
+    found = prior_counts(prior, NAMES, LABELS, 12)
+    assert found.tolist() == counts
+    assert found.dtype == np.int64
+
+
+def test_priors_become_counts_that_sum_to_the_rows():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n, k = int(rng.integers(0, 5000)), int(rng.integers(1, 20))
+        fractions = rng.dirichlet(np.full(k, 0.5))
+        names, labels = np.arange(k), rng.integers(k, size=50)
+        found = prior_counts(fractions, names, labels, n)
+        assert found.tolist() == counts_from_fractions(fractions, n).tolist()
+        if n:
+            assert prior_counts(found, names, labels, n).tolist() == found.tolist()
+
+
+def test_one_row_is_a_count_and_a_fraction_alike():
+    assert prior_counts([0, 1, 0], NAMES, LABELS, 1).tolist() == [0, 1, 0]
+
+
+def test_no_unlabelled_rows_need_no_counts():
+    for prior in ("labeled", [0.5, 0.25, 0.25]):
+        assert prior_bounds(prior, NAMES, LABELS, 0).high.tolist() == [0, 0, 0]
+
+
+def test_labels_leave_ranges_that_hold_their_shares_and_narrow_with_their_number():
+    widths = []
+    for times in (1, 10, 100):
+        low, high, _ = prior_bounds("labeled", NAMES, np.repeat(LABELS, times), 6000)
+        assert low.sum() <= 6000 <= high.sum()
+        widths.append(int((high - low).sum()))
+    assert widths[0] > widths[1] > 2 * widths[2]
+    assert np.all((low <= [3000, 2000, 1000]) & (high >= [3000, 2000, 1000]))
+
+
+def test_weights_of_labels_count():
+    heavy = prior_bounds("labeled", NAMES, LABELS, 600, np.array([9.0, 9.0, 9.0, 1.0, 1.0, 1.0]))
+    plain = prior_bounds("labeled", NAMES, LABELS, 600)
+    assert heavy.low[0] > plain.low[0]
+    assert prior_bounds("labeled", NAMES, LABELS, 600, np.full(6, 7.0)).low.tolist() == plain.low.tolist()
+
+
+def test_names_may_be_numbers():
+    assert prior_counts({7: 0.5, 3: 0.5}, np.array([3, 7]), np.array([0, 1]), 3).tolist() == [2, 1]
+
+
+def test_a_prior_is_not_modified():
+    prior = np.array([0.25, 0.5, 0.25])
+    prior_counts(prior, NAMES, LABELS, 7)
+    assert prior.tolist() == [0.25, 0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        (
+            "equal",
+            "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping .*to either, but is 'equal'",
+        ),
+        ([0.5, 0.5], r"one number for each of the 3 classes, but has shape \(2,\)"),
+        (0.5, r"shape \(\)"),
+        ([0.5, 0.5, 0.5], "must sum to 1, or as counts to the 12 unlabelled rows, but sums to 1.5"),
+        ([4, 4, 5], "but sums to 13"),
+        ([0.5, -0.5, 1.0], "0 or more, but 'coffee' has -0.5"),
+        ([0.5, np.nan, 0.5], "must be numbers, but 'coffee' has nan. Write None for a size not known"),
+        ([np.inf, 0, 0], "must be finite, but 'tea' has inf"),
+        ({"tea": 0.5, "coffee": 0.5}, "every class a share, but has none for 'milk'"),
+        ({"tea": 0.5, "coffee": 0.25, "milk": 0.25, "beer": 0}, "names 'beer', which is not a class"),
+    ],
+)
+def test_bad_priors_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, NAMES, LABELS, 12)
+
+
+def test_words_are_no_prior():
+    for prior in (["many", "few", "few"], ["0.2", "0.3", "0.5"], np.array(["0.2", "0.3", "0.5"])):
+        with pytest.raises(TypeError, match=r"must be numbers, one a class, but has the text '(many|0\.2)'"):
+            prior_bounds(prior, NAMES, LABELS, 12)
+    with pytest.raises(TypeError, match=r"has the text '0\.5'"):
+        prior_bounds({"tea": 0.2, "coffee": 0.3, "milk": "0.5"}, NAMES, LABELS, 12)
+    with pytest.raises(TypeError, match="class_prior must be numbers, one a class, but came as"):
+        prior_counts([{}, 1, 1], NAMES, LABELS, 12)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_ranges_may_come_in_the_order_of_the_classes(kind):
+    low, high, _ = prior_bounds(kind([(0.25, 0.5), (0.5, 0.75), (0.0, 0.25)]), NAMES, LABELS, 12)
+    assert (low.tolist(), high.tolist()) == ([3, 6, 0], [6, 9, 3])
+    assert prior_bounds([None, 0.5, (0.25, 0.25)], NAMES, LABELS, 12)[1].tolist() == [12, 6, 3]
+
+
+def test_fractions_of_rows_mean_the_rows_on_both_sides_and_none_or_one_row_is_a_range_of_rows():
+    low, high, _ = prior_bounds({"tea": 7.5, "coffee": (0, 1), "milk": None}, NAMES, LABELS, 12)
+    assert (low.tolist(), high.tolist()) == ([7, 0, 0], [8, 1, 12])
+
+
+@pytest.mark.parametrize(
+    ("names", "taxonomy", "sentence"),
+    [
+        (["cold", "warm"], None, "has none for 'cold'. Add it with None for not known, a size, or 0."),
+        (["hot/tea", "warm"], None, "a size, or 0; or pass taxonomy= and state its branch 'hot'."),
+        (["hot/tea", "warm"], Taxonomy.create(["hot/tea", "warm"]), "a size, or 0; or state its branch 'hot'."),
+    ],
+)
+def test_a_class_without_a_size_may_be_stated_as_not_known_or_by_its_branch(names, taxonomy, sentence):
+    for size in (0.5, (0.1, 0.5)):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            prior_bounds({"warm": size}, np.array(names), np.array([0, 1]), 12, None, taxonomy)
+
+
+def test_a_name_that_is_nearly_a_class_is_asked_after():
+    with pytest.raises(ValueError, match=r"names 'cofee', which is not a class\. Did you mean 'coffee'\? The classes"):
+        prior_bounds({"tea": 0.5, "cofee": 0.5, "milk": 0.0}, NAMES, LABELS, 12)
+
+
+def test_ranges_and_unknown_sizes_become_bounds_that_can_be_met():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        k, n = int(rng.integers(2, 12)), int(rng.integers(1, 500))
+        truth = rng.dirichlet(np.ones(k))
+        names, labels = np.arange(k), np.arange(k)
+        width = rng.uniform(0, 0.2, k)
+        choices = [
+            (float(max(f - w, 0)), float(min(f + w + 1 / n, 1)))
+            if rng.random() < 0.6
+            else None
+            if rng.random() < 0.5
+            else float(f)
+            for f, w in zip(truth, width, strict=True)
+        ]
+        choices[0] = None
+        low, high, _ = prior_bounds(dict(enumerate(choices)), names, labels, n)
+        assert np.all(low <= high)
+        assert low.sum() <= n <= high.sum()
+        for choice, a, b in zip(choices, low, high, strict=True):
+            first, last = (0.0, 1.0) if choice is None else choice if isinstance(choice, tuple) else (choice, choice)
+            slack = 0 if isinstance(choice, tuple) or choice is None else 1
+            assert first * n - slack - 1e-6 <= a
+            assert b <= last * n + slack + 1e-6
+
+
+def test_a_mapping_without_ranges_gives_exact_counts():
+    low, high, _ = prior_bounds({"tea": 0.5, "coffee": 0.25, "milk": 0.25}, NAMES, LABELS, 12)
+    assert low.tolist() == high.tolist() == [6, 3, 3]
+
+
+def test_counts_may_be_ranges_too():
+    assert prior_bounds({"tea": (3, 5), "coffee": (0, 12), "milk": 4}, NAMES, LABELS, 12)[1].tolist() == [5, 12, 4]
+    assert prior_bounds({"tea": (0.2, 0.5), "coffee": None, "milk": None}, NAMES, LABELS, 0)[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        ({"tea": (0.5, 0.6), "coffee": (0.5, 0.6), "milk": (0.1, 0.2)}, "low bounds sum to"),
+        ({"tea": (0.1, 0.2), "coffee": (0.1, 0.2), "milk": 0.1}, "high bounds sum to"),
+        ({"tea": (0.6, 0.5), "coffee": None, "milk": None}, "a low bound of 0.6, which is above the high one of 0.5"),
+        ({"tea": (-0.1, 0.5), "coffee": None, "milk": None}, "0 or more, but 'tea' has -0.1"),
+        ({"tea": (np.nan, 0.5), "coffee": None, "milk": None}, "'tea' has nan. Write None"),
+        ({"tea": (0.1, np.nan), "coffee": None, "milk": None}, "'tea' has nan. Write None"),
+        ({"tea": (np.inf, np.inf), "coffee": None, "milk": None}, "'tea' has inf, which only a high bound may be"),
+        (
+            {"tea": 5000, "coffee": None, "milk": None},
+            "gives 'tea' 5000 rows, more than the 12 that are without a full",
+        ),
+        ({"tea": 300, "coffee": 0.1, "milk": None}, "has a share for 'coffee' and a number of rows for 'tea'. Use one"),
+        ({"tea": (0.1, 9), "coffee": None, "milk": None}, "a share and a number of rows for 'tea'. Use one kind"),
+        ([(0.1, 0.5), 20, None], "has a share for 'tea' and a number of rows for 'coffee'"),
+        ([9, 2.5, 0.5], "has a share for 'milk' and a number of rows for 'tea'"),
+        ([(0.1, 0.5)] * 2, "must have one entry for each of the 3 classes, but has 2. The classes are 'tea'"),
+        (None, "is None. Leave it out, or write 'estimate'"),
+        ({"tea": (0.43, 0.44), "coffee": None, "milk": None}, "room for a whole number"),
+        ({"tea": (0.1, 0.5), "coffee": None}, "has none for 'milk'"),
+        ({"tea": (0.1, 0.5), "coffee": None, "milk": None, "d": 0.1}, "names 'd', which is not a class"),
+    ],
+)
+def test_ranges_that_cannot_be_met_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, NAMES, LABELS, 12)
+
+
+@pytest.mark.parametrize("share", ["much", (0.1, "much"), True, (0.1, None)])
+def test_ranges_must_be_numbers(share):
+    with pytest.raises(TypeError, match="class_prior must"):
+        prior_bounds({"tea": share, "coffee": None, "milk": None}, NAMES, LABELS, 12)
+
+
+TREE = Taxonomy.create(["hot/tea", "hot/coffee/black", "hot/coffee/white", "cold"])
+DRINKS = np.array(TREE.labels, dtype=object)
+
+
+def test_inner_nodes_bound_the_sums_of_their_classes():
+    low, high, groups = prior_bounds(
+        {"hot": (0.5, 0.8), "hot/coffee": 0.25, "cold": None}, DRINKS, np.arange(4), 100, None, TREE
+    )
+    assert low.tolist() == [0, 0, 0, 0]
+    assert high.tolist() == [100, 100, 100, 100]
+    assert groups.members(4).astype(int).tolist() == [[0, 1, 1, 0], [1, 1, 1, 0]]
+    assert (groups.low.tolist(), groups.high.tolist()) == ([25, 50], [25, 80])
+    assert groups.above.tolist() == [5, 4, 4, 6, 5, 6]
+
+
+def test_classes_of_inner_nodes_may_have_sizes_too():
+    low, high, _ = prior_bounds({"hot": 60, "hot/tea": (10, 20), "cold": 40}, DRINKS, np.arange(4), 100, None, TREE)
+    assert (low.tolist(), high.tolist()) == ([10, 0, 0, 40], [20, 100, 100, 40])
+
+
+@pytest.mark.parametrize(
+    ("prior", "sentence"),
+    [
+        ({"hot": 0.5}, "has none for 'cold'"),
+        (
+            {"hot": 0.2, "hot/tea": (0.3, 0.4), "cold": None},
+            r"class_prior contradicts itself: 'hot' may get at most 20 rows \(20\.0%\), but its parts must get at "
+            r"least 30 rows \(30\.0%\)\. Raise its high bound, or lower the low bounds of its parts",
+        ),
+        (
+            {"hot": 50, "hot/tea": (0, 3), "hot/coffee": 4, "cold": None},
+            r"'hot' must get at least 50 rows, but its parts may get at most 7 rows\. Lower its low bound",
+        ),
+        (
+            {"hot": 0.5, "cold": 0.6},
+            "class_prior contradicts itself: sizes of classes and branches must leave room for the 100 rows without a "
+            "full label, but ask for at least 110 in all. Lower some low bounds",
+        ),
+        ({"hot": 0.5, "cold": None, "warm": 0.1}, "names 'warm', which is not a class"),
+    ],
+)
+def test_inner_nodes_that_cannot_be_met_get_one_sentence(prior, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bounds(prior, DRINKS, np.arange(4), 100, None, TREE)
+
+
+@pytest.mark.parametrize(
+    ("tea", "low", "high"),
+    [
+        (1, 1, 1),
+        (np.int64(1), 1, 1),
+        (1.0, 12, 12),
+        (np.float32(1), 12, 12),
+        ((1, 1), 1, 1),
+        ((1, np.inf), 1, 12),
+        ((0, 1), 0, 12),
+        ((0.5, 1), 6, 12),
+    ],
+)
+def test_an_integer_beside_open_sizes_is_rows_and_a_float_a_share(tea, low, high):
+    bounds = prior_bounds({"tea": tea, "coffee": None, "milk": 0}, NAMES, LABELS, 12)
+    assert (bounds.low[0], bounds.high[0]) == (low, high)
+
+
+def test_integers_beside_a_fraction_are_shares_and_so_is_all_of_it():
+    assert prior_bounds({"tea": 1, "coffee": (0.0, 0.5), "milk": None}, NAMES, LABELS, 12).low[0] == 12
+    assert prior_bounds({"tea": 1, "coffee": 0, "milk": 0}, NAMES, LABELS, 12).low.tolist() == [12, 0, 0]
+    branch = prior_bounds({"hot": 1, "cold": 0}, DRINKS, np.arange(4), 100, None, TREE)
+    assert branch.groups.low.tolist() == [100]
+    assert are_rows([1, 1, 0])
+    assert not are_rows([1, 0, 0])
+    assert not are_rows("labeled")
+    assert not are_rows(0.5)
+
+
+def test_branches_keep_their_names():
+    prior = {("hot", "coffee"): 0.25, "hot": (0.5, 0.8), "cold": None}
+    assert prior_bounds(prior, DRINKS, np.arange(4), 100, None, TREE).groups.names == ("hot/coffee", "hot")
+
+
+def test_labels_leave_a_class_without_any_room_and_no_duty():
+    names, labels = np.append(NAMES, "cocoa"), np.repeat(LABELS, 10)
+    low, high, _ = prior_bounds("labeled", names, labels, 600)
+    alone = prior_bounds("labeled", NAMES, labels, 600)
+    assert low[3] == 0 < high[3]
+    assert np.all((low[:3] <= alone.low) & (high[:3] >= alone.high))
+    assert high[:3].sum() >= 600

@@ -1,0 +1,729 @@
+"""Every bad input ends with exit code 2 and one sentence that names the culprit and a way out, and leaves no file."""
+
+import gzip
+import io
+import json
+import os
+import pickle
+import re
+import shlex
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import zstandard
+from helpers.documents import pile, vectors_of
+from safetensors.numpy import load, save
+from scipy import sparse
+
+from transduce.cli.formats import write_table
+from transduce.cli.main import run
+
+Content = bytes | str | Callable[[Path], object]
+
+GOOD = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\nanother cup of tea,\na mug of coffee,\n"
+"""Two labelled rows and two that are not."""
+FULL = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\n"
+TREE = GOOD.replace(",tea", ",hot/tea").replace(",coffee", ",hot/coffee")
+LABEL, PREDICT = "label pile.csv -o out.csv ", "predict m.safetensors pile.csv -o out.csv "
+ASSUMED = re.compile(
+    r"Took it that |Note: |Class sizes: |\d+ answers? w|Reading words of |\d+ labelled rows, |"
+    r"\S+ does not hold the results "
+)
+"""What may be said before the sentence."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is typed, what the last line must match, and the files that lie there besides the good ones."""
+
+    typed: str
+    expected: str
+    files: dict[str, Content]
+    stdin: bytes = b""
+
+
+def case(typed: str, expected: str, stdin: bytes = b"", **files: Content) -> Case:
+    """Names of files are keywords, with "__" for the dot and "___" for the slash."""
+    named = {name.replace("___", "/").replace("__", "."): content for name, content in files.items()}
+    return Case(typed, expected, named, stdin)
+
+
+def on_file(name: str, content: Content, expected: str, options: str = "") -> Case:
+    """The main job on a bad file, named in the sentence."""
+    return Case(f"label {shlex.quote(name)} -o out.csv {options}", f"{re.escape(name)}{expected}", {name: content})
+
+
+def written(frame: pl.DataFrame, *, cut: int | None = None) -> bytes:
+    """A frame as Parquet."""
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    return file.getvalue()[:cut]
+
+
+def numpy_file(array: object) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.asarray(array), allow_pickle=True)
+    return file.getvalue()
+
+
+def numpy_archive(**arrays: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def zipped(name: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "nothing")
+    return file.getvalue()
+
+
+def saved_sparse(n_rows: int) -> bytes:
+    file = io.BytesIO()
+    sparse.save_npz(file, sparse.random(n_rows, 5, 0.5, format="csr", random_state=0))
+    return file.getvalue()
+
+
+def changed_model(change: Callable[[dict[str, object], dict[str, np.ndarray]], object]) -> Callable[[Path], object]:
+    """A model file of its own with something changed in its description or its tensors."""
+
+    def write(path: Path) -> None:
+        whole = path.with_name("m.safetensors").read_bytes()
+        header = json.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")])
+        description, tensors = json.loads(header["__metadata__"]["transduce"]), load(whole)
+        change(description, tensors)
+        path.write_bytes(save(tensors, {"transduce": json.dumps(description)}))
+
+    return write
+
+
+def cut_model(share: float) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        whole = path.with_name("m.safetensors").read_bytes()
+        path.write_bytes(whole[: int(len(whole) * share)])
+
+    return write
+
+
+def link(to: str) -> Callable[[Path], object]:
+    return lambda path: path.symlink_to(to)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def studio(*tasks: dict[str, object]) -> bytes:
+    return json.dumps([{"id": 1, "data": {"text": "a good cup of tea"}, **task} for task in tasks]).encode()
+
+
+def choice(*names: object, key: str = "choices") -> dict[str, object]:
+    return {"annotations": [{"result": [{"value": {key: list(names)}}]}]}
+
+
+LONG = "a text that is long enough to be one"
+
+FILES = {
+    "missing": case("label missing.csv -o out.csv", r"missing\.csv.*no such file.*Check"),
+    "missing folder": case("label there/is/none.jsonl -o out.csv", r"there/is/none\.jsonl.*no such file.*Check"),
+    "Excel": on_file("a.xlsx", zipped("xl/workbook.xml"), r".*Excel files are not read.*CSV UTF-8"),
+    "unknown suffix": on_file("notes.txt", GOOD, r".*does not tell the format.*Say which it is by --format"),
+    "no suffix": on_file("notes", GOOD, r".*does not tell the format.*Say which it is by --format"),
+    "unknown suffix within gz": on_file(
+        "notes.doc.gz", gzip.compress(GOOD.encode()), r".*does not tell.*Say which it is by --format"
+    ),
+    "output in the folder": case(
+        "label place -o place/out.csv", r"place/out\.csv lies in a folder.*name", place=folder
+    ),
+    "folder as csv": case(
+        "label place -o out.csv --format csv", r"place.*expected a csv file.*Name a file", place=folder
+    ),
+    "csv as folder": case(LABEL + "--format folder", r"pile\.csv.*expected a folder.*it is a file.*Leave out --format"),
+    "missing as folder": case("label no -o out.csv --format folder", r"no: expected a folder.*none.*Check"),
+    "csv as svmlight": case(LABEL + "--format svmlight", r"pile\.csv, line 1.*target.*mend --format"),
+    "csv as parquet": case(LABEL + "--format parquet", r"pile\.csv.*Parquet.*again"),
+    "csv as jsonl": case(LABEL + "--format jsonl", r"pile\.csv, line 1.*JSON.*--format"),
+    "plain list as Label Studio": on_file(
+        "p.json", '[{"text": "a"}]', r", row 1.*data.*Export", "--format label-studio"
+    ),
+    "folder on standard input": case("label - -o out.csv --format folder", "standard input.*Name a folder"),
+    "empty standard input": case("label - -o out.csv", "standard input.*empty.*Give"),
+    "noise on standard input": case(
+        "label - -o out.csv", "standard input, line 1.*UTF-8.*Save", stdin=b"\x93\xa0\xff\n"
+    ),
+    "name with a line end": case("label 'a\nb.csv' -o out.csv", r"a\\nb\.csv.*no such file.*Check"),
+    "name that no file can have": case("label 'a\0b.csv' -o out.csv", r"a\\x00b\.csv.*cannot be read.*Check"),
+}
+
+CSV = {
+    "empty": on_file("a.csv", b"", r".*empty.*Give a header"),
+    "blank lines only": on_file("a.csv", "\n\n\n", r".*empty.*Give a header"),
+    "header only": on_file("a.csv", "text,label\n", r".*no row.*Give"),
+    "nameless header": on_file("a.csv", " ,\na,b\n", r", line 1.*names no column.*Write"),
+    "column twice": on_file("a.csv", "text,label,text\na,b,c\n", r', line 1.*"text" twice.*Give'),
+    "cell missing": on_file("a.csv", GOOD + "only one\n", r", line 6.*expected 2 cells.*found 1.*quotes"),
+    "cell too many": on_file("a.csv", GOOD + "a,b,c\n", r", line 6.*expected 2 cells.*found 3.*quotes"),
+    "open quote": on_file("a.csv", GOOD + '"never closed,tea\n', r", line 6.*never closed.*Close"),
+    "text after a quote": on_file("a.csv", GOOD + '"a" b,tea\n', r", line 6.*after its closing quote.*Double"),
+    "Latin-1": on_file("a.csv", GOOD.replace("mug", "müg").encode("latin-1"), r", line 5.*UTF-8.*Save"),
+    "NUL": on_file("a.csv", GOOD.replace("mug", "m\0g"), r", line 5.*NUL.*Save"),
+    "half a UTF-16 character": on_file("a.csv", GOOD.encode("utf-16")[:-1], r", line 5.*UTF-16.*Save"),
+    "UTF-16 without a mark": on_file("a.csv", GOOD.encode("utf-16-le"), r", line 1.*NUL.*Save"),
+    "TSV with commas": on_file("a.tsv", GOOD, r".*no column that is plainly the labels.*--label"),
+    "gzip cut": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-9], r".*gzip.*cut short.*again"),
+    "gzip in name only": on_file("a.csv.gz", GOOD, r".*gzip.*corrupt.*again"),
+    "gzip with a wrong sum": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-8] + b"12345678", r".*gzip.*corrupt"),
+    "zstd cut": on_file("a.csv.zst", zstandard.compress(GOOD.encode())[:-5], r".*zstd.*cut short.*again"),
+    "zstd in name only": on_file("a.csv.zst", GOOD, r".*zstd.*corrupt.*again"),
+    "gzip of nothing": on_file("a.csv.gz", gzip.compress(b""), r".*empty.*Give"),
+}
+
+JSON = {
+    "empty": on_file("a.jsonl", b"", r".*no object.*Give"),
+    "broken": on_file("a.jsonl", '{"text": "a"}\n{"text": \n', r", line 2.*broken.*Mend"),
+    "a list a line": on_file("a.jsonl", '{"text": "a"}\n["text"]\n', r", line 2.*a list.*Write \{"),
+    "NaN": on_file("a.jsonl", '{"text": NaN}\n', r", line 1.*NaN.*Write null"),
+    "key twice": on_file("a.jsonl", '{"text": "a", "text": "b"}\n', r', line 1.*"text" stands twice.*Keep'),
+    "two objects a line": on_file("a.jsonl", '{"text": "a"} {"text": "b"}\n', r", line 1.*more after it.*Put"),
+    "deep": on_file("a.jsonl", '{"text": ' + "[" * 5000 + "]" * 5000 + "}\n", r", line 1.*nested deeper.*Flatten"),
+    "half a character": on_file("a.jsonl", '{"text": "\\ud800"}\n', r", line 1.*surrogate.*Write"),
+    "objects without keys": on_file("a.jsonl", "{}\n{}\n", r".*row 1.*Give each document its text"),
+    "number past float64": on_file("a.jsonl", '{"text": 1e999}\n', r", line 1.*1e999 is too large.*Write"),
+    "number of many digits": on_file("a.jsonl", '{"text": ' + "9" * 9999 + "}\n", r", line 1.*too many digits.*Write"),
+    "open list": on_file("a.json", '[{"text": "a"}', r', line 1, row 1.*expected "," or "\]".*Fetch it whole'),
+    "no comma": on_file("a.json", '[{"text": "a"}\n{"text": "b"}]', r", line 2, row 1.*Put commas"),
+    "a number": on_file("a.json", "17", r", line 1.*expected a JSON list.*Write \["),
+    "more after the list": on_file("a.json", '[{"text": "a"}]\n]', r", line 2.*end of the file.*Keep one list"),
+    "number in the list": on_file("a.json", '[{"text": "a"},\n 3]', r", line 2, row 2.*a number.*Write"),
+    "empty list": on_file("a.json", "[]", r".*no object.*Give"),
+    "object as label": on_file(
+        "a.jsonl", f'{{"text": "{LONG}", "label": {{"a": 1}}}}\n', r', row 1.*"label" holds an object.*Give a text'
+    ),
+    "slash in a path": on_file(
+        "a.jsonl", f'{{"text": "{LONG}", "label": ["a/b", "c"]}}\n', r', row 1.*"label".*"a/b".*Rename'
+    ),
+    "empty step in a path": on_file(
+        "a.jsonl", f'{{"text": "{LONG}", "label": ["a", " "]}}\n', r', row 1.*"label".*not empty.*Rename'
+    ),
+}
+
+OTHER_FORMATS = {
+    "Parquet cut": on_file("a.parquet", written(pile(9, 4), cut=300), r".*Parquet.*cut short.*again"),
+    "Parquet in name only": on_file("a.parquet", GOOD, r".*Parquet.*corrupt.*again"),
+    "Parquet without rows": on_file("a.parquet", written(pl.DataFrame({"text": []})), r".*no row.*Give"),
+    "Parquet with noise": on_file("a.parquet", b"PAR1" + bytes(range(256)) + b"PAR1", r".*Parquet.*corrupt.*again"),
+    "infinity in Parquet": on_file(
+        "a.parquet",
+        written(pl.DataFrame({"text": [LONG] * 2, "label": [1.0, float("inf")]})),
+        r', row 2.*"label".*finite',
+    ),
+    "svmlight target": on_file("a.svm", "1 1:1\ntea 1:1\n", r', line 2.*"tea".*Write class numbers'),
+    "svmlight pair": on_file("a.svm", "1 1:1\n2 1:x\n", r', line 2.*"1:x".*Correct'),
+    "svmlight NaN": on_file("a.svm", "1 1:1\n2 1:nan\n", r', line 2.*"1:nan".*Correct'),
+    "svmlight overflow": on_file("a.svm", "1 1:1\n2 1:1e999\n", r", line 2.*too large.*Scale"),
+    "svmlight order": on_file("a.svm", "1 1:1\n2 2:1 1:1\n", r", line 2.*rise.*Sort"),
+    "svmlight index": on_file("a.svm", "1 1:1\n2 99999999999:1\n", r", line 2.*indices up to.*Number"),
+    "svmlight labels": on_file("a.svm", "1,2 1:1\n", r', line 1.*"1,2".*Keep one label'),
+    "svmlight without features": on_file("a.svm", "1\n2\n", r", line 1.*no row has a feature.*index:value"),
+    "svmlight of nothing": on_file("a.svm", "# nothing\n", r".*no row.*Give"),
+    "svmlight with one class": on_file("a.svm", "1 1:1\n0 2:1\n", r".*one class only, '1'.*label rows"),
+    "empty folder": on_file("place", folder, r".*no file in the folder.*Give"),
+    "folder with a link out": case(
+        "label place -o out.csv", r'place.*"tea/x".*leads out.*Copy', place___tea___x=link("/etc/hostname")
+    ),
+    "folder with Latin-1": case(
+        "label place -o out.csv", r"place/tea/1\.txt, line 1.*UTF-8.*Save", place___tea___1__txt=b"th\xe9"
+    ),
+    "folder with one class": case(
+        "label place -o out.csv",
+        r"place.*one class only, 'tea'",
+        place___tea___1__txt=LONG,
+        place___unlabelled___2__txt=LONG,
+    ),
+    "two choices": on_file(
+        "a.json", studio(choice("tea", "coffee")), r', row 1.*found 2: "tea" and "coffee".*Keep one'
+    ),
+    "task without data": on_file("a.json", studio(choice("tea"), {"data": 3}), r', row 2.*"data".*Export'),
+    "annotations of another kind": on_file("a.json", studio({"annotations": 3}), r', row 1.*"annotations".*Export'),
+    "choice of another kind": on_file("a.json", studio(choice(3)), r', row 1.*"choices".*Export'),
+    "taxonomy with a slash": on_file("a.json", studio(choice(["a/b"], key="taxonomy")), r', row 1.*"a/b".*Rename'),
+}
+
+COLUMNS = {
+    "text": case(LABEL + "--text txt", r'pile\.csv.*"txt".*Did you mean "text"'),
+    "label": case(LABEL + "--label lable", r'pile\.csv.*"lable".*Did you mean "label"'),
+    "truth": case(LABEL + "--truth turth --report r.html", r'pile\.csv.*"turth".*Did you mean "truth"'),
+    "text is label": case(LABEL + "--text label --label label", r"'label' of pile\.csv.*both.*name two"),
+    "text twice": case(LABEL + "--text text --text text", r"'text' of pile\.csv.*twice.*once"),
+    "no text": on_file("a.csv", "a,label\nx,y\nz,\n", r".*no column that could be the text.*'a'.*--text"),
+    "several texts": on_file("a.csv", f"a,b,label\n{LONG},{LONG},y\n", r".*several columns.*'a', 'b'.*--text"),
+    "no labels": on_file("a.csv", f"text,b\n{LONG},1\n{LONG},2\n", r".*plainly the labels.*'text', 'b'.*--label"),
+    "predict": case(PREDICT + "--text body", r'pile\.csv.*"body"'),
+    "evaluate": case("evaluate m.safetensors pile.csv --label nope", r'pile\.csv.*"nope".*It has: id, text'),
+    "check": case("check pile.csv --label nope", r'pile\.csv.*"nope".*It has: id, text'),
+    "queue": case("queue pile.csv -o q.csv --text nope", r'pile\.csv.*"nope".*It has: id, text'),
+    "report": case("report m.safetensors pile.csv -o r.html --truth nope", r'pile\.csv.*"nope".*It has: id, text'),
+    "no text to predict": case(
+        "predict m.safetensors a.csv -o out.csv", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
+    ),
+    "no text to report": case(
+        "report m.safetensors a.csv -o r.html", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
+    ),
+    "all texts empty": on_file(
+        "a.csv", "text,label\n,tea\n,coffee\n,\n", r".*None of the 3 texts holds a word.*Name the column"
+    ),
+    "no words": on_file(
+        "a.csv", 'text,label\n"!!",tea\n"??",coffee\n"..",\n', r".*None of the 3 texts holds a word.*Name the column"
+    ),
+}
+
+LABELS = {
+    "none": case(
+        "label a.csv -o out.csv", r"'label' of a\.csv.*no label at all.*fill", a__csv="text,label\na b,\nc d,\n"
+    ),
+    "blanks": case(
+        "label a.csv -o out.csv", r"'label' of a\.csv.*no label at all", a__csv="text,label\na b, \nc d,  \n"
+    ),
+    "one class": case(
+        "label a.csv -o out.csv", r"'label' of a\.csv.*one class only, 'x'.*two", a__csv="text,label\na,x\nb,\n"
+    ),
+    "empty part": on_file("a.csv", TREE + "x,hot//tea\n", r" has 'hot//tea'.*empty part.*--flat"),
+    "leading slash": on_file("a.csv", TREE + "x,/cold\n", r" has '/cold'.*empty part.*--flat"),
+    "trailing slash": on_file("a.csv", TREE + "x,hot/\n", r" has 'hot/'.*empty part.*--flat"),
+    "evaluate without": case(
+        "evaluate m.safetensors a.csv", r"'label' of a\.csv.*no label to compare.*--label", a__csv="text,label\na b,\n"
+    ),
+    "queue with none left": case("queue full.csv -o q.csv", r"full\.csv.*label in every row.*--label", full__csv=FULL),
+    "queue by model with none left": case(
+        "queue full.csv -o q.csv --model m.safetensors",
+        r"full\.csv.*label in every row.*--label",
+        full__csv=FULL,
+    ),
+    "queue with a text called row": case(
+        "queue a.csv -o q.csv --text row", r"'row'.*rename", a__csv=GOOD.replace("text", "row", 1)
+    ),
+    "class that XML cannot hold": case(
+        "queue a.csv -o q.json", r"'t\\x01a'.*rename", a__csv=GOOD.replace(",tea", ",t\x01a")
+    ),
+}
+
+
+def stated(*sizes: str) -> str:
+    return LABEL + " ".join(f"--prior {shlex.quote(size)}" for size in sizes)
+
+
+PRIORS = {
+    "no value": case(stated("travel"), r"--prior must be NAME=SHARE.*'travel'"),
+    "no name": case(stated("=0.2"), r"--prior must be NAME=SHARE.*'=0\.2'"),
+    "nothing": case(stated(""), r"--prior must be NAME=SHARE.*''"),
+    "a word": case(stated("travel=much"), r"--prior travel=much.*'much'"),
+    "half a row": case(
+        stated("travel=1.5"), r"--prior travel=1\.5.*1\.5 is neither a share nor a whole number of rows"
+    ),
+    "twice": case(stated("travel=0.2", "travel=0.3"), r"'travel' twice; keep one"),
+    "several in one": case(stated("travel=0.4,banking=0.1"), r"one --prior for each class"),
+    "three numbers": case(stated("travel=1:2:3"), r"--prior travel=1:2:3.*low:high"),
+    "negative": case(stated("travel=-0.1"), r"--prior travel=-0\.1"),
+    "infinite": case(stated("travel=inf"), r"--prior travel=inf"),
+    "NaN": case(stated("travel=nan"), r"--prior travel=nan"),
+    "exchanged": case(stated("travel=0.5:0.1"), r"--prior travel=0\.5:0\.1.*exchange"),
+    "more than all": case(
+        stated("travel=0.9", "banking=0.9", "auto_and_commute=0.2"), r"class sizes.*prior.*sums to 2\. Divide"
+    ),
+    "less than all": case(
+        stated("travel=0.1", "banking=0.1", "auto_and_commute=0.1"), r"class sizes.*prior.*sums to 0\.3\. Divide"
+    ),
+    "more than all by two": case(
+        stated("travel=0.7", "banking=0.7"), r"class sizes.*low bounds sum to 134 of the 96.*Lower"
+    ),
+    "low ends too high": case(
+        stated("travel=0.6:0.9", "banking=0.6:0.9"), r"class sizes.*low bounds sum to 116 of the 96.*Lower"
+    ),
+    "high ends too low": case(
+        stated("travel=0:0.1", "banking=0:0.1", "auto_and_commute=0:0.1"),
+        r"class sizes.*high bounds sum to 27 of the 96.*Raise",
+    ),
+    "too many rows": case(stated("travel=5000"), r"class sizes.*'travel'.*5000.*96"),
+    "rows that do not add up": case(
+        stated("travel=10", "banking=10", "auto_and_commute=10"),
+        r"class sizes.*96 unlabelled rows.*sums to 30.*count the unlabelled",
+    ),
+    "shares and rows": case(stated("travel=0.5", "banking=40"), r"share for 'travel'.*rows for 'banking'.*give"),
+    "unknown class": case(stated("football=0.2"), r"'football'.*no row is labelled.*Label a row.*'banking'"),
+    "nearly a class": case(stated("traval=0.2"), r"'traval'.*did you mean 'travel'"),
+    "branch of flat names": Case(
+        "label a.csv -o out.csv --flat --prior hot=0.5", r"'hot'.*holds 'hot/coffee'.*instead", {"a.csv": TREE}
+    ),
+    "missing file": case(stated("p.toml"), r"p\.toml does not exist.*check"),
+    "a folder": case(stated("p.toml"), r"p\.toml cannot be read.*name a file", p__toml=folder),
+    "broken TOML": case(stated("p.toml"), r"p\.toml is not valid TOML.*line 1.*correct", p__toml="travel = = 1"),
+    "broken JSON": case(stated("p.json"), r"p\.json is not valid JSON.*line 1.*correct", p__json='{"travel": 1'),
+    "JSON list": case(stated("p.json"), r"p\.json must map each class", p__json="[1, 2]"),
+    "JSON key twice": case(stated("p.json"), r"p\.json.*twice", p__json='{"travel": 1, "travel": 2}'),
+    "JSON of another kind": case(
+        stated("p.json"), r"p\.json, class 'travel',.*must be a share", p__json='{"travel": {"low": 1}}'
+    ),
+    "class twice": case(
+        stated("p.csv"), r"p\.csv, line 2,.*'travel' a second time.*keep one", p__csv="travel,1\ntravel,2\n"
+    ),
+    "four cells": case(stated("p.csv"), r"p\.csv, line 1 must be class, share", p__csv="travel,1,2,3\n"),
+    "a word in a file": case(stated("p.csv"), r"p\.csv, line 2,.*'much'", p__csv="class,share\ntravel,much\n"),
+    "Latin-1": case(stated("p.csv"), r"p\.csv is not UTF-8.*save", p__csv=b"travel,1\nm\xe9tro,2\n"),
+    "empty": case(stated("p.csv"), r"p\.csv.*empty", p__csv=""),
+    "empty TOML": case(stated("p.toml"), r"p\.toml must map each class", p__toml=""),
+    "CSV with a broken quote": case(stated("p.csv"), r"p\.csv, line 1 must be class, share", p__csv='"travel,1\n'),
+    "unknown class for queue": case("queue pile.csv -o q.csv --prior football=0.2", r"'football'.*Label a row"),
+    "check": case("check pile.csv --prior travel=much", r"--prior travel=much.*'much'"),
+}
+
+
+def with_vectors(content: Content, expected: str, name: str = "v.npy") -> Case:
+    return Case(LABEL + f"--vectors {name}", expected, {name: content})
+
+
+VECTORS = {
+    "missing": case(LABEL + "--vectors nope.npy", r"nope\.npy does not exist.*Correct"),
+    "another suffix": case(LABEL + "--vectors v.txt", r"'v\.txt' is neither.*columns are id, text", v__txt="1 2 3"),
+    "text column": case(LABEL + "--vectors text", r"'text' of pile\.csv must hold lists.*Name"),
+    "too few": with_vectors(numpy_file(np.ones((7, 3))), r"v\.npy has 7 rows, but pile\.csv has 120.*Give"),
+    "one-dimensional": with_vectors(numpy_file(np.ones(120)), r"v\.npy must hold a matrix.*Save"),
+    "three-dimensional": with_vectors(numpy_file(np.ones((120, 2, 2))), r"v\.npy must hold a matrix.*Save"),
+    "no columns": with_vectors(numpy_file(np.ones((120, 0))), r"v\.npy must hold a matrix.*Save"),
+    "NaN": with_vectors(numpy_file(np.where(np.eye(120) > 0, np.nan, 1)), r"row 1 of 'v\.npy' has nan.*again"),
+    "infinity": with_vectors(
+        numpy_file(np.where(np.arange(240).reshape(120, 2) == 9, np.inf, 1)), r"row 5 of 'v\.npy' has inf.*again"
+    ),
+    "pickled objects": with_vectors(
+        numpy_file(np.array([{"a": 1}] * 120, dtype=object)), r"v\.npy cannot be read.*Save"
+    ),
+    "pickle": with_vectors(pickle.dumps(np.ones((120, 2))), r"v\.npy cannot be read.*Save"),
+    "texts": with_vectors(numpy_file(np.full((120, 2), "a")), r"v\.npy must hold numbers.*Save"),
+    "cut": with_vectors(numpy_file(np.ones((120, 2)))[:200], r"v\.npy cannot be read.*Save"),
+    "two arrays": with_vectors(numpy_archive(a=np.ones((120, 2)), b=np.ones(3)), r"v\.npz.*2 arrays.*Save", "v.npz"),
+    "another archive": with_vectors(zipped("x"), r"v\.npz cannot be read.*'x' is no array.*Save", "v.npz"),
+    "sparse with too few rows": with_vectors(saved_sparse(9), r"v\.npz has 9 rows.*Give", "v.npz"),
+    "lists of two lengths": Case(
+        "label a.jsonl -o out.csv --vectors v",
+        r"'v' of a\.jsonl.*row 2 has 1, not 2.*Complete",
+        {
+            "a.jsonl": "".join(
+                f'{{"text": "{LONG}", "label": "{c}", "v": {v}}}\n'
+                for c, v in zip("aba", ([1, 2], [1], [3, 4]), strict=True)
+            )
+        },
+    ),
+    "empty lists": Case(
+        "label a.jsonl -o out.csv --vectors v",
+        r"'v' of a\.jsonl.*",
+        {"a.jsonl": "".join(f'{{"text": "{LONG}", "label": "{c}", "v": []}}\n' for c in "ab")},
+    ),
+    "for a model of texts": case(
+        PREDICT + "--vectors v.npy", r"model reads texts.*v\.npy.*--text", v__npy=numpy_file(np.ones((120, 2)))
+    ),
+}
+
+MODELS = {
+    "missing": case("predict nope.safetensors pile.csv -o out.csv", r"nope\.safetensors does not exist.*Correct"),
+    "folder": case("predict place pile.csv -o out.csv", r"place is a folder.*Name", place=folder),
+    "cut in its numbers": case(
+        "predict cut.safetensors pile.csv -o out.csv",
+        r"cut\.safetensors.*bytes.*Copy it again",
+        cut__safetensors=cut_model(0.9),
+    ),
+    "cut in its header": case(
+        "inspect cut.safetensors", r"cut\.safetensors.*part of one.*Copy it again", cut__safetensors=cut_model(0.02)
+    ),
+    "empty": case("inspect m", r"m is not a model.*empty.*Copy it again", m=b""),
+    "pickle": case(
+        "predict m.pkl pile.csv -o out.csv", r"m\.pkl.*pickle.*run code.*again", m__pkl=pickle.dumps({"a": 1})
+    ),
+    "archive": case("evaluate m.zip pile.csv", r"m\.zip.*zip archive.*again", m__zip=zipped("x")),
+    "CSV": case("report pile.csv pile.csv -o r.html", r"pile\.csv is not a model.*again"),
+    "exchanged with the file": case("predict pile.csv m.safetensors -o out.csv", r"the order is MODEL FILE"),
+    "another's": case(
+        "inspect o.safetensors", r"o\.safetensors.*not of transduce.*again", o__safetensors=save({"a": np.ones(3)})
+    ),
+    "newer": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*version is 99.*Upgrade",
+        n__safetensors=changed_model(lambda d, _: d.update(version=99)),
+    ),
+    "without words": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*again",
+        n__safetensors=changed_model(lambda _, t: t.pop("vocabulary")),
+    ),
+    "class twice": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*class twice.*again",
+        n__safetensors=changed_model(lambda d, _: d.update(classes=["a"] * 3)),
+    ),
+    "NaN": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*coef.*again",
+        n__safetensors=changed_model(lambda _, t: t.update(coef=t["coef"] * np.nan)),
+    ),
+    "too few weights": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*coef.*shape.*again",
+        n__safetensors=changed_model(lambda _, t: t.update(coef=t["coef"][:, 1:].copy())),
+    ),
+    "another loss": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*loss.*again",
+        n__safetensors=changed_model(lambda d, _: d.update(loss="l0")),
+    ),
+    "header that is not JSON": case(
+        "inspect n.safetensors",
+        r"n\.safetensors.*not JSON.*again",
+        n__safetensors=(20).to_bytes(8, "little") + b"x" * 30,
+    ),
+    "huge header": case("inspect n.safetensors", r"n\.safetensors.*again", n__safetensors=b"\xff" * 64),
+    "of texts for svmlight": case(
+        "predict m.safetensors a.svm -o out.csv", r"reads texts.*a\.svm.*give a file", a__svm="1 1:1\n"
+    ),
+    "of vectors for texts": case(
+        "predict v.safetensors pile.csv -o out.csv", r"vectors of 8 numbers.*pile\.csv.*--vectors"
+    ),
+    "of shorter vectors": case(
+        "predict v.safetensors pile.csv -o out.csv --vectors w.npy",
+        r"vectors of 8 numbers.*pile\.csv have 9; give",
+        w__npy=numpy_file(np.ones((120, 9))),
+    ),
+    "of shorter svmlight": case(
+        "predict v.safetensors a.svm -o out.csv", r"vectors of 8 numbers.*a\.svm have 9; give", a__svm="1 8:1\n"
+    ),
+    "of vectors for queue": case(
+        "queue pile.csv -o q.csv --model v.safetensors", r"vectors of 8 numbers.*pile\.csv.*--vectors"
+    ),
+    "missing for queue": case(
+        "queue pile.csv -o q.csv --model nope.safetensors", r"nope\.safetensors does not exist.*Correct"
+    ),
+}
+
+OUTPUTS = {
+    "suffix": case("label pile.csv -o out.txt", r"out\.txt must end in \.csv.*rename"),
+    "no suffix": case("predict m.safetensors pile.csv -o out", r"output out must end in \.csv.*rename"),
+    "svmlight": case("label pile.csv -o out.svm", r"out\.svm must end in \.csv.*rename"),
+    "folder missing": case("label pile.csv -o no/out.csv", r"no/out\.csv.*no folder no.*make it"),
+    "a folder": case("label pile.csv -o out.csv", r"out\.csv is a folder.*name a file", out__csv=folder),
+    "the input": case("label pile.csv -o pile.csv", r"pile\.csv is a file that is read.*name another"),
+    "the input by another way": case(
+        "label pile.csv -o ./sub/../pile.csv", r"pile\.csv is a file that is read.*name another", sub=folder
+    ),
+    "a link to the input": case(
+        "label pile.csv -o l.csv", r"l\.csv is a file that is read.*name another", l__csv=link("pile.csv")
+    ),
+    "the answers": case(
+        LABEL.replace("out.csv", "q.csv") + "--answers q.csv",
+        r"q\.csv is a file that is read.*name another",
+        q__csv="row,label\n30,travel\n",
+    ),
+    "the prior": case(
+        LABEL.replace("out.csv", "p.csv") + "--prior p.csv",
+        r"p\.csv is a file that is read.*name another",
+        p__csv="travel,0.3\n",
+    ),
+    "model suffix": case(LABEL + "--model m.pkl", r"m\.pkl must end in \.safetensors.*rename"),
+    "model folder missing": case(LABEL + "--model no/m.safetensors", r"no/m\.safetensors.*no folder no.*make it"),
+    "report suffix": case(LABEL + "--report r.pdf", r"r\.pdf must end in \.html.*rename"),
+    "report folder missing": case(LABEL + "--report no/r.html", r"no/r\.html.*no folder no.*make it"),
+    "report on standard output": case("report m.safetensors pile.csv -o -", r"- must end in \.html.*rename"),
+    "queue suffix": case("queue pile.csv -o q.xlsx", r"q\.xlsx must end in \.csv.*rename"),
+    "one file for two": case(
+        LABEL + "--report r.html",
+        r"out\.csv and r\.html.*name them differently",
+        r__html=link("out.csv"),
+        out__csv="x\n",
+    ),
+    "two things on standard output": case("label pile.csv -o - --json", r"--json.*standard output.*name a file"),
+    "two things on standard output of predict": case(
+        "predict m.safetensors pile.csv -o - --json", r"--json.*standard output.*name a file"
+    ),
+    "two things on standard output of queue": case(
+        "queue pile.csv -o - --json", r"--json.*standard output.*name a file"
+    ),
+    "demo into a file": case("demo -o pile.csv", r"pile\.csv cannot be made.*name another"),
+}
+
+OPTIONS = {
+    "unknown": case(LABEL + "--losss hinge", r"--losss.*Try 'transduce label --help'"),
+    "command": case("lable pile.csv", r"'lable'.*Try 'transduce --help'"),
+    "no command": case("", r"Missing command.*Try 'transduce --help'"),
+    "no file": case("label -o out.csv", r"'FILE'.*Try 'transduce label --help'"),
+    "no output": case("label pile.csv", r"'-o' / '--out'.*Try 'transduce label --help'"),
+    "too many files": case(LABEL + "more.csv", r"more\.csv.*Try 'transduce label --help'"),
+    "no value": case("label pile.csv -o", r"'-o' requires.*Try 'transduce --help'"),
+    "loss": case(LABEL + "--loss l0", r"'--loss'.*'l0'.*'hinge'"),
+    "features": case(LABEL + "--features bert", r"'--features'.*'bert'.*'tfidf'"),
+    "annealing": case(LABEL + "--annealing slow", r"'--annealing'.*'slow'.*'soft'"),
+    "format": case(LABEL + "--format xlsx", r"'--format'.*'xlsx'.*'csv'"),
+    "alpha in words": case(LABEL + "--alpha small", r"'--alpha'.*'small'"),
+    "alpha 0": case(LABEL + "--alpha 0", r"'--alpha'.*0"),
+    "alpha NaN": case(LABEL + "--alpha nan", r"'--alpha'.*nan"),
+    "alpha infinite": case(LABEL + "--alpha inf", r"'--alpha'.*inf"),
+    "ngrams": case(LABEL + "--ngrams 3", r"'--ngrams'.*3.*1<=x<=2"),
+    "seed": case(LABEL + "--seed -1", r"'--seed'.*-1"),
+    "seed in words": case(LABEL + "--seed x", r"'--seed'.*'x'"),
+    "jobs": case(LABEL + "--jobs 0", r"'--jobs'.*0"),
+    "number": case("queue pile.csv -o q.csv -n 0", r"'-n'.*0"),
+    "words": case("inspect m.safetensors --words -1", r"'--words'.*-1"),
+    "flag with a value": case(LABEL + "--quiet=yes", r"'--quiet'.*value"),
+}
+
+
+def configured(content: Content, expected: str, typed: str = LABEL) -> Case:
+    return Case(typed + "--config c.toml", expected, {"c.toml": content})
+
+
+CONFIGS = {
+    "missing": case(LABEL + "--config nope.toml", r"nope\.toml does not exist.*check"),
+    "folder": configured(folder, r"c\.toml cannot be read.*name a file"),
+    "broken": configured("seed = = 1", r"c\.toml is not valid TOML.*line 1.*correct"),
+    "Latin-1": configured(b'text = "\xe9"', r"c\.toml is not UTF-8.*save"),
+    "unknown": configured("sede = 1", r"c\.toml sets 'sede'.*mend or remove"),
+    "unknown for one": configured("[label]\nwords = 1", r"c\.toml sets 'words' for label.*--help"),
+    "a word for a number": configured('seed = "x"', r"c\.toml sets 'seed' to 'x'; give it a whole number"),
+    "a list for a number": configured("seed = [1, 2]", r"c\.toml sets 'seed' to \[1, 2\]; give it a whole number"),
+    "a fraction for a number": configured("seed = 1.5", r"c\.toml sets 'seed' to 1\.5; give it a whole number"),
+    "a date for a number": configured("seed = 2024-01-01", r"c\.toml sets 'seed' to .*; give it a whole number"),
+    "a truth value for a number": configured("seed = true", r"c\.toml sets 'seed' to True; give it a whole number"),
+    "a number for a column": configured("label = 3", r"c\.toml sets 'label' to 3; give it a text"),
+    "a number for columns": configured("text = 3", r"c\.toml sets 'text' to 3; give it a text, or a list"),
+    "numbers for columns": configured("text = [3]", r"c\.toml sets 'text' to \[3\]; give it a text, or a list"),
+    "a number for the prior": configured("prior = 3", r"c\.toml sets 'prior' to 3; give it a text, or a list"),
+    "a list for one": configured('label = ["a"]', r"c\.toml sets 'label' to \['a'\]; give it a text"),
+    "a word for a flag": configured('quiet = "maybe"', r"c\.toml sets 'quiet' to 'maybe'; give it true or false"),
+    "a table for one value": configured("[seed]\na = 1", r"c\.toml sets 'seed' to \{'a': 1\}; give it a whole number"),
+    "a value for a command": configured("predict = 3", r"c\.toml sets 'predict'.*mend or remove"),
+    "choice": configured('loss = "l0"', r"c\.toml sets 'loss' wrongly.*'l0'.*'hinge'"),
+    "range": configured("alpha = -1", r"c\.toml sets 'alpha' wrongly.*-1.*1e-12<=x"),
+    "NaN": configured("alpha = nan", r"c\.toml sets 'alpha' wrongly.*nan"),
+    "share of a class": configured(
+        "[prior]\ntravel = {a = 1}", r"c\.toml sets 'prior' to \{'a': 1\} for class 'travel'; give"
+    ),
+    "a config in a config": configured('config = "d.toml"', r"c\.toml sets 'config'.*mend or remove"),
+    "an argument": configured(
+        '[label]\nfile = "pile.csv"', r"c\.toml sets 'file' for label.*--help", "label -o out.csv "
+    ),
+    "unknown class": configured("[prior]\nfootball = 0.2", r"'football'.*Label a row"),
+    "out": configured('out = "x.txt"', r"x\.txt must end in \.csv", "label pile.csv "),
+}
+
+
+def answered(content: Content, expected: str, typed: str = LABEL) -> Case:
+    return Case(typed + "--answers q.csv", expected, {"q.csv": content})
+
+
+ANSWERS = {
+    "missing": case(LABEL + "--answers nope.csv", r"nope\.csv.*no such file.*Check"),
+    "empty": answered("", r"q\.csv.*empty.*Give"),
+    "no row": answered("label\ntravel\n", r"q\.csv must have.*no 'row'.*add"),
+    "no label": answered("row\n30\n", r"q\.csv must have.*no 'label'.*add"),
+    "row too large": answered(
+        "row,label\n30,travel\n121,travel\n", r"row 2 of q\.csv labels row 121.*1 to 120; correct"
+    ),
+    "row 0": answered("row,label\n0,travel\n", r"row 1 of q\.csv labels row 0.*1 to 120; correct"),
+    "row in words": answered("row,label\nthird,travel\n", r"row 1 of q\.csv.*'third'.*correct"),
+    "row missing": answered("row,label\n,travel\n", r"row 1 of q\.csv.*''.*correct"),
+    "against a label": answered(
+        "row,label\n1,nonsense\n", r"row 1 has the label '\w+', but q\.csv says 'nonsense'.*correct"
+    ),
+    "twice": answered("row,label\n30,travel\n30,banking\n", r"q\.csv labels row 30 twice.*keep one"),
+    "another text": answered("row,label,text\n30,travel,what?\n", r"row 30 of q\.csv.*'text'.*sorted\?.*Bring back"),
+    "queue": answered("row,label\n999,travel\n", r"row 1 of q\.csv labels row 999", "queue pile.csv -o new.csv "),
+}
+
+TABLES = {
+    "file": FILES,
+    "csv": CSV,
+    "json": JSON,
+    "format": OTHER_FORMATS,
+    "column": COLUMNS,
+    "label": LABELS,
+    "prior": PRIORS,
+    "vectors": VECTORS,
+    "model": MODELS,
+    "output": OUTPUTS,
+    "option": OPTIONS,
+    "config": CONFIGS,
+    "answers": ANSWERS,
+}
+CASES = {f"{kind}: {name}": one for kind, table in TABLES.items() for name, one in table.items()}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pile, and a model of its texts and one of vectors."""
+    place = tmp_path_factory.mktemp("good")
+    frame = pile()
+    write_table(frame, str(place / "pile.csv"))
+    np.save(place / "vectors.npy", vectors_of(frame))
+    typed = [
+        "label",
+        str(place / "pile.csv"),
+        "--quiet",
+        "--annealing",
+        "none",
+        "-o",
+        str(place / "done.csv"),
+        "--model",
+    ]
+    assert run([*typed, str(place / "m.safetensors")]) == 0
+    assert run([*typed, str(place / "v.safetensors"), "--vectors", str(place / "vectors.npy")]) == 0
+    return place
+
+
+def contents(place: Path) -> dict[str, object]:
+    """All that lies in a folder: bytes of files, targets of links."""
+    return {
+        path.relative_to(place).as_posix(): os.readlink(path)
+        if path.is_symlink()
+        else path.is_file() and path.read_bytes()
+        for path in place.rglob("*")
+    }
+
+
+def lay(place: Path, files: dict[str, Content]) -> None:
+    for name, content in files.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            path.write_bytes(content.encode())
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            content(path)
+
+
+def test_there_are_many():
+    assert len(CASES) >= 100
+    assert len({(one.typed, str(one.files), one.stdin) for one in CASES.values()}) == len(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_sentence_and_nothing_left_behind(name, good, tmp_path, monkeypatch, capsys):
+    one = CASES[name]
+    for file in ("pile.csv", "m.safetensors", "v.safetensors"):
+        shutil.copy(good / file, tmp_path)
+    lay(tmp_path, one.files)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(one.stdin)))
+    before = contents(tmp_path)
+    code = run(shlex.split(one.typed))
+    out, err = capsys.readouterr()
+    *said, last = err.splitlines()
+    assert code == 2
+    assert out == ""
+    assert last.startswith("transduce: ")
+    assert re.search(one.expected, last), last
+    assert all(ASSUMED.match(line) for line in said)
+    assert contents(tmp_path) == before

@@ -1,0 +1,63 @@
+"""`transduce label` on workers: the same file comes out, and a cluster that is not there is told in one sentence."""
+
+import sys
+
+import polars as pl
+import pytest
+
+QUICK = ("--annealing", "paper", "--alpha", "0.01", "--quiet")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own, of processes that end
+
+
+@pytest.fixture
+def pile(tmp_path):
+    """Texts of two classes, half of them labelled, with all of their words."""
+    words = {"tea": "leaf cup green kettle", "coffee": "bean roast espresso mill"}
+    rows = []
+    for number in range(80):
+        name = ("tea", "coffee")[number % 2]
+        text = " ".join(words[name].split()[(number + k) % 4] for k in range(2)) + f" w{number % 5}"
+        rows.append({"text": text, "label": name if number % 8 < 4 else None})
+    path = tmp_path / "pile.csv"
+    pl.DataFrame(rows).write_csv(path)
+    return path
+
+
+def test_workers_of_this_machine_label_as_one_process_does(pile, tell, tmp_path):
+    one, many = tmp_path / "one.csv", tmp_path / "many.csv"
+    assert tell("label", pile, "-o", one, *QUICK).code == 0
+    told = tell("label", pile, "-o", many, *QUICK, "--workers", 2, "--checkpoint", tmp_path / "stages")
+    assert told.code == 0, told.err
+    assert pl.read_csv(many)["label"].to_list() == pl.read_csv(one)["label"].to_list()
+    assert list((tmp_path / "stages").glob("*shard 1.stage"))
+
+
+def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(pile, tell, tmp_path, monkeypatch):
+    monkeypatch.setattr("transduce.cli.dask_cluster.CONNECT", 1)
+    told = tell("label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9")
+    assert told.code == 2
+    assert "--dask must be the address of a scheduler" in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["foo", "", "tcp://", "http://localhost:8786", "tcp://host"])
+def test_an_address_that_is_none_is_told_before_anything_is_read(tell, tmp_path, address):
+    told = tell("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--dask", address)
+    assert told.code == 2
+    assert told.err.count("\n") == 1
+    assert f"but is {address!r}" in told.err
+
+
+def test_without_the_extra_that_is_told_before_anything_is_read(tell, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transduce.engines.dask", None)
+    told = tell("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--workers", 2)
+    assert told.code == 2
+    assert told.err.count("\n") == 1
+    assert "transduce.engines.dask" in told.err
+
+
+def test_an_address_and_a_number_of_workers_are_one_too_many(pile, tell, tmp_path):
+    told = tell("label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9", "--workers", 2)
+    assert told.code == 2
+    assert "both came" in told.err

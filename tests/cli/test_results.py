@@ -1,0 +1,40 @@
+"""Results read back from a file are those that were written last."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from transduce.cli.formats import read_table, write_table
+from transduce.cli.results import Verdict, add_results, read_results
+
+CLASSES = ("@tea", "coffee")
+
+
+def verdict(label: list[int], confidence: list[float]) -> Verdict:
+    codes = np.array(label)
+    return Verdict(codes, np.array(confidence), 1 - codes, 1 - codes)
+
+
+@pytest.mark.parametrize("in_place", ["label", None])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_of_a_file_labelled_twice_the_last_results_are_read(tmp_path, in_place, suffix):
+    frame = pl.DataFrame({"text": ["a", "b"], "label": ["@tea", ""]})
+    once, _ = add_results(frame, ["text"], CLASSES, verdict([0, 0], [1.0, 0.6]), ["@tea", None], in_place)
+    twice, names = add_results(once, ["text"], CLASSES, verdict([0, 1], [1.0, 0.9]), ["@tea", None])
+    write_table(twice, str(tmp_path / f"out.{suffix}"))
+    found = read_results(read_table(str(tmp_path / f"out.{suffix}")).frame, ("text",), CLASSES)
+    assert found is not None
+    assert found[1] == names
+    assert found[0].select(names.label, names.confidence, names.overruled, names.given).rows() == [
+        ("@tea", 1.0, False, True),
+        ("coffee", 0.9, True, False),
+    ]
+
+
+def test_labels_filled_in_are_read_from_their_column():
+    frame = pl.DataFrame({"text": ["a"], "label": [""], "label_2": ["another thing"]})
+    done, names = add_results(frame, ["text"], CLASSES, verdict([1], [0.7]), [None], "label")
+    assert read_results(done, ("text",), CLASSES) is None
+    found = read_results(done, ("text",), CLASSES, in_place=True)
+    assert found is not None
+    assert found[1] == names

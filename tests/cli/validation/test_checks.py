@@ -1,0 +1,385 @@
+"""The check-up: each fault is found where it was put, clean documents stay silent, and large files stay quick."""
+
+import json
+import random
+import unicodedata
+
+import numpy as np
+import pytest
+from helpers.growth import QUADRATIC, growth
+from scipy.stats import binomtest
+
+from transduce.cli.validation import Finding, as_json, check_documents, label_notes, render_findings
+from transduce.cli.validation.label_checks import plain_name
+from transduce.cli.validation.prior_checks import exact_interval
+
+WORDS = ["river", "stone", "cloud", "amber", "field", "winter", "signal", "garden", "copper", "violin", "harbour"]
+
+
+def clean(n=60, classes=("tea", "coffee", "cocoa"), n_labelled=30):
+    """Documents with nothing to remark: different texts of like length, ten labels a class, half of them unlabelled."""
+    rng = random.Random(0)
+    texts = [f"{' '.join(rng.choices(WORDS, k=12))} number {row}" for row in range(n)]
+    labels = [classes[row % len(classes)] if row < n_labelled else None for row in range(n)]
+    return texts, labels
+
+
+def check(texts, labels, prior=None, tree=False):
+    return check_documents(texts, labels, prior, tree=tree)
+
+
+def only(findings):
+    assert len(findings) == 1, render_findings(findings)
+    return findings[0]
+
+
+def test_clean_documents_have_no_findings():
+    texts, labels = clean()
+    assert check(texts, labels) == []
+    assert check(texts, labels, {"tea": (0.3, 0.3), "coffee": (0.3, 0.4), "cocoa": (0.4, 0.4)}) == []
+    assert check(texts, [label and f"drinks/{label}" for label in labels], tree=True) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "words"),
+    [
+        ("", "warning", "Empty texts: 1 of 60 (row 41)"),
+        (" \n\t", "warning", "Empty texts"),
+        ("caf\ufffd number", "warning", "1 text has the sign"),
+        ("cafÃ© number one", "warning", "garbled characters such as 'Ã©'"),
+        ("it isnâ€™t so", "warning", "garbled characters such as 'â€™'"),
+        ("20 Â°C today", "warning", "garbled"),
+        ("Ð¿Ñ€Ð¸Ð²ÐµÑ‚", "warning", "garbled"),
+        ("nice ðŸ˜€", "warning", "garbled"),
+        ("nul \x00 here", "warning", "control characters"),
+        ("escape \x1b[31m", "warning", "control characters"),
+        ("\ufeffmark at the start", "warning", "control characters"),
+        ("word " * 1000, "note", "up to 5000 characters"),
+        ("?!", "note", "hardly a word"),
+        ("ok", "note", "hardly a word"),
+    ],
+)
+def test_one_odd_text_is_found_in_its_row(text, severity, words):
+    texts, labels = clean()
+    texts[40] = text
+    found = only(check(texts, labels))
+    assert (found.severity, found.rows) == (severity, (41,))
+    assert words in found.what
+    assert "row 41" in found.what
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "naïve café: 5 µm — “so”…",
+        "SÃO, NÃO, IRMÃ” Â Ã",
+        "привет, мир",
+        "日本語です",
+        "line one\r\n\tline two\f",
+        "El Niño, AÑO",
+    ],
+)
+def test_well_written_text_of_any_script_is_not_garbled(text):
+    texts, labels = clean()
+    texts[40] = text + " " + texts[40]
+    assert check(texts, labels) == []
+
+
+def test_all_texts_empty_is_a_problem_and_labelled_empty_texts_are_named():
+    texts, labels = clean()
+    assert check([""] * 60, labels)[0].severity == "problem"
+    texts[2] = texts[50] = " "
+    empty, labelled = check(texts, labels)
+    assert (empty.rows, labelled.rows) == ((3, 51), (3,))
+    assert "1 empty text has a label (row 3)" in labelled.what
+
+
+def test_normal_forms_matter_only_when_mixed():
+    texts, labels = clean()
+    texts = [text + " café" for text in texts]
+    apart = [unicodedata.normalize("NFD", text) for text in texts]
+    assert check(texts, labels) == check(apart, labels) == []
+    found = only(check(texts[:55] + apart[55:], labels))
+    assert found.rows == (56, 57, 58, 59, 60)
+    assert "5 texts have accents apart" in found.what
+
+
+def test_duplicates_are_equal_but_for_case_and_space():
+    texts, labels = clean()
+    texts[50], texts[51] = texts[45].upper(), "  " + texts[45].replace(" ", "\n")
+    texts[55] = texts[40]
+    found = only(check(texts, labels))
+    assert (found.severity, found.rows) == ("note", (46, 51, 52))
+    assert "2 texts come more than once, in 5 rows; the most frequent one 3 times" in found.what
+
+
+def test_conflicting_duplicates_are_told_from_agreeing_ones():
+    texts, labels = clean()
+    texts[3] = texts[0]  # both tea
+    texts[10] = texts[9].upper()  # tea and coffee
+    conflict, duplicates = check(texts, labels)
+    assert (conflict.severity, conflict.rows) == ("warning", (10, 11))
+    assert "1 text has different labels" in conflict.what
+    assert "'tea' in row 10 and 'coffee' in row 11" in conflict.what
+    assert "2 texts come more than once" in duplicates.what
+
+
+def test_labels_there_must_be_of_two_classes_and_not_everywhere():
+    texts, labels = clean()
+    none = only(check(texts, ["", " ", *[None] * 58]))
+    assert (none.severity, none.what) == ("problem", "None of 60 rows has a label.")
+    one = only(check(texts, [label and "tea" for label in labels]))
+    assert one.severity == "problem"
+    assert "30 labels are 'tea'" in one.what
+    full = only(check(texts[:30], labels[:30]))
+    assert full.severity == "warning"
+    assert "nothing is left" in full.what
+    assert check([], [])[0].severity == "problem"
+
+
+def test_classes_with_one_label_and_with_few():
+    texts, labels = clean()
+    labels[40], labels[41], labels[42] = "milk", "water", "water"
+    one, few = check(texts, labels)
+    assert (one.severity, one.rows, "'milk'" in one.what) == ("warning", (41,), True)
+    assert (few.severity, few.rows, "'water' (2)" in few.what) == ("note", (42, 43), True)
+
+
+def test_a_column_of_identifiers_or_measurements_is_doubted():
+    texts, labels = clean()
+    found = only(check(texts, [label and f"doc-{row}" for row, label in enumerate(labels)]))
+    assert "All 30 labels are different" in found.what
+    assert len(found.rows) == 20
+    found = only(check(texts, [label and f"{row % 3}.0" for row, label in enumerate(labels)]))
+    assert "3 of 3 different labels" in found.what
+    classes = [f"class {letter}" for letter in "abcdefghijkl"]
+    known = check(texts, [*classes, *[None] * 48], dict.fromkeys(classes, (0.0, 1.0)))
+    assert "one label only" in only(known).what
+
+
+@pytest.mark.parametrize("other", ["Tea", "TEA ", " tea.", "ｔｅａ", "'tea'"])
+def test_labels_that_differ_in_nothing_but_writing_are_a_problem(other):
+    texts, labels = clean()
+    labels[40:45] = [other] * 5
+    found = only(check(texts, labels))
+    assert (found.severity, found.rows) == ("problem", (41, 42, 43, 44, 45))
+    assert f"{other!r} (5)" in found.what
+    assert "'tea' (10)" in found.what
+
+
+def test_many_faults_of_one_kind_are_not_all_told():
+    texts, labels = clean(n=600, classes=tuple(f"class {letter}" for letter in "abcdefghijklmnopqrst"), n_labelled=200)
+    labels[300:400] = [label.upper() for label in labels[:100]]
+    problems = [one for one in check(texts, labels) if one.severity == "problem"]
+    assert len(problems) == 6
+    assert "15 more" in problems[-1].what
+    assert set(problems[-1].rows) <= set(range(301, 401))
+
+
+def test_unicode_forms_and_separators_are_writing_too_but_signs_are_not():
+    assert plain_name("Café au lait") == plain_name(unicodedata.normalize("NFD", "café_au-lait "))
+    assert plain_name("rec/Sport") == plain_name("rec/sport") != plain_name("rec sport")
+    apart = ["C", "C++", "C#", "1", "-1", "+1", "+", "-", "15", "1.5", "week 1", "week 2", "a/bc", "ab/c"]
+    assert len(set(map(plain_name, apart))) == len(apart)
+
+
+def test_a_rare_label_close_to_a_frequent_one_is_probably_misspelt():
+    texts, labels = clean(classes=("football", "week 11", "rec/hockey"))
+    labels[40] = "footbal"
+    found = [one for one in check(texts, labels) if "close to" in one.what]
+    assert (only(found).rows, "'football' (10 rows)" in found[0].what) == ((41,), True)
+    for different in ("week 12", "rec/football", "handball", "rec"):
+        labels[40] = different
+        assert not [one for one in check(texts, labels) if "close to" in one.what]
+
+
+def test_a_tree_has_no_class_that_is_a_parent_and_no_level_without_a_name():
+    texts, labels = clean(classes=("rec/sport", "rec", "sci//space"))
+    gaps, both = check(texts, labels, tree=True)
+    assert (both.severity, gaps.severity) == ("note", "problem")
+    assert "'rec' is a parent of classes, such as 'rec/sport', and so a partial label" in both.what
+    assert both.rows[0] == 2
+    assert "'sci//space'" in gaps.what
+    assert check(texts, labels, tree=False) == []
+
+
+def test_partial_labels_are_no_classes():
+    texts, labels = clean(classes=("rec/sport", "rec/music", "sci"))
+    labels[40], labels[41] = "rec", "sci|rec/music"
+    found = only(check(texts, labels, tree=True))
+    assert (found.severity, found.rows) == ("note", (41,))
+    assert "'rec' is a parent of classes" in found.what
+    labels[0:24:3] = [None] * 8
+    scarce = [one.what for one in check(texts, labels, tree=True) if "full label" in one.what]
+    assert scarce == ["1 class with fewer than 5 full labels: 'rec/sport' (2)."]
+    assert label_notes(["a", "a", "b", "b", "a|b"]) == []
+    assert "'a|b'" in label_notes(["a", "a", "b", "b", "a|b"], flat=True)[0]
+
+
+def test_sets_are_no_misspellings_but_their_parts_may_be():
+    texts, labels = clean(classes=("kitchen_and_dining", "home", "cocoa"))
+    labels[40], labels[41] = "home|kitchen_and_dining", "kitchen_and_dining|home"
+    assert check(texts, labels) == []
+    assert label_notes(labels) == []
+    labels[42:44] = ["home|Cocoa", "home|Cocoa"]
+    labels[44] = "Cocoa"
+    assert "'Cocoa' (3), 'cocoa' (10)" in check(texts, labels)[0].what.replace(" and ", ", ")
+
+
+def test_sets_with_a_part_that_is_no_class_are_a_problem_and_unusual_ones_are_noted():
+    texts, labels = clean()
+    labels[40], labels[41], labels[42:44] = "cofee|tea", "tea|", ["tea|milk", "cocoa|milk"]
+    slip, gap, unseen = check(texts, labels)
+    assert (slip.severity, gap.severity, unseen.severity) == ("problem", "problem", "note")
+    assert slip.what == "The label of row 41 is 'cofee|tea', but no row is labelled 'cofee'; did you mean 'coffee'?"
+    assert (gap.rows, "empty part" in gap.what) == ((42,), True)
+    assert (unseen.rows, unseen.what) == ((43, 44), "1 class known from partial labels alone: 'milk'.")
+    known = check(texts, labels, {"milk": (0.1, 0.1)})
+    assert not [one for one in known if "without any label" in one.what]
+    plain = only(check(texts, [label and f"{label}|drink" for label in clean()[1]]))
+    assert (plain.severity, "plain names, such as 'cocoa|drink'" in plain.what) == ("note", True)
+
+
+def test_a_partial_label_is_not_the_end_of_the_work_nor_a_conflict():
+    texts, labels = clean(n=30, classes=("rec/sport", "rec/music", "sci"))
+    assert "nothing is left" in only(check(texts, labels, tree=True)).what
+    labels[0], texts[0] = "rec", texts[3]
+    assert not [one for one in check(texts, labels, tree=True) if one.severity != "note"]
+
+
+def test_sizes_of_branches_are_those_of_their_classes():
+    texts, labels = clean(classes=("rec/sport", "rec/music", "sci"))
+    fine = {"rec": (0.6, 0.6), "rec/sport": (0.3, 0.3), "sci": (0.4, 0.4)}
+    assert check(texts, labels, fine, tree=True) == []
+    off = only(check(texts, labels, {"rec": (0.1, 0.1), "sci": (0.2, 0.9)}, tree=True))
+    assert "'rec' (labels 66.7%" in off.what
+    assert "sum to at least 1.2" in only(check(texts, labels, {"rec": (0.7, 0.7), "sci": (0.5, 0.5)}, tree=True)).what
+    rest = only(check(texts, labels, {"rec": (0.7, 0.7)}, tree=True))
+    assert "1 labelled class without a size: 'sci'; the sizes leave 30.0%" in rest.what
+
+
+def test_paths_without_a_tree_are_noted():
+    texts, labels = clean(classes=("rec/sport", "rec/music", "sci/space"))
+    found = only(check(texts, labels, tree=False))
+    assert (found.severity, "are paths" in found.what) == ("note", True)
+    assert check(texts, labels, tree=True) == []
+
+
+def test_names_of_the_prior_are_compared_with_the_labels():
+    texts, labels = clean()
+    prior = {"tea": (0.3, 0.3), "cofee": (0.3, 0.3), "cocoa": (0.4, 0.4)}
+    misspelt, unsized = check(texts, labels, prior)
+    assert misspelt.severity == unsized.severity == "problem"
+    assert "'cofee', which no row has as its label; did you mean 'coffee'?" in misspelt.what
+    assert misspelt.rows[:3] == (2, 5, 8)
+    assert "'coffee'; the sizes leave 0.0%" in unsized.what
+    alone = only(
+        check(texts, labels, {"tea": (0.3, 0.3), "coffee": (0.3, 0.3), "cocoa": (0.3, 0.3), "zzz": (0.1, 0.1)})
+    )
+    assert (alone.severity, "without any label: 'zzz'" in alone.what) == ("warning", True)
+    rest = only(check(texts, labels, {"tea": (0.3, 0.3), "cocoa": (0.4, 0.4)}))
+    assert (rest.severity, "leave 30.0%" in rest.what) == ("note", True)
+    assert "No trouble" in rest.advice
+
+
+@pytest.mark.parametrize(
+    ("shares", "severity", "words"),
+    [
+        ((0.3, 0.3, 0.3), "problem", "sum to at most 0.9,"),
+        ((0.33, 0.33, 0.33), "note", "sum to at most 0.99,"),
+        ((0.4, 0.4, 0.4), "problem", "sum to at least 1.2,"),
+        ((0.4, 0.4, -0.2), "problem", "cannot be"),
+        ((0.4, 0.4, float("nan")), "problem", "cannot be"),
+    ],
+)
+def test_shares_that_cannot_be_are_said(shares, severity, words):
+    texts, labels = clean()
+    found = check(
+        texts, labels, dict(zip(("tea", "coffee", "cocoa"), ((share, share) for share in shares), strict=True))
+    )
+    assert (found[0].severity, words in found[0].what) == (severity, True)
+
+
+def test_shares_far_from_the_labels_are_noted_with_figures():
+    texts, labels = clean()
+    found = only(check(texts, labels, {"tea": (0.05, 0.1), "coffee": (0.35, 0.5), "cocoa": (0.4, 0.5)}))
+    assert (found.severity, found.rows) == ("note", ())
+    assert "'tea' (labels 33.3%, 17.3% to 52.8%; stated 5.0% to 10.0%)" in found.what
+    assert "coffee" not in found.what
+
+
+def test_sizes_that_foretell_harm_are_a_warning_unless_labels_are_equal_by_design():
+    texts, labels = clean(n=90, n_labelled=60)
+    labels[:30] = ["tea"] * 26 + ["cocoa"] * 4
+    found = check(texts, labels, {"cocoa": (0.9, 0.9)})
+    assert [(one.severity, one.what[:21]) for one in found if "more than chance" in one.what] == [
+        ("warning", "The size of 1 class d")
+    ]
+    mild = check(texts, labels, {"cocoa": (0.38, 0.38)})
+    assert [one.severity for one in mild if "more than chance" in one.what] == ["note"]
+    even = check(*clean(), {"tea": (0.9, 0.9)})
+    assert [one.severity for one in even if "more than chance" in one.what] == ["note"]
+    branch = check(texts, [label and f"drink/{label}" if label != "tea" else label for label in labels],
+                   {"drink": (0.99, 0.99)}, tree=True)  # fmt: skip
+    assert [one.severity for one in branch if "more than chance" in one.what] == ["warning"]
+
+
+@pytest.mark.parametrize("n", [1, 7, 400])
+def test_the_interval_is_the_exact_one(n):
+    counts = np.unique(np.linspace(0, n, 12).astype(int))
+    oracle = [binomtest(int(k), n).proportion_ci(0.95, "exact") for k in counts]
+    low, high = exact_interval(counts.astype(float), n)
+    np.testing.assert_allclose(low, [one.low for one in oracle], atol=1e-9)
+    np.testing.assert_allclose(high, [one.high for one in oracle], atol=1e-9)
+
+
+def _everything():
+    texts, labels = clean(n=200)
+    texts[100:140] = [""] * 40
+    texts[150] = "Ã©"
+    texts[160] = texts[161]
+    labels[170], labels[171] = "Tea", "milk"
+    return texts, labels, {"tea": (0.9, 0.9), "cofee": (0.3, 0.3)}
+
+
+def test_the_most_severe_comes_first_rows_are_few_and_all_is_repeatable():
+    found = check(*_everything())
+    order = ["problem", "warning", "note"]
+    ranks = [order.index(one.severity) for one in found]
+    assert ranks == sorted(ranks)
+    assert set(ranks) == {0, 1, 2}
+    for one in found:
+        assert len(one.rows) <= 20
+        assert list(one.rows) == sorted(set(one.rows))
+        assert one.what.endswith((".", "?"))
+        assert one.advice.endswith(".")
+    assert found == check(*_everything())
+
+
+def test_findings_as_text_and_as_json():
+    found = check(*_everything())
+    assert [Finding(**{**one, "rows": tuple(one["rows"])}) for one in json.loads(json.dumps(as_json(found)))] == found
+    shown = render_findings(found)
+    words = [word for one in found for word in (one.severity, *one.what.split(), *one.advice.split())]
+    assert shown.split() == words
+    assert max(map(len, shown.splitlines())) <= 100
+    assert render_findings([]) == "Nothing stands out."
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="2 texts and 1 labels"):
+        check(["a", "b"], ["x"])
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("labels", ["few classes", "all different", "thousands"])
+def test_the_work_grows_with_the_rows_and_not_with_their_square(labels):
+    def pile(n_rows):
+        rng = random.Random(0)
+        texts = [" ".join(rng.choices([*WORDS, "café"], k=30)) for _ in range(n_rows)]
+        n_classes = {"few classes": 10, "all different": n_rows, "thousands": 1_000}[labels]
+        names = [f"the class of {rng.choice(WORDS)} {rng.choice(WORDS)} {row}" for row in range(n_classes)]
+        given = [rng.choice(names) if n_classes < n_rows else names[row] for row in range(n_rows)]
+        return texts, given, {name + "x": (0.0, 1.0) for name in names[:1000]}
+
+    assert growth(lambda one: check(*one), pile(20_000), pile(80_000)) < 0.6 * QUADRATIC

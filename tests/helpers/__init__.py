@@ -1,0 +1,1 @@
+"""Problems, oracles and small data sets that several test modules share."""

@@ -1,0 +1,498 @@
+"""A fit that was killed goes on where it was, and ends as if nothing had happened."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.test_ids import without_address
+from scipy import sparse
+
+from transduce import TransductiveClassifier
+from transduce.history import HistoryRow
+from transduce.io import checkpoint as checkpoints
+from transduce.io.checkpoint import Checkpoint, CheckpointSlot
+from transduce.io.fingerprint import fingerprint
+
+FITTED = ("coef_", "intercept_", "transduction_", "prices_", "objective_", "label_distributions_", "class_counts_")
+
+
+@dataclass(frozen=True)
+class Own:
+    """A user's smooth loss: the squared distance of the scores from `far` for the label and 0 for others."""
+
+    far: float = 1.0
+
+    def label_costs(self, scores):
+        scores = np.asarray(scores)
+        return (scores**2).sum(axis=1, keepdims=True) - 2.0 * self.far * scores + self.far**2
+
+    def value(self, scores, labels):
+        return self.label_costs(scores)[np.arange(len(labels)), labels]
+
+    def gradient(self, scores, labels):
+        return 2.0 * (scores - self.far * np.eye(scores.shape[1], dtype=scores.dtype)[labels])
+
+
+TREE = ["a/x", "a/y", "b"]
+WAYS = [
+    ({"annealing": "paper"}, "plain"),
+    ({"annealing": "soft"}, "plain"),
+    ({"annealing": None, "loss": "squared_hinge"}, "plain"),
+    ({"annealing": "soft", "loss": "maxent", "alpha": 1e-2}, "plain"),
+    ({"annealing": "paper", "class_prior": "labeled", "label_step": "switching"}, "plain"),
+    ({"annealing": "soft", "taxonomy": TREE}, "plain"),
+    ({"annealing": "soft"}, "float32"),
+    ({"annealing": "paper"}, "weighted"),
+    ({"annealing": "soft"}, "sets"),
+    ({"annealing": "paper", "partial_weight": "labeled"}, "sets"),
+    ({"annealing": "soft", "taxonomy": TREE, "class_prior": {"a": (0.7, 0.8), "b": None}}, "small"),
+    ({"annealing": "paper", "fit_intercept": True}, "dense"),
+    ({"annealing": "soft", "loss": Own(2.0)}, "small"),
+    ({"annealing": "soft"}, "by design"),
+]
+
+
+def rows(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat([0, 1, 2], [n // 2, n // 3, n - n // 2 - n // 3])
+    X = 1.2 * np.eye(3, 30)[truth] + rng.normal(scale=0.4, size=(n, 30))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.full(n, "", dtype=object)
+    for k, name in enumerate(("a/x", "a/y", "b")):
+        y[np.flatnonzero(truth == k)[: 5 + k]] = name
+    return sparse.csr_matrix(X), y
+
+
+def data(kind, n=120):
+    """X, y and sample weights of one kind."""
+    X, y = rows(n)
+    weights = None
+    if kind == "float32":
+        X = X.astype(np.float32)
+    elif kind == "dense":
+        X = X.toarray()
+    elif kind == "weighted":
+        weights = np.random.default_rng(1).uniform(0.5, 2.0, n)
+    elif kind == "sets":
+        for row in range(7, n, 9):
+            y[row] = {"a/x", "a/y"} if row % 2 else {"a/y", "b"}
+    elif kind == "by design":
+        for name in TREE:
+            y[np.flatnonzero(y == name)[5:]] = ""
+    return X, y, weights
+
+
+def model(folder=None, **parameters):
+    return TransductiveClassifier(**{"random_state": 3, "n_jobs": 1, "checkpoint": folder, **parameters})
+
+
+def same(one, other):
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(one, name, None), getattr(other, name, None), err_msg=name)
+    assert [row.objective for row in one.history_] == [row.objective for row in other.history_]
+    assert [(row.restart, row.stage) for row in one.history_] == [(row.restart, row.stage) for row in other.history_]
+
+
+class StoppedError(Exception):
+    """Raised in the middle of a fit, in place of a kill: nothing below catches it."""
+
+
+def stop_after(n_rounds):
+    heard = []
+
+    def hear(row):
+        heard.append(row)
+        if len(heard) > n_rounds:
+            raise StoppedError
+
+    return hear
+
+
+@pytest.mark.parametrize(("parameters", "kind"), WAYS, ids=str)
+def test_a_fit_that_was_stopped_anywhere_ends_as_if_nothing_had_happened(parameters, kind, tmp_path):
+    known = data(kind, 240 if kind == "plain" else 120)
+    whole = model(**parameters).fit(*known)
+    assert whole.prior_diagnostics_.by_design == (kind == "by design")
+    n_heard = len(whole.history_) + 40
+    for number, n_rounds in enumerate(np.unique(np.linspace(0, n_heard, 5 if kind == "plain" else 3).astype(int))):
+        folder = tmp_path / str(number)
+        for share in (1.0, 0.5, 0.5):  # stopped again after it has gone on
+            try:
+                model(folder, verbose=stop_after(int(share * n_rounds)), **parameters).fit(*known)
+            except StoppedError:
+                continue
+        same(model(folder, **parameters).fit(*known), whole)
+
+
+def test_stages_that_are_kept_are_not_run_again(tmp_path):
+    X, y = rows()
+    first, heard = model(tmp_path).fit(X, y), []
+    same(model(tmp_path, verbose=heard.append).fit(X, y), first)
+    assert heard == []
+
+
+def test_ways_in_threads_go_on_too(tmp_path):
+    X, y = rows()
+    whole = model().fit(X, y)
+    for n_rounds in (30, 90, 150):
+        folder = tmp_path / str(n_rounds)
+        with pytest.raises(StoppedError):
+            model(folder, verbose=stop_after(n_rounds)).set_params(n_jobs=2).fit(X, y)
+        same(model(folder).set_params(n_jobs=2).fit(X, y), whole)
+
+
+def test_ctrl_c_keeps_labels_and_the_fit_goes_on_later(tmp_path):
+    X, y = rows()
+
+    def interrupt(row):
+        if row.restart == 2:
+            raise KeyboardInterrupt
+
+    stopped = model(tmp_path, verbose=interrupt).fit(X, y)
+    assert "interrupted" in stopped.termination_condition_
+    same(model(tmp_path).fit(X, y), model().fit(X, y))
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_checkpoint import model, rows
+import numpy as np
+X, y = rows(3000)
+fitted = model(sys.argv[1]).fit(X, y)
+np.savez(sys.argv[2], coef=fitted.coef_, labels=fitted.transduction_.astype(str), prices=fitted.prices_)
+"""
+
+
+def test_killed_at_any_instant_it_loses_at_most_a_stage(tmp_path):
+    script = tmp_path / "fit.py"
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parent)))
+    whole = model().fit(*rows(3000))
+    command = [sys.executable, str(script), str(tmp_path / "stages"), str(tmp_path / "out.npz")]
+    kills = 0
+    while True:
+        process = subprocess.Popen(command)
+        try:
+            process.wait(timeout=0.3 + 0.15 * kills)
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert process.returncode == 0
+    assert kills >= 2
+    with np.load(tmp_path / "out.npz") as out:
+        np.testing.assert_array_equal(out["coef"], whole.coef_)
+        np.testing.assert_array_equal(out["labels"], whole.transduction_.astype(str))
+        np.testing.assert_array_equal(out["prices"], whole.prices_)
+
+
+@pytest.mark.parametrize("change", ["rows", "columns", "labels", "sizes", "estimate", "alpha", "loss", "random_state"])
+def test_a_checkpoint_of_another_fit_is_refused(change, tmp_path):
+    X, y = rows()
+    sizes = "labeled" if change == "estimate" else {"a/x": 0.5, "a/y": 0.3, "b": 0.2}
+    model(tmp_path, class_prior=sizes, annealing="paper").fit(X, y)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    other = model(tmp_path, class_prior=sizes, annealing="paper")
+    if change == "rows":
+        X = X.copy()
+        X.data[0] += 1e-9
+    elif change == "columns":
+        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], X.shape[1] + 1))
+    elif change == "labels":
+        y = np.where(np.arange(len(y)) == 0, "b", y).astype(object)
+    elif change == "estimate":
+        other.set_params(class_prior="estimate")
+    elif change == "sizes":
+        other.set_params(class_prior={"a/x": 0.4, "a/y": 0.4, "b": 0.2})
+    else:
+        other.set_params(**{change: {"alpha": 1e-2, "loss": "maxent", "random_state": 4}[change]})
+    with pytest.raises(ValueError, match=r"belongs to a fit of other data or parameters\. Name another, or remove it"):
+        other.fit(X, y)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_damaged_stage_is_not_read_and_the_rest_goes_on(tmp_path):
+    X, y = rows()
+    whole = model(tmp_path).fit(X, y)
+    path = tmp_path / "restart 2.stage"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.warns(UserWarning, match="is damaged, so its part of the fit begins anew"):
+        again = model(tmp_path).fit(X, y)
+    same(again, whole)
+
+
+@pytest.mark.parametrize("what", ["file", "other files", "not json"])
+def test_places_that_are_no_checkpoint_are_refused_and_left(what, tmp_path):
+    X, y = rows()
+    place = tmp_path / "place"
+    if what == "file":
+        place.write_text("mine")
+    else:
+        place.mkdir()
+        (place / ("fit.json" if what == "not json" else "mine.txt")).write_text("mine")
+    with pytest.raises(ValueError, match="checkpoint"):
+        model(place).fit(X, y)
+    assert "mine" in (place if what == "file" else next(place.iterdir())).read_text()
+
+
+def test_a_shelf_gives_back_what_it_got(tmp_path):
+    slot = Checkpoint.open(tmp_path / "new" / "folder", "one").slot("restart")
+    assert slot.load() is None
+    slot.told.append(HistoryRow(1, 0.5, 2.0, 3, 0.1, 0.2))
+    slot.save({"a": np.arange(5, dtype=np.float32)}, {"b": [1, 2**70], "c": None})
+    again = CheckpointSlot(slot.path)
+    arrays, facts = again.load()
+    assert arrays["a"].dtype == np.float32
+    np.testing.assert_array_equal(arrays["a"], np.arange(5))
+    assert facts == {"b": [1, 2**70], "c": None}
+    assert again.told == slot.told
+    assert json.loads((tmp_path / "new" / "folder" / "fit.json").read_text())["fingerprint"] == "one"
+
+
+def test_parameters_that_mean_the_same_go_on(tmp_path):
+    X, y = rows()
+    first, heard = model(tmp_path, alpha=1e-3, tol=1e-3, loss=Own(2.0), annealing="paper").fit(X, y), []
+    other = model(
+        tmp_path, alpha=np.float64(1e-3), tol=np.float64(1e-3), loss=Own(np.int64(2)), annealing="paper",
+        random_state=np.int64(3), verbose=heard.append, unlabeled="",
+    )  # fmt: skip
+    same(other.fit(X, y), first)
+    assert heard == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"loss": Own(2.0)}, {"loss": Own(3.0)}),
+        ({"random_state": np.random.RandomState(1)}, {"random_state": np.random.RandomState(2)}),
+        ({"random_state": np.random.RandomState(1)}, {"random_state": None}),
+        ({"random_state": None, "class_prior": "labeled"}, {"random_state": None, "class_prior": "estimate"}),
+    ],
+    ids=without_address,
+)
+def test_objects_that_hold_other_things_are_other_parameters(one, other, tmp_path):
+    X, y = rows()
+    model(tmp_path, annealing="paper", **one).fit(X, y)
+    with pytest.raises(ValueError, match="belongs to a fit of other data or parameters"):
+        model(tmp_path, annealing="paper", **other).fit(X, y)
+
+
+def test_a_random_state_goes_on_from_where_it_was(tmp_path):
+    X, y = rows()
+    whole = model(random_state=np.random.RandomState(1)).fit(X, y)
+    with pytest.raises(StoppedError):
+        model(tmp_path, random_state=np.random.RandomState(1), verbose=stop_after(60)).fit(X, y)
+    same(model(tmp_path, random_state=np.random.RandomState(1)).fit(X, y), whole)
+
+
+def test_without_a_random_state_the_seed_is_kept(tmp_path):
+    X, y = rows()
+    with pytest.raises(StoppedError):
+        model(tmp_path / "one", random_state=None, verbose=stop_after(10)).fit(X, y)
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    one, other = (model(tmp_path / name, random_state=None).fit(X, y) for name in ("one", "other"))
+    same(one, other)
+    assert len(json.loads((tmp_path / "one" / "fit.json").read_text())["seeds"]) == 2
+
+
+def test_a_parameter_that_does_not_tell_what_it_holds_is_refused_by_name(tmp_path):
+    class Waiting:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        label_costs, value, gradient = Own.label_costs, Own.value, Own.gradient
+
+    X, y = rows()
+    with pytest.raises(TypeError, match="must know what loss holds, but a lock does not tell; give its class a"):
+        model(tmp_path / "stages", loss=Waiting()).fit(X, y)
+    assert not (tmp_path / "stages").exists()
+    with pytest.raises(TypeError, match="what b holds, but a plain object does not tell"):
+        fingerprint({"a": 1, "b": [object()]})
+
+
+@pytest.mark.parametrize("name", checkpoints.VERSIONS)
+def test_a_checkpoint_of_other_versions_is_refused(name, tmp_path, monkeypatch):
+    with Checkpoint.open(tmp_path, "one"):
+        pass
+    monkeypatch.setitem(checkpoints.VERSIONS, name, "0.0")
+    with pytest.raises(ValueError, match=f"was made with {name} .*, but this is 0.0. Name another"):
+        Checkpoint.open(tmp_path, "one")
+    assert not (tmp_path / "fit.lock").exists()
+
+
+def test_what_a_kill_before_the_first_file_leaves_is_not_in_the_way(tmp_path):
+    for name in ("fit.part", "fit.0123456789ab.part", "restart 0.0123456789ab.part"):
+        (tmp_path / name).write_text("ha")
+    with Checkpoint.open(tmp_path, "one"):
+        assert {path.name for path in tmp_path.iterdir()} == {"fit.json", "fit.lock"}
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
+
+
+def test_two_fits_at_once_do_not_share_a_folder(tmp_path):
+    X, y = rows()
+    said = []
+
+    def again(row):
+        if not said:
+            with pytest.raises(ValueError, match="is in use by another fit") as caught:
+                model(tmp_path, annealing="paper").fit(X, y)
+            said.append(str(caught.value))
+
+    fitted = model(tmp_path, annealing="paper", verbose=again).fit(X, y)
+    assert "Wait for it, or name another" in said[0]
+    same(model(tmp_path, annealing="paper").fit(X, y), fitted)
+
+
+def test_a_lock_counts_for_as_long_as_its_process_lives(tmp_path):
+    def number_of_the_dead():
+        process = subprocess.Popen([sys.executable, "-c", ""])
+        process.wait()
+        return process.pid
+
+    lock = tmp_path / "fit.lock"
+    host = checkpoints.Lock.take(lock).path.read_text().split(" ")[1]
+    with pytest.raises(ValueError, match=r"in use.*remove .*fit\.lock"):
+        Checkpoint.open(tmp_path, "one")
+    checkpoints.Lock(lock.resolve()).release()
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    for living in (f"{process.pid} {host}", "1 elsewhere", ""):
+        lock.write_text(living)
+        with pytest.raises(ValueError, match="in use"):
+            Checkpoint.open(tmp_path, "one")
+        assert lock.read_text() == living
+    process.communicate(b"\n")
+    for dead in (f"{number_of_the_dead()} {host}", f"{os.getpid()} {host}", f"0 {host}"):
+        lock.write_text(dead)
+        with Checkpoint.open(tmp_path, "one"):
+            assert lock.read_text() == f"{os.getpid()} {host}"
+        assert not lock.exists()
+    lock.write_text("")
+    os.utime(lock, (time.time() - 60, time.time() - 60))
+    with Checkpoint.open(tmp_path, "one"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
+
+
+def test_a_full_disk_is_told_once_and_the_fit_goes_on(tmp_path, monkeypatch):
+    X, y = rows()
+    whole, calls = model().fit(X, y), []
+
+    def full(place):
+        calls.append(place)
+        if len(calls) > 5:
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("transduce.io.checkpoint.os.fsync", full)
+        with pytest.warns(UserWarning, match=r"cannot be kept in .* any more \(No space left on device\)") as caught:
+            same(model(tmp_path).fit(X, y), whole)
+    assert (len(caught), len(calls)) == (1, 6)
+    assert not list(tmp_path.glob("*.part"))
+    same(model(tmp_path).fit(X, y), whole)
+
+
+def test_a_place_that_cannot_be_written_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    def full(place):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("transduce.io.checkpoint.os.fsync", full)
+    with pytest.raises(ValueError, match=r"cannot be written \(No space left on device\)\. Name another"):
+        Checkpoint.open(tmp_path / "stages", "one")
+    assert list((tmp_path / "stages").iterdir()) == []
+
+
+def test_seconds_go_on_from_those_that_were_told(tmp_path):
+    X, y = rows()
+    stop = stop_after(100)
+
+    def slow(row):
+        time.sleep(0.5 if row.restart == 0 and row.stage == 1 else 0.0)
+        stop(row)
+
+    with pytest.raises(StoppedError):
+        model(tmp_path, verbose=slow).fit(X, y)
+    history = [row.seconds for row in model(tmp_path).fit(X, y).history_ if row.restart >= 0]
+    assert history == sorted(history)
+    assert history[-1] > 0.5
+
+
+def test_fingerprints_tell_types_shapes_and_order():
+    a = np.arange(4.0)
+    parts = [[a], [a.astype(np.float32)], [a.reshape(2, 2)], [a, "x"], ["x", a], [a[::-1]], [a, 1], [a, "1"], [a, None]]
+    assert len({fingerprint({"a": part}) for part in parts}) == len(parts)
+    assert fingerprint({"a": 1}) != fingerprint({"b": 1})
+
+
+class Plain:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+    @functools.cached_property
+    def total(self):
+        return 1
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+def holding_itself(a):
+    value = Plain(a=a)
+    value.me = [value]
+    return value
+
+
+def far(middle):
+    return np.r_[np.zeros(2000), middle, np.zeros(2000)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Own, Slotted, holding_itself, far, np.random.RandomState, np.random.default_rng, np.float64,
+        lambda a: Plain(a=a), lambda a: Plain(a=Plain(b=[a])), lambda a: {"k": a, "l": 0}, lambda a: {a, "x", None},
+        lambda a: frozenset((a, 9)), lambda a: [0, (a,)], lambda a: functools.partial(max, a),
+        lambda a: (lambda x: x * a), lambda a: np.array([a, "x", None], dtype=object), lambda a: Plain(a=far(a)),
+        lambda a: complex(0, a), lambda a: Own(a).value,
+        lambda a: sparse.csr_matrix(np.eye(2) * a), lambda a: (np.exp, np.log)[a - 1], lambda a: (len, max)[a - 1],
+        lambda a: (Plain, Slotted)[a - 1], lambda a: (rows, data)[a - 1],
+        lambda a: (lambda x: x, lambda x: x + 1)[a - 1], lambda a: np.datetime64(a, "D"), lambda a: Path(f"f{a}"),
+    ],
+)  # fmt: skip
+def test_fingerprints_tell_what_values_hold(make):
+    one, again, other = (fingerprint({"a": make(a)}) for a in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_fingerprints_do_not_tell_the_order_of_sets_and_mappings_and_what_was_only_computed():
+    assert fingerprint({"a": {"x": 1, "y": 2}}) == fingerprint({"a": {"y": 2, "x": 1}})
+    assert fingerprint({"a": {"x", "y", "z"}}) == fingerprint({"a": {"z", "y", "x"}})
+    seen = Plain(a=1)
+    assert seen.total == 1
+    assert fingerprint({"a": seen}) == fingerprint({"a": Plain(a=1)})
+    assert fingerprint({"a": ["x", "yz"]}) != fingerprint({"a": ["xy", "z"]})
+
+
+def test_losses_of_the_same_content_and_other_classes_differ():
+    class Other:
+        def __init__(self):
+            self.a = 1
+
+    assert fingerprint({"a": Other()}) == fingerprint({"a": Other()})
+    assert fingerprint({"a": Other()}) != fingerprint({"a": Plain(a=1)})

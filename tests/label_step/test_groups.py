@@ -1,0 +1,685 @@
+"""Bounds on nested groups of classes: exact and soft labels against other solvers, complaints, and the drivers."""
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from helpers.problems import classifier_instance
+from scipy import sparse
+from scipy.optimize import approx_fprime, linprog, minimize
+from scipy.special import logsumexp
+from solvers.test_alternating import N_LABELED, alternation, given_labels
+from solvers.test_annealing import annealing
+from solvers.test_direct import direct, rows_of
+from threadpoolctl import threadpool_limits
+
+from transduce import solve_labels
+from transduce.class_prior.bounds import Bounds, Groups
+from transduce.history import FitStatus
+from transduce.label_step import METHODS, LabelProblem, LabelSolution, Status, exact
+from transduce.label_step.count_tree import Nodes
+from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, mean_entropy, solve_at_entropy
+from transduce.losses import MaxEnt
+from transduce.solvers.direct import RESIDUAL, PosteriorRegularization
+from transduce.solvers.penalties import CountConstraint, Mismatch, through_posterior
+from transduce.taxonomy import Taxonomy
+
+N_SEEDS = 700
+TOLERANCE = 1e-9
+TEMPERATURES = (1e3, 1.0, 1e-2, 1e-4, 1e-6)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread_in_libraries():
+    """Threads of OpenBLAS get in the way of one another in small systems, when cores are busy."""
+    with threadpool_limits(1):
+        yield
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A label problem, with groups as sets of classes: the oracles see no tree."""
+
+    name: str
+    costs: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    above: list[int]
+    group_low: np.ndarray
+    group_high: np.ndarray
+
+    @property
+    def sets(self) -> np.ndarray:
+        """The classes of each class and group, (K+G, K), by walking up from each class."""
+        n_classes = self.low.size
+        sets = np.zeros((len(self.above), n_classes))
+        for k in range(n_classes):
+            node = k
+            while node < len(self.above):
+                sets[node, k] = 1.0
+                node = self.above[node]
+        return sets
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.concatenate((self.low, self.group_low)), np.concatenate((self.high, self.group_high))
+
+    @property
+    def groups(self) -> Groups:
+        return Groups(self.above, self.group_low, self.group_high)
+
+    @property
+    def problem(self) -> LabelProblem:
+        return LabelProblem.create(self.costs, (self.low, self.high), self.groups)
+
+    @property
+    def scale(self) -> float:
+        return max(float(np.abs(self.costs[np.isfinite(self.costs)]).sum()), np.finfo(float).tiny)
+
+    def solve(self, **arguments) -> LabelSolution:
+        return solve_labels(self.costs, (self.low, self.high), groups=self.groups, **arguments)
+
+
+def random_tree(rng: np.random.Generator, n_classes: int) -> list[int]:
+    """Up to three levels of groups, some of one class, some of the same classes as their only part, some empty."""
+    above, level = {}, list(range(n_classes))
+    n_nodes = n_classes
+    for _ in range(rng.integers(1, 4)):
+        n_groups = int(rng.integers(1, max(2, len(level) // 2 + 1)))
+        joined = rng.integers(-1, n_groups, size=len(level))  # −1: waits for a later level
+        for node, group in zip(level, joined.tolist(), strict=True):
+            if group >= 0:
+                above[node] = n_nodes + group
+        level = [node for node in level if node not in above] + list(range(n_nodes, n_nodes + n_groups))
+        n_nodes += n_groups
+    return [above.get(node, n_nodes) for node in range(n_nodes)]
+
+
+def opened(rng: np.random.Generator, sizes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds around sizes: exact, narrow, or none at all."""
+    kind = rng.choice(3, p=rng.dirichlet(np.ones(3)), size=sizes.size)
+    below, beyond = rng.integers(0, 4, size=(2, sizes.size))
+    low = np.select([kind == 0, kind == 1], [sizes, np.maximum(sizes - below, 0)], 0)
+    high = np.select([kind == 0, kind == 1], [sizes, np.minimum(sizes + beyond, n)], n)
+    return low.astype(int), high.astype(int)
+
+
+def grouped(seed: int, rows: int = 40) -> Grouped:
+    """Random costs of four kinds; bounds that some labels meet, but for every sixth seed, where chance decides."""
+    rng = np.random.default_rng([seed, 71])
+    n, n_classes = int(rng.integers(1, rows)), int(rng.integers(2, 9))
+    shape = (n, n_classes)
+    costs = (
+        lambda: rng.normal(size=shape),
+        lambda: rng.integers(0, rng.integers(1, 5), size=shape).astype(float),
+        lambda: rng.integers(-9, 9, size=(3, n_classes)).astype(float)[rng.integers(3, size=n)],
+        lambda: rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6),
+    )[seed % 4]()
+    witness = rng.choice(n_classes, p=rng.dirichlet(np.ones(n_classes)), size=n)
+    if rng.random() < 0.4:
+        forbidden = rng.random(shape) < rng.choice([0.3, 0.8])
+        forbidden[np.arange(n), witness] = False
+        costs[forbidden] = np.inf
+    above = random_tree(rng, n_classes)
+    made = Grouped(f"seed {seed}", costs, *np.zeros((2, n_classes), int), above, *np.zeros((2, 0), int))
+    sizes = (made.sets @ np.bincount(witness, minlength=n_classes)).astype(int)
+    if seed % 6 == 0:
+        sizes = np.minimum(rng.poisson(sizes + 0.3), n)
+    low, high = opened(rng, sizes, n)
+    return replace(
+        made,
+        low=low[:n_classes],
+        high=high[:n_classes],
+        group_low=low[n_classes:],
+        group_high=high[n_classes:],
+    )
+
+
+def large(seed: int, n: int = 5000, n_classes: int = 20) -> Grouped:
+    """Costs of a classifier and two levels of groups, whose bounds are off what the cheapest labels give."""
+    rng = np.random.default_rng(seed)
+    base = classifier_instance(n, n_classes, seed)
+    inner = rng.integers(4, size=n_classes)
+    above = [*(n_classes + inner), n_classes + 4, n_classes + 4, n_classes + 5, n_classes + 6, n_classes + 6]
+    above += [n_classes + 6] if len(above) < n_classes + 6 else []
+    made = Grouped(f"large {seed}", base.costs, base.low, base.high, above, *np.zeros((2, 0), int))
+    sizes = (made.sets @ base.low).astype(int)
+    width = np.where(np.arange(sizes.size) < n_classes, rng.choice([0.3, 1.0, 9.0], size=sizes.size), 0.01)
+    low, high = np.floor(sizes * np.maximum(1 - width, 0)), np.minimum(np.ceil(sizes * (1 + width)), n)
+    low, high = low.astype(int), high.astype(int)
+    return replace(
+        made, low=low[:n_classes], high=high[:n_classes], group_low=low[n_classes:], group_high=high[n_classes:]
+    )
+
+
+# ---- other solvers
+
+
+def linear_programme_cost(made: Grouped) -> float:
+    """HiGHS on the linear programme, integral because the sets are nested; +inf when it has no solution."""
+    n, k = made.costs.shape
+    finite = np.isfinite(made.costs).ravel()
+    costs = np.where(finite, made.costs.ravel(), 0.0)
+    unit = np.abs(costs).max(initial=0.0) or 1.0  # its tolerances are absolute
+    sizes = sparse.kron(np.ones((1, n)), made.sets)
+    low, high = made.bounds
+    answer = linprog(
+        costs / unit,
+        A_eq=sparse.kron(sparse.eye(n), np.ones((1, k))),
+        b_eq=np.ones(n),
+        A_ub=sparse.vstack([sizes, -sizes]),
+        b_ub=np.concatenate((high, -low)),
+        bounds=np.column_stack((np.zeros(n * k), finite)),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert answer.status in (0, 2), answer.message
+    return float(answer.fun) * unit if answer.status == 0 else np.inf
+
+
+def multipliers(made: Grouped, prices: np.ndarray, group_prices: np.ndarray) -> np.ndarray:
+    n_classes = made.low.size
+    return np.concatenate((prices - group_prices @ made.sets[n_classes:], group_prices))
+
+
+def check_optimal(made: Grouped, answer: LabelSolution, cost: float) -> None:
+    """The oracle's cost, bounds met, and a certificate that can be computed from costs, bounds and prices alone."""
+    n = len(made.costs)
+    low, high = made.bounds
+    sizes = made.sets @ np.bincount(answer.labels, minlength=made.low.size)
+    assert np.all((sizes >= low) & (sizes <= high)), made.name
+    span = max(np.ptp(answer.prices), np.abs(answer.group_prices).max(initial=0.0))
+    slack = TOLERANCE * (made.scale + n * span)
+    assert answer.cost == pytest.approx(made.costs[np.arange(n), answer.labels].sum(), abs=slack)
+    assert answer.cost == pytest.approx(cost, abs=slack), made.name
+    assert answer.group_prices.shape == made.group_low.shape
+    u = multipliers(made, answer.prices, answer.group_prices)
+    u[np.abs(u) <= 1e-14 * span] = 0.0
+    dual = np.where(u > 0, low, high) @ u + (made.costs - answer.prices).min(axis=1).sum()
+    assert answer.dual_value == pytest.approx(dual, abs=slack), made.name
+    assert answer.gap == pytest.approx(answer.cost - dual, abs=slack), made.name
+    assert -slack <= answer.gap <= slack, made.name
+    assert answer.status is Status.OPTIMAL, made.name
+
+
+def soft_dual_value(made: Grouped, u: np.ndarray, temperature: float) -> float:
+    open_ = closed_classes(made) == 0
+    z = (u @ made.sets - made.costs)[:, open_] / temperature
+    low, high = made.bounds
+    return float(np.where(u > 0, low, high) @ u - temperature * logsumexp(z, axis=1).sum())
+
+
+def closed_classes(made: Grouped) -> np.ndarray:
+    """Whether a class, or a group that it is in, may have no rows at all."""
+    return ((made.bounds[1] == 0).astype(int) @ made.sets > 0).astype(int)
+
+
+def soft_optimum(made: Grouped, temperature: float) -> np.ndarray:
+    """Soft labels by L-BFGS-B on the dual in all multipliers, split into what is above and what is below 0."""
+    low, high = made.bounds
+    costs = np.where(closed_classes(made) == 1, np.inf, made.costs)
+    m = low.size
+
+    def value_and_gradient(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        z = ((parts[:m] - parts[m:]) @ made.sets - costs) / temperature
+        normaliser = logsumexp(z, axis=1)
+        sizes = made.sets @ np.exp(z - normaliser[:, None]).sum(axis=0)
+        value = temperature * normaliser.sum() - low @ parts[:m] + high @ parts[m:]
+        return float(value), np.concatenate((sizes - low, high - sizes))
+
+    options = {"maxiter": 20_000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-9, "maxcor": 30}
+    answer = minimize(
+        value_and_gradient, np.zeros(2 * m), jac=True, method="L-BFGS-B", bounds=[(0, None)] * 2 * m, options=options
+    )
+    z = ((answer.x[:m] - answer.x[m:]) @ made.sets - costs) / temperature
+    return np.exp(z - logsumexp(z, axis=1)[:, None])
+
+
+# ---- exact labels
+
+
+@pytest.mark.parametrize("part", range(7))
+def test_exact_labels_equal_the_linear_programme(part):
+    n_impossible = 0
+    for seed in range(part * N_SEEDS // 7, (part + 1) * N_SEEDS // 7):
+        made = grouped(seed)
+        cost = linear_programme_cost(made)
+        if cost == np.inf:
+            n_impossible += 1
+            with pytest.raises(ValueError, match=r"\.$") as complaint:
+                made.solve()
+            assert "\n" not in str(complaint.value)
+        else:
+            check_optimal(made, made.solve(), cost)
+    assert 0 < n_impossible < N_SEEDS // 14
+
+
+def test_exact_labels_from_any_prices_and_labels():
+    for seed in range(0, 200):
+        made = grouped(seed)
+        try:
+            cold = made.solve()
+        except ValueError:
+            continue
+        rng = np.random.default_rng(seed)
+        for prices in (cold.prices, rng.normal(size=made.low.size) * np.abs(cold.cost) / len(made.costs)):
+            check_optimal(made, made.solve(prices=prices), cold.cost)
+        again = made.solve(prices=cold.prices, start=cold.labels)
+        check_optimal(made, again, cold.cost)
+        np.testing.assert_array_equal(again.labels, cold.labels)
+
+
+def test_exact_labels_when_sampling_and_trust_are_pushed_to_their_limits(monkeypatch):
+    monkeypatch.setattr(exact, "SAMPLE_FROM", 8)
+    monkeypatch.setattr(exact, "REACH", 0)
+    monkeypatch.setattr(exact, "_left_by_sampling", lambda problem: 0.0)
+    for seed in range(1, 240):
+        made = grouped(seed, rows=60)
+        if seed % 6:
+            cost = linear_programme_cost(made)
+            check_optimal(made, made.solve(), cost)
+            hostile = np.random.default_rng(seed).normal(size=made.low.size) * made.scale
+            check_optimal(made, made.solve(prices=hostile), cost)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_labels_at_real_sizes(seed):
+    made = large(seed)
+    cold = made.solve()
+    check_optimal(made, cold, linear_programme_cost(made))
+    assert np.any(cold.group_prices != 0)
+    noise = 1.0 + 0.01 * np.random.default_rng(0).normal(size=made.costs.shape)
+    later = replace(made, costs=made.costs * noise)
+    from_scratch, warm = later.solve(), later.solve(prices=cold.prices)
+    check_optimal(later, warm, from_scratch.cost)
+    assert warm.n_moves < from_scratch.n_moves
+
+
+def test_ties_at_scale_are_settled():
+    groups = Groups([4, 4, 5, 5, 6, 6], [6000, 14_000], [6000, 14_000])
+    answer = solve_labels(np.zeros((20_000, 4)), ([0, 0, 0, 3000], [20_000] * 4), groups=groups)
+    sizes = np.bincount(answer.labels, minlength=4)
+    assert (sizes[0] + sizes[1], answer.gap) == (6000, 0.0)
+    assert sizes[3] >= 3000
+
+
+def test_a_group_of_every_class_alone_is_the_bounds_of_the_classes():
+    for seed in range(30):
+        base = grouped(4 * seed + 1)
+        if seed % 6 == 0:
+            continue
+        k, n = base.low.size, len(base.costs)
+        alone = Groups([*(k + np.arange(k)), *([2 * k] * k)], base.low, base.high)
+        try:
+            best = solve_labels(base.costs, (base.low, base.high))
+        except ValueError:
+            continue
+        answer = solve_labels(base.costs, ([0] * k, [n] * k), groups=alone)
+        assert answer.cost == pytest.approx(best.cost, abs=TOLERANCE * base.scale)
+        assert answer.prices == pytest.approx(answer.group_prices, abs=1e-9 * max(np.abs(answer.prices).max(), 1e-9))
+
+
+def test_wide_groups_change_nothing_and_exact_counts_leave_them_nothing_to_say():
+    problem = classifier_instance(3000, 6)
+    wide = Groups([6, 6, 6, 7, 7, 7, 8, 8], [0, 0], [3000, 10**9])
+    for counts in (problem.low, ((0.8 * problem.low).astype(int), np.ceil(1.1 * problem.low).astype(int))):
+        plain, answer = solve_labels(problem.costs, counts), solve_labels(problem.costs, counts, groups=wide)
+        assert np.array_equal(plain.labels, answer.labels)
+        assert answer.group_prices.tolist() == [0.0, 0.0]
+        assert plain.group_prices.shape == (0,)
+        assert answer.prices == pytest.approx(plain.prices, abs=1e-12)
+
+
+def test_no_rows():
+    answer = solve_labels(np.empty((0, 3)), [0, 0, 0], groups=Groups([3, 3, 4, 4], [0], [9]))
+    assert (answer.labels.shape, answer.cost, answer.gap) == ((0,), 0.0, 0.0)
+    assert answer.group_prices.tolist() == [0.0]
+
+
+def test_inputs_stay_as_they_are():
+    made = grouped(7)
+    groups, prices = made.groups, np.linspace(-1.0, 1.0, made.low.size)
+    inputs = [made.costs, made.low, made.high, groups.above, groups.low, groups.high, prices]
+    copies = [array.copy() for array in inputs]
+    solve_labels(made.costs, (made.low, made.high), prices=prices, groups=groups)
+    Entropic(0.5).solve(LabelProblem.create(made.costs, (made.low, made.high), groups), prices)
+    assert all(np.array_equal(now, then) for now, then in zip(inputs, copies, strict=True))
+
+
+def test_potentials_of_groups_are_the_best_for_given_prices():
+    """Σ_j (low_j u_j if u_j > 0 else high_j u_j) at them is the least that sizes within the bounds are worth."""
+    for seed in range(1, 150):
+        made = grouped(seed)
+        low, high = made.bounds
+        prices = np.random.default_rng(seed).integers(-3, 4, size=made.low.size).astype(float)
+        best = linprog(
+            prices,
+            A_ub=np.vstack((made.sets, -made.sets)),
+            b_ub=np.concatenate((high, -low)),
+            method="highs",
+        )
+        if best.status != 0:
+            continue
+        nodes = Nodes.create(made.low, made.high, made.groups, len(made.costs))
+        u = nodes.differences(nodes.potentials(prices))
+        np.testing.assert_array_equal(nodes.prices(u), prices)
+        assert float(np.where(u > 0, low, high) @ u) == pytest.approx(best.fun, abs=1e-9)
+
+
+# ---- complaints
+
+
+INF = np.inf
+TWO = Groups([2, 2, 3], [0], [1])
+COMPLAINTS = [
+    (lambda: Groups([2, 2, 3], [2], [1]), "group 0 has low 2 and high 1"),
+    (lambda: Groups([2, 2, 3], [-1], [1]), "low counts of groups must be 0 or more, but group 0 has -1"),
+    (lambda: Groups([2, 2, 3], [0.5], [1]), "low counts of groups must be whole numbers, but group 0 has 0.5"),
+    (lambda: Groups([2, 2, 3], [0], [1, 2]), "one number for each of the 1 groups"),
+    (lambda: Groups([2, 2, 2], [0], [1]), "node 2 is part of 2"),
+    (lambda: Groups([1, 2, 3], [0], [1]), "node 0 is part of 1"),
+    (lambda: Groups([2, 5, 3], [0], [1]), "node 1 is part of 5"),
+    (lambda: Groups([1], [0], [1]), "above must be whole numbers"),
+    (
+        lambda: Groups([4, 4, 4, 4], [1], [1]),
+        "group 0 must get at least 1 rows, but no class is part of it. Name node 3",
+    ),
+    (lambda: Groups([2, 2, 3], [0], [1], ("hot", "cold")), "names must be one for each of the 1 groups"),
+    (lambda: Groups([2.0, 2.0, 3.0], [0], [1]), "above must be whole numbers"),
+    (lambda: TWO.members(3), "groups must be those of the 3 classes there are, but are of 2"),
+    (lambda: solve_labels([[0.0, 1.0, 2.0]], [1, 0, 0], groups=TWO), "of the 3 classes there are, but are of 2"),
+    (
+        lambda: solve_labels([[0.0, 1.0]] * 2, ([1, 1], [2, 2]), groups=TWO),
+        r"group 0 \(classes 0, 1\) may get at most 1 rows, but its parts must get at least 2",
+    ),
+    (
+        lambda: solve_labels(np.zeros((5, 3)), ([0] * 3, [1, 1, 5]), groups=Groups([3, 3, 4, 4], [3], [4])),
+        r"group 0 \(classes 0, 1\) must get at least 3 rows, but its parts may get at most 2",
+    ),
+    (
+        lambda: solve_labels(np.zeros((5, 2)), ([0, 0], [5, 5]), groups=TWO),
+        "leave room for the 5 rows there are, but ask for at most 1 in all",
+    ),
+    (
+        lambda: solve_labels(np.zeros((5, 3)), ([0, 0, 3], [5] * 3), groups=Groups([3, 3, 4, 4], [3], [4])),
+        "leave room for the 5 rows there are, but ask for at least 6 in all",
+    ),
+    (
+        lambda: solve_labels(
+            np.zeros((2, 2)), ([0, 0], [2, 2]), groups=Groups([2, 3, 4, 4], [2, 0], [2, 2]), start=[0, 1]
+        ),
+        "start must meet the counts of groups, but gives group 0 1 rows where 2 are asked for",
+    ),
+    (
+        lambda: solve_labels(
+            [[0.0, INF, INF]] * 3 + [[0.0, 1.0, 1.0]], ([0] * 3, [4] * 3), groups=Groups([4, 3, 3, 4], [2], [4])
+        ),
+        "group 0 must get 2 rows, but the rows allowed to take classes 1 and 2 are 1",
+    ),
+    (
+        lambda: solve_labels(
+            [[INF, 0.0, INF]] * 3 + [[0.0, 1.0, 1.0]], ([0] * 3, [4] * 3), groups=Groups([4, 3, 3, 4], [0], [2])
+        ),
+        "3 rows are allowed to take classes 1 and 2 only, but group 0 may get at most 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), COMPLAINTS)
+def test_bad_input_gets_one_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence) as complaint:
+        call()
+    assert "\n" not in str(complaint.value)
+    assert re.search(r"\.$", str(complaint.value))
+
+
+SHORT = re.compile(
+    r"must get (\d+) rows, but (?:the rows allowed .*? are (\d+))?(?:(?: and )?.* may get at most (\d+))?\."
+)
+FULL = re.compile(r"met: (\d+) rows are allowed .* only(?:, and .* must get (\d+) others)?, but .* at most (\d+)\.")
+
+
+def test_forbidden_labels_that_rule_bounds_out_are_named_with_figures_that_prove_it():
+    n_short = n_full = n_possible = 0
+    for seed in feasible_seeds(480):
+        made, rng = grouped(seed), np.random.default_rng(seed)
+        costs = np.where(rng.random(made.costs.shape) < 0.5, np.inf, np.nan_to_num(made.costs, posinf=1.0))
+        costs[np.arange(len(costs)), rng.integers(costs.shape[1], size=len(costs))] = 0.0
+        made = replace(made, costs=costs)
+        cost = linear_programme_cost(made)
+        if cost < np.inf:
+            check_optimal(made, made.solve(), cost)
+            n_possible += 1
+            continue
+        with pytest.raises(ValueError, match="the counts cannot be met: ") as complaint:
+            made.solve()
+        short, full = SHORT.search(str(complaint.value)), FULL.search(str(complaint.value))
+        assert short or full or np.array_equal(made.low, made.high), str(complaint.value)
+        if full:
+            n_full += 1
+            assert int(full[1]) + int(full[2] or 0) > int(full[3])
+        elif short:
+            n_short += 1
+            assert int(short[1]) > int(short[2] or 0) + int(short[3] or 0)
+    assert min(n_short, n_full, n_possible) > 10
+
+
+def test_a_complaint_may_call_groups_by_name():
+    with pytest.raises(ValueError, match="'sport' may get at most 1 rows"):
+        replace(TWO, names=("sport",)).check(np.array([1, 1]), np.array([2, 2]), 2)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"exact"}))
+def test_other_label_steps_take_no_groups(method):
+    with pytest.raises(ValueError, match=r"takes no groups of classes\. Use method='exact'"):
+        solve_labels(np.zeros((1, 2)), ([0, 0], [1, 1]), method, groups=TWO)
+
+
+def test_bounds_hold_groups_and_make_a_problem():
+    bounds = Bounds(np.zeros(2, int), np.ones(2, int), TWO)
+    assert LabelProblem(np.zeros((1, 2)), *bounds).groups is TWO
+    assert Bounds(bounds.low, bounds.high).groups is None
+
+
+def test_shares_follow_the_groups():
+    groups = Groups([3, 3, 4, 4], [30], [30])
+    shares = groups.shares(np.zeros(3, int), np.full(3, 90), 90)
+    np.testing.assert_allclose(shares, [1 / 6, 1 / 6, 2 / 3])
+
+
+# ---- soft labels
+
+
+def check_soft(made: Grouped, answer: SoftLabelSolution, tol: float = 1e-6) -> None:
+    """Distributions over allowed labels, whose sums meet the counts of classes and groups."""
+    q, (low, high) = answer.posterior, made.bounds
+    assert np.all(np.isfinite(q))
+    assert np.all(np.isfinite(answer.prices))
+    assert np.all(np.isfinite(answer.group_prices))
+    np.testing.assert_allclose(q.sum(axis=1), 1.0, rtol=1e-12)
+    assert not q[np.isinf(made.costs)].any(), made.name
+    mass, room = made.sets @ q.sum(axis=0), tol * np.maximum(low, 1) + 1e-12 * len(q)
+    assert np.all(mass >= low - room), made.name
+    assert np.all(mass <= high + room), made.name
+    assert answer.residual <= room.max()
+    assert answer.status is not SoftStatus.STALLED, made.name
+
+
+def typical(made: Grouped) -> float:
+    """The size of a cost; 1 if all are 0."""
+    return made.scale / made.costs.size if made.scale > 1e-300 else 1.0
+
+
+def feasible_seeds(n_seeds: int) -> list[int]:
+    return [seed for seed in range(n_seeds) if seed % 6]
+
+
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+def test_soft_labels_meet_the_bounds_at_every_temperature(temperature):
+    for seed in feasible_seeds(240):
+        made = grouped(seed)
+        answer = Entropic(temperature).solve(made.problem)
+        check_soft(made, answer)
+        if answer.status is SoftStatus.AS_EXACT:
+            continue
+        u = multipliers(made, answer.prices, answer.group_prices)
+        u[np.abs(u) <= 1e-13 * np.abs(answer.prices).max(initial=0.0)] = 0.0
+        finite = made.scale + len(made.costs) * (temperature + np.abs(u).max(initial=0.0))
+        dual = soft_dual_value(made, u, temperature)
+        assert answer.gap == pytest.approx(max(answer.value - dual, 0.0), abs=1e-9 * finite), made.name
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_soft_labels_equal_those_of_a_general_optimiser(temperature):
+    for seed in feasible_seeds(150):
+        made = grouped(seed)
+        made = replace(made, costs=made.costs / typical(made))
+        answer = Entropic(temperature, tol=1e-9).solve(made.problem)
+        np.testing.assert_allclose(answer.posterior, soft_optimum(made, temperature), atol=2e-4, err_msg=made.name)
+
+
+def test_soft_labels_go_to_the_exact_ones_as_the_temperature_falls():
+    for seed in feasible_seeds(120):
+        made = grouped(seed)
+        best, unit = made.solve().cost, typical(made)
+        for share in (1.0, 1e-2, 1e-4):
+            answer = Entropic(share * unit).solve(made.problem)
+            cost = float((np.where(answer.posterior > 0, made.costs, 0.0) * answer.posterior).sum())
+            u = multipliers(made, answer.prices, answer.group_prices)
+            slack = 1e-9 * made.scale + 1e-6 * np.abs(u).sum() * max(made.bounds[0].max(), 1)
+            room = len(made.costs) * share * unit * np.log(made.low.size)
+            assert best - slack <= cost <= best + room + slack, made.name
+
+
+def test_soft_labels_from_their_own_prices_are_found_at_once():
+    for seed in feasible_seeds(120):
+        made = grouped(seed)
+        cold = Entropic(0.5).solve(made.problem)
+        warm = Entropic(0.5).solve(made.problem, cold.prices)
+        assert warm.n_steps <= 2
+        np.testing.assert_allclose(warm.posterior, cold.posterior, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("temperature", [1.0, 0.1, 0.01])
+def test_soft_labels_at_real_sizes_take_few_passes(seed, temperature):
+    made = large(seed)
+    answer = Entropic(temperature).solve(made.problem)
+    check_soft(made, answer)
+    assert answer.status is SoftStatus.CONVERGED
+    assert answer.n_steps <= 60
+    assert np.any(answer.group_prices != 0)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.3, 0.01])
+def test_the_entropy_is_the_wanted_share_of_the_greatest(share):
+    made = large(0, n=1000)
+    soft, _ = solve_at_entropy(made.problem, share, None, None)
+    check_soft(made, soft, tol=1e-3)
+    greatest = mean_entropy(made.groups.shares(made.low, made.high, 1000)[None, :])
+    assert soft.entropy == pytest.approx(share * greatest, rel=0.1 + 1e-9)
+
+
+@pytest.mark.parametrize("temperature", [1e3, 1e-3])
+def test_soft_labels_that_forbidden_ones_rule_out_get_the_sentence_of_the_exact_step(temperature):
+    costs = np.array([[0.0, INF, INF], [0.0, INF, INF], [0.0, 1.0, 2.0]])
+    problem = LabelProblem.create(costs, ([0] * 3, [3] * 3), Groups([4, 3, 3, 4], [2], [3]))
+    with pytest.raises(ValueError, match="group 0 must get 2 rows"):
+        Entropic(temperature).solve(problem)
+
+
+def test_a_group_without_room_gets_nothing():
+    costs = np.random.default_rng(0).normal(size=(30, 4))
+    problem = LabelProblem.create(costs, ([0] * 4, [30] * 4), Groups([4, 4, 5, 5, 6, 6], [0, 0], [0, 30]))
+    for temperature in (1e3, 1.0, 1e-3):
+        assert not Entropic(temperature).solve(problem).posterior[:, :2].any()
+    assert solve_labels(costs, ([0] * 4, [30] * 4), groups=problem.groups).labels.min() >= 2
+
+
+# ---- terms of the direct methods
+
+
+TERMS = {
+    "mismatch": lambda low, high, members: Mismatch(3.0, low, high, members),
+    "constraint": lambda low, high, members: CountConstraint(low, high, np.linspace(-0.2, 0.3, low.size), 5.0, members),
+}
+
+
+@pytest.mark.parametrize("make", TERMS.values(), ids=TERMS)
+def test_slopes_equal_differences(make):
+    members = np.array([[True, True, False], [True, True, True]])
+    term = make(np.array([5, 0, 3, 1, 9]), np.array([5, 9, 4, 3, 9]), members)
+    S = np.random.default_rng(1).normal(size=(9, 3))
+    value = lambda flat: term.value_and_slope(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
+    p = MaxEnt().posterior(S)
+    slope = through_posterior(p, term.value_and_slope(p)[1])
+    np.testing.assert_allclose(slope.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
+
+
+# ---- drivers: classes 0 to 2 as one group, 0 and 1 within it as another
+
+
+def nested(low: int, high: int, inner_low: int, inner_high: int) -> Groups:
+    return Groups([4, 4, 5, 6, 5, 6], [inner_low, low], [inner_high, high])
+
+
+def check_groups(groups: Groups, labels: np.ndarray) -> None:
+    sizes = groups.members(4) @ np.bincount(labels, minlength=4)
+    assert np.all((sizes >= groups.low) & (sizes <= groups.high))
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["paper", "soft"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_alternation_and_soft_annealing_meet_groups(soft, seed):
+    n = 240
+    groups = nested(150, 160, 90, 95)
+    pieces = {"low": np.zeros(4, int), "high": np.full(4, n), "groups": groups}
+    play = annealing(seed=seed) if soft else alternation(seed=seed)
+    play = replace(play, alternation=replace(play.alternation, **pieces)) if soft else replace(play, **pieces)
+    outcome = play.run(given_labels(seed))
+    assert outcome.status is FitStatus.SETTLED
+    check_groups(groups, outcome.labels[N_LABELED:])
+    assert outcome.prices.shape == (4,)
+
+
+def test_alternation_with_another_label_step_says_that_it_takes_no_groups():
+    wide = {"low": np.zeros(4, int), "high": np.full(4, 240), "groups": nested(150, 160, 90, 95)}
+    with pytest.raises(ValueError, match="takes no groups of classes"):
+        replace(alternation(label_step=METHODS["switching"]), **wide).run(given_labels())
+
+
+FOUR = Taxonomy.flat(range(4))
+
+
+@pytest.mark.parametrize(("enforced", "mismatch", "entropy"), [(True, 0.0, 0.0), (True, 0.0, 0.5), (False, 50.0, 0.0)])
+def test_direct_methods_meet_groups(enforced, mismatch, entropy):
+    problem, truth, counts = rows_of(FOUR)
+    n = int(counts.sum())
+    outer, inner = int(counts[:3].sum()) - 8, int(counts[:2].sum()) - 6
+    groups = nested(outer, outer, inner, inner + 2)
+    method = direct(problem, np.zeros(4, int), entropy, enforced, mismatch, tol=1e-4, high=np.full(4, n))
+    outcome = replace(method, groups=groups).run(truth)
+    check_groups(groups, outcome.labels[problem.n_labeled :])
+    p = MaxEnt().posterior(problem.design.scores(outcome.W)[problem.n_labeled :])
+    sizes = groups.members(4) @ p.sum(axis=0)
+    off = np.abs(sizes - np.clip(sizes, groups.low, groups.high))
+    without = MaxEnt().posterior(problem.design.scores(method.run(truth).W)[problem.n_labeled :])
+    assert abs(groups.members(4) @ without.sum(axis=0) - groups.low).max() > 2
+    if enforced:
+        assert outcome.status is FitStatus.MET
+        assert np.all(off <= RESIDUAL * groups.high)
+    else:
+        assert outcome.status is FitStatus.PENALISED
+        assert off.max() < 2
+
+
+def test_posterior_regularisation_meets_groups():
+    problem, truth, counts = rows_of(FOUR)
+    n, outer, inner = int(counts.sum()), int(counts[:3].sum()) - 8, int(counts[:2].sum()) - 6
+    groups = nested(outer, outer, inner, inner + 2)
+    rest = (METHODS["exact"], 1.0, 1e-4, 200, np.random.default_rng(0))
+    outcome = PosteriorRegularization(problem, np.zeros(4, int), np.full(4, n), *rest, groups=groups).run(truth)
+    assert outcome.status is FitStatus.NEARBY
+    assert outcome.history[-1].residual <= RESIDUAL
+    check_groups(groups, outcome.labels[problem.n_labeled :])

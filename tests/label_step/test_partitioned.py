@@ -1,0 +1,432 @@
+"""Label steps over parts, against the same steps on all rows in one; what travels is pickled, and weighed."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from helpers.problems import FAMILIES, classifier_instance, instance, range_instance
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from label_step.test_groups import grouped, large
+
+from transduce.label_step import Exact, LabelProblem, Status
+from transduce.label_step.greedy import greedy_labels
+from transduce.label_step.infeasible import InfeasibleError
+from transduce.label_step.partitioned import exact as spread_exact
+from transduce.label_step.partitioned import greedy as spread_greedy
+from transduce.label_step.partitioned import samples as spread_samples
+from transduce.label_step.partitioned.exact import solve_spread
+from transduce.label_step.partitioned.greedy import greedy_spread
+from transduce.label_step.partitioned.partitions import Here, Part
+from transduce.label_step.partitioned.tie_breaking import chance
+
+N_SEEDS = 10
+TOLERANCE = 1e-13
+
+
+class Far:
+    """Parts that are reached through pickles only; counts trips, and weighs the largest argument or answer."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.here, self.trips, self.heaviest = Here(parts), [], 0
+
+    def each(self, function, *args, **kwargs):
+        self.trips.append(function.__name__)
+        return self._weighed(self.here.each(*self._sent(function, *args), **kwargs))
+
+    def each_with(self, function, own):
+        self.trips.append(function.__name__)
+        function, *own = self._sent(function, *own)
+        return self._weighed(self.here.each_with(function, own))
+
+    def _sent(self, *things):
+        return [self._weigh(pickle.dumps(thing)) for thing in things]
+
+    def _weighed(self, answers):
+        return [self._weigh(pickle.dumps(answer)) for answer in answers]
+
+    def _weigh(self, pickled: bytes):
+        self.heaviest = max(self.heaviest, len(pickled))
+        return pickle.loads(pickled)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The new labels; nothing else may be left."""
+        assert all(list(part.notes) == ["labels"] for part in self.here.parts)
+        assert all(part.notes["labels"].dtype == np.int64 for part in self.here.parts)
+        assert not any(np.shares_memory(part.notes["labels"], part.labels) for part in self.here.parts if part.n_rows)
+        return np.concatenate([part.notes["labels"] for part in self.here.parts])
+
+
+def cut(costs: np.ndarray, rng: np.random.Generator, labels: np.ndarray | None = None) -> Far:
+    """One to seven parts of uneven sizes, some of them empty perhaps."""
+    labels = np.full(len(costs), -1) if labels is None else labels.copy()
+    ends = np.sort(rng.integers(0, len(costs) + 1, size=rng.integers(7)))
+    return Far([Part(*pair) for pair in zip(np.split(costs, ends), np.split(labels, ends), strict=True)])
+
+
+def check_against_exact(costs, low, high, groups=None, prices=None, start=None, rng=None):
+    """The same cost, status and verdict as `Exact`; labels that meet all bounds; inputs as they were."""
+    problem = LabelProblem.create(costs, (low, high), groups)
+    rng = np.random.default_rng(0) if rng is None else rng
+    parts, given_costs = cut(costs, rng, start), costs.copy()
+    try:
+        local = Exact().solve(problem, prices, start)
+    except InfeasibleError:
+        with pytest.raises(InfeasibleError, match=r"^the counts cannot be met: .*\.$"):
+            solve_spread(parts, low, high, groups, prices)
+        assert not any(part.notes for part in parts.here.parts)
+        return None, parts
+    answer = solve_spread(parts, low, high, groups, prices)
+    labels, present = parts.labels, np.concatenate([part.labels for part in parts.here.parts])
+    scale = max(np.abs(costs[costs < np.inf]).sum(dtype=np.float64), np.finfo(float).tiny)
+    tally = np.bincount(labels, minlength=low.size)
+    sizes = problem.nodes.sums(tally)
+    assert np.all((tally >= low) & (tally <= high))
+    assert np.all((sizes >= problem.nodes.low) & (sizes <= problem.nodes.high))
+    assert answer.cost == pytest.approx(local.cost, abs=TOLERANCE * scale)
+    assert answer.cost == pytest.approx(
+        costs[np.arange(labels.size), labels].sum(dtype=np.float64), abs=TOLERANCE * scale
+    )
+    assert answer.dual_value == answer.cost - answer.gap
+    assert abs(answer.gap) <= 1e-12 * (scale + labels.size * np.ptp(answer.prices))
+    assert answer.status is local.status or answer.status is Status.OPTIMAL
+    assert answer.n_moved == np.count_nonzero(labels != present)
+    assert answer.group_prices.shape == local.group_prices.shape
+    assert np.array_equal(costs, given_costs)
+    assert np.array_equal(present, np.full(len(costs), -1) if start is None else start)
+    if start is not None and np.array_equal(local.labels, start):
+        assert np.array_equal(labels, start)
+    return answer, parts
+
+
+def some_prices(rng: np.random.Generator, costs: np.ndarray) -> np.ndarray | None:
+    """None, of the size of the costs, far off, or absurd."""
+    n_classes = costs.shape[1]
+    far = np.abs(costs[costs < np.inf]).sum(dtype=np.float64)
+    kinds = (0.0, 1.0, far, 10.0 ** rng.integers(-300, 300))
+    scale = kinds[rng.integers(4)]
+    return scale * rng.normal(size=n_classes) if scale else None
+
+
+def some_start(rng: np.random.Generator, costs, low, high, groups=None) -> np.ndarray | None:
+    """Labels that meet the counts, near the best or not; or none."""
+    if rng.random() < 0.5:
+        return None
+    noise = rng.normal(size=costs.shape) + rng.integers(2) * np.where(costs < np.inf, costs, 0.0)
+    try:
+        return Exact().solve(LabelProblem(np.where(costs < np.inf, noise, np.inf), low, high, groups)).labels
+    except InfeasibleError:
+        return None
+
+
+@pytest.fixture(params=["as it is", "few", "fewest"])
+def budget(request, monkeypatch):
+    """Samples and gatherings as they are, and so small that every step towards better prices is taken."""
+    if request.param != "as it is":
+        monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 8)
+        monkeypatch.setattr(spread_samples, "SAMPLE_ROWS_OF_A_CLASS", 2 if request.param == "few" else 1)
+        monkeypatch.setattr(spread_exact, "GATHER_ROWS", 4 if request.param == "few" else 0)
+        monkeypatch.setattr(spread_exact, "REACH", 1)
+        monkeypatch.setattr(spread_samples, "SAMPLE_REACH", 2)
+    return request.param
+
+
+# ---- the exact step
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_spread_labels_cost_what_exact_ones_do(family, budget):
+    rng = np.random.default_rng([*family.encode()])
+    for seed in range(N_SEEDS):
+        for make in (instance, range_instance):
+            problem = make(family, seed)
+            times = int(rng.choice([1, 1, 1, 9]))
+            costs, low, high = np.repeat(problem.costs, times, axis=0), times * problem.low, times * problem.high
+            costs = costs.astype(rng.choice([np.float64, np.float64, np.float32]))
+            start = some_start(rng, costs, low, high)
+            check_against_exact(costs, low, high, prices=some_prices(rng, costs), start=start, rng=rng)
+
+
+def test_spread_labels_of_groups(budget):
+    rng = np.random.default_rng(1)
+    n_refused = 0
+    for seed in range(80):
+        made = grouped(seed)
+        try:
+            problem = made.problem
+        except ValueError:
+            continue
+        if seed % 4 == 0:
+            forbidden = rng.random(made.costs.shape) < 0.7
+            forbidden[np.arange(len(forbidden)), np.argmin(made.costs, axis=1)] = False
+            problem = LabelProblem(np.where(forbidden, np.inf, made.costs), problem.low, problem.high, problem.groups)
+        bounds = problem.low, problem.high, problem.groups
+        start = some_start(rng, problem.costs, *bounds)
+        prices = some_prices(rng, problem.costs)
+        answer, _ = check_against_exact(problem.costs, *bounds, prices=prices, start=start, rng=rng)
+        n_refused += answer is None
+    assert n_refused > 5
+
+
+def test_counts_that_cannot_be_met_are_refused_in_the_same_words(budget):
+    rng = np.random.default_rng(2)
+    refused, same = 0, 0
+    for seed in range(40):
+        problem = (instance if seed % 2 else range_instance)("forbidden", seed)
+        order = rng.permutation(problem.low.size)
+        low, high = problem.low[order], problem.high[order]
+        answer, parts = check_against_exact(problem.costs, low, high, rng=rng)
+        if answer is None:
+            with pytest.raises(InfeasibleError) as local:
+                Exact().solve(LabelProblem(problem.costs, low, high))
+            with pytest.raises(InfeasibleError, match=r"too few\..*\.$") as spread:
+                solve_spread(parts, low, high, None, None)
+            refused, same = refused + 1, same + (str(local.value) == str(spread.value))
+    assert refused > 10
+    assert same > 0.8 * refused
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data())
+def test_whole_number_costs_with_ties_give_the_same_total(data):
+    n, n_classes = data.draw(st.integers(0, 40)), data.draw(st.integers(1, 6))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    costs = rng.integers(0, data.draw(st.integers(1, 4)), size=(n, n_classes)).astype(float)
+    counts = np.bincount(rng.integers(n_classes, size=n), minlength=n_classes)
+    width = data.draw(st.integers(0, 3))
+    low, high = np.maximum(counts - width, 0), np.minimum(counts + width, n)
+    answer, parts = check_against_exact(costs, low, high, rng=rng)
+    assert answer.cost == Exact().solve(LabelProblem(costs, low, high)).cost
+    greedy_spread(parts, low, high)
+    assert np.array_equal(parts.labels, greedy_labels(LabelProblem(costs, low, high)))
+
+
+def masses(kind: str, n: int, n_classes: int) -> np.ndarray:
+    """Costs with many ties at any prices."""
+    rng = np.random.default_rng([*kind.encode()])
+    costs = classifier_instance(n, n_classes, 1).costs
+    if kind == "half identical":
+        costs[rng.random(n) < 0.5] = costs[0]
+    elif kind == "few kinds":
+        costs = costs[rng.integers(300, size=n)]
+    elif kind == "0 to 2":
+        costs = rng.integers(0, 3, size=costs.shape).astype(float)
+    elif kind == "tenths":
+        costs = (rng.integers(0, 30, size=costs.shape) / 10).astype(np.float32)
+    else:
+        costs[:] = 0.0
+    return costs
+
+
+@pytest.mark.parametrize("kind", ["half identical", "few kinds", "0 to 2", "tenths", "all equal"])
+def test_masses_of_ties_are_shared_out(kind, monkeypatch):
+    monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(spread_exact, "GATHER_ROWS", 1000)
+    n, n_classes = 20_000, 12
+    rng = np.random.default_rng(3)
+    costs, counts = masses(kind, n, n_classes), np.asarray(classifier_instance(n, n_classes, 2).low)
+    for low, high in ((counts, counts), ((0.9 * counts).astype(int), (1.1 * counts).astype(int))):
+        check_against_exact(costs, low, high, rng=rng)
+        best = Exact().solve(LabelProblem(costs, low, high))
+        again, _ = check_against_exact(costs, low, high, prices=best.prices, start=best.labels, rng=rng)
+        assert again.n_moved == 0
+        changed = costs * (1.0 + 0.01 * rng.normal(size=n_classes)).astype(costs.dtype)
+        check_against_exact(changed, low, high, prices=best.prices, start=best.labels, rng=rng)
+
+
+@pytest.mark.parametrize(("n", "n_classes"), [(20_000, 3), (20_000, 30), (9000, 1), (3000, 200)])
+def test_real_sizes_cold_warm_and_from_far_off(n, n_classes):
+    problem = classifier_instance(n, n_classes, 4)
+    low, rng = np.asarray(problem.low), np.random.default_rng(4)
+    check_against_exact(problem.costs.astype(np.float32), low, low, rng=rng)
+    cold, parts = check_against_exact(problem.costs, low, low, rng=rng)
+    assert np.array_equal(parts.labels, Exact().solve(LabelProblem(problem.costs, low, low)).labels)
+    start = parts.labels
+    noisy = problem.costs * (1.0 + 0.01 * rng.normal(size=problem.costs.shape))
+    _, warm = check_against_exact(noisy, low, low, prices=cold.prices, start=start, rng=rng)
+    assert len(warm.trips) <= 5
+    check_against_exact(noisy, low, low, prices=1e3 * np.arange(float(n_classes)), start=start, rng=rng)
+    wide = (0.7 * low).astype(int), (1.3 * low).astype(int) + 1
+    check_against_exact(np.asfortranarray(noisy), *wide, rng=rng)
+
+
+def test_groups_at_real_sizes():
+    for seed in range(3):
+        made = large(seed, 20_000)
+        check_against_exact(made.costs, made.low, made.high, made.groups, rng=np.random.default_rng(seed))
+        ties = np.round(5 * made.costs) / 5
+        check_against_exact(ties, made.low, made.high, made.groups, rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(("kind", "most"), [("classifier", 60_000), ("half identical", 150_000)])
+def test_little_travels_from_many_rows(kind, most):
+    n, n_classes = 200_000, 20
+    problem, rng = classifier_instance(n, n_classes, 5), np.random.default_rng(5)
+    low, costs = np.asarray(problem.low), problem.costs if kind == "classifier" else masses(kind, n, n_classes)
+    cold, far = check_against_exact(costs, low, low, rng=rng)
+    assert cold.n_gathered < most
+    assert far.heaviest < 8 * n_classes * 40_000
+    assert len(far.trips) <= 10
+    noisy = costs * (1.0 + 0.002 * rng.normal(size=n_classes))
+    warm, far = check_against_exact(noisy, low, low, prices=cold.prices, start=far.labels, rng=rng)
+    assert warm.n_gathered < most
+    assert far.heaviest < 8 * n_classes * 40_000
+    assert len(far.trips) <= 10
+
+
+def test_a_warm_solve_takes_three_trips_and_few_rows():
+    problem, rng = classifier_instance(200_000, 20, 5), np.random.default_rng(5)
+    low, noise = np.asarray(problem.low), 1.0 + 0.01 * rng.normal(size=problem.costs.shape)
+    prices = Exact().solve(LabelProblem(problem.costs, low, low)).prices
+    warm, far = check_against_exact(problem.costs * noise, low, low, prices=prices, rng=rng)
+    assert far.trips == ["stand_at", "near_rows", "certify_rows"]
+    assert warm.n_gathered < 5000
+    assert far.heaviest < 8 * 20 * 5000
+
+
+def test_the_optimum_is_a_fixed_point_in_two_trips():
+    problem = classifier_instance(5000, 7)
+    low, rng = np.asarray(problem.low), np.random.default_rng(6)
+    cold, parts = check_against_exact(problem.costs, low, low, rng=rng)
+    again, parts = check_against_exact(problem.costs, low, low, prices=cold.prices, start=parts.labels, rng=rng)
+    assert parts.trips == ["stand_at", "certify_rows"]
+    assert (again.n_moves, again.n_moved, again.n_gathered) == (0, 0, 0)
+
+
+def test_present_labels_are_kept_only_if_they_are_allowed_and_meet_the_counts():
+    costs = np.array([[0.0, 0.0], [0.0, np.inf], [0.0, 0.0], [0.0, 0.0]])
+    low, high = np.array([1, 1]), np.array([3, 3])
+    for present, kept in (([1, 0, 1, 1], True), ([1, 0, -1, 1], False), ([0, 0, 0, 0], False), ([1, 1, 0, 0], False)):
+        parts = Far([Part(costs[:2], np.array(present[:2])), Part(costs[2:], np.array(present[2:]))])
+        answer = solve_spread(parts, low, high, None, None)
+        assert answer.cost == 0.0
+        assert (answer.n_moved == 0) == kept
+        assert np.bincount(parts.labels, minlength=2).min() >= 1
+        assert np.count_nonzero(parts.labels != present) == answer.n_moved <= 1
+
+
+def test_no_rows_no_parts_and_one_class():
+    nobody = np.zeros(0, np.int64)
+    empty = Part(np.empty((0, 2)), nobody)
+    for parts in (Far([]), Far([empty]), Far([empty, Part(np.empty((0, 2)), nobody)])):
+        for prices in (None, np.ones(2)):
+            answer = solve_spread(parts, np.zeros(2, int), np.zeros(2, int), None, prices)
+            assert (answer.cost, answer.gap, answer.n_moved, answer.n_gathered) == (0.0, 0.0, 0, 0)
+            assert answer.status is Status.OPTIMAL
+        assert greedy_spread(parts, np.zeros(2, int), np.zeros(2, int)) > 0
+    one = Far([Part(np.array([[3.0]]), np.array([-1])), Part(np.array([[4.0]]), np.array([0]))])
+    answer = solve_spread(one, np.array([2]), np.array([2]), None, None)
+    assert (answer.cost, answer.gap, answer.n_moved, one.labels.tolist()) == (7.0, 0.0, 1, [0, 0])
+
+
+def test_bad_counts_get_one_sentence_and_leave_no_notes():
+    parts = Far([Part(np.zeros((3, 2)), np.full(3, -1))])
+    for solve in (lambda low: solve_spread(parts, low, low, None, None), lambda low: greedy_spread(parts, low, low)):
+        with pytest.raises(ValueError, match=r"low counts must sum to at most the number of rows, 3.*\.$") as complaint:
+            solve(np.array([2, 2]))
+        assert "\n" not in str(complaint.value)
+        assert not parts.here.parts[0].notes
+
+
+def test_chance_is_even_and_differs_between_rows_and_classes():
+    drawn = np.array([[chance(row, k) for k in range(10)] for row in range(2000)])
+    assert np.unique(drawn).size == drawn.size
+    assert np.all((drawn >= 0.0) & (drawn < 1.0))
+    assert np.abs(np.bincount((8 * drawn).astype(int).ravel()) - 2500).max() < 250
+    assert np.abs(np.corrcoef(drawn.T) - np.eye(10)).max() < 0.1
+
+
+# ---- the greedy step
+
+
+@pytest.fixture(params=[False, True], ids=["as it is", "few ranks"])
+def ranks(request, monkeypatch):
+    if request.param:
+        for name, value in (("RANKED_CELLS", 2), ("FEWEST_RANKED", 3), ("MOST_RANKED", 3), ("CANDIDATES", 4)):
+            monkeypatch.setattr(spread_greedy, name, value)
+
+
+def partly_greedy(costs, low, high, rng) -> np.ndarray:
+    """Greedy labels before any repair, −1 where there are none."""
+    parts = cut(costs, rng)
+    spread_greedy._allocate(parts, low, high)
+    return parts.labels
+
+
+def check_against_greedy(costs, low, high, rng) -> tuple[Far, bool]:
+    """The same labels, row by row; where they had to be repaired, as few changes."""
+    parts = cut(costs, rng)
+    problem = LabelProblem.create(costs, (low, high))
+    try:
+        local = greedy_labels(problem)
+    except InfeasibleError:
+        with pytest.raises(InfeasibleError):
+            greedy_spread(parts, low, high)
+        assert not any(part.notes for part in parts.here.parts)
+        return parts, True
+    assert greedy_spread(parts, low, high) == len(parts.trips)
+    repaired = "_count_changes" in parts.trips
+    if repaired:
+        before = partly_greedy(costs, low, high, rng)
+        tally = problem.tally(parts.labels)
+        assert np.all((tally >= low) & (tally <= high))
+        assert np.all(costs[np.arange(len(costs)), parts.labels] < np.inf)
+        assert np.count_nonzero(parts.labels != before) == np.count_nonzero(local != before)
+    else:
+        assert np.array_equal(parts.labels, local)
+    return parts, repaired
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_spread_greedy_labels_are_the_greedy_labels(family, ranks):
+    rng = np.random.default_rng([*family.encode()])
+    for seed in range(N_SEEDS):
+        for make in (instance, range_instance):
+            problem = make(family, seed)
+            times = int(rng.choice([1, 1, 9]))
+            costs = np.repeat(problem.costs, times, axis=0).astype(rng.choice([np.float64, np.float32]))
+            low, high = times * problem.low, times * problem.high
+            if make is range_instance and seed % 2:
+                low, high = low // 2, np.minimum(2 * high, len(costs))
+            check_against_greedy(costs, low, high, rng)
+
+
+def test_greedy_rows_without_a_place_are_repaired_with_as_few_changes(ranks):
+    rng = np.random.default_rng(7)
+    n_repaired = 0
+    for seed in range(40):
+        problem = (instance if seed % 2 else range_instance)("forbidden", seed)
+        order = rng.permutation(problem.low.size) if seed % 3 == 0 else np.arange(problem.low.size)
+        n_repaired += check_against_greedy(problem.costs, problem.low[order], problem.high[order], rng)[1]
+    assert n_repaired > 10
+
+
+def test_greedy_labels_at_real_sizes_ask_a_few_times_for_ranks():
+    rng = np.random.default_rng(8)
+    for n, n_classes in ((100_000, 20), (20_000, 30), (20_000, 2)):
+        problem = classifier_instance(n, n_classes, 6)
+        low = np.asarray(problem.low)
+        for costs in (problem.costs, np.round(8 * problem.costs).astype(np.float32)):
+            for bounds in ((low, low), ((0.8 * low).astype(int), (1.2 * low).astype(int) + 1)):
+                parts, _ = check_against_greedy(costs, *bounds, rng)
+                assert parts.heaviest < 8 * 3 * spread_greedy.RANKED_CELLS + 8 * 5 * n_classes + 2000
+                assert len(parts.trips) <= 60
+
+
+def test_a_large_repair_gathers_few_rows(monkeypatch):
+    rng = np.random.default_rng(9)
+    n, n_classes = 40_000, 8
+    costs = classifier_instance(n, n_classes, 7).costs
+    forbidden = rng.random(costs.shape) < 0.5
+    witness = rng.choice(n_classes, p=rng.dirichlet(np.ones(n_classes)), size=n)
+    forbidden[np.arange(n), witness] = False
+    costs[forbidden] = np.inf
+    monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 1 << 11)
+    monkeypatch.setattr(spread_exact, "GATHER_ROWS", 1 << 11)
+    low = np.bincount(witness, minlength=n_classes)
+    parts, repaired = check_against_greedy(costs, low, low, rng)
+    assert repaired
+    assert parts.heaviest < 8 * n_classes * n / 3
+    assert not any(re.search("costs|changes", note) for part in parts.here.parts for note in part.notes)

@@ -1,0 +1,453 @@
+"""Partial labels: every way to write them, what they forbid, and what they are worth."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import f1_score
+
+from transduce import EntropyRegularizedClassifier, TransductiveClassifier
+from transduce.class_prior.diagnostics import PriorWarning
+from transduce.datasets import load_clinc150
+from transduce.history import FitStatus
+from transduce.label_step import solve_labels
+from transduce.labels.partial import RuledOut, from_matrix
+from transduce.taxonomy import Taxonomy
+
+NAMES = ["hot/coffee", "hot/tea", "cold/juice", "cold/milk"]
+
+
+def rows(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(4), n)
+    return np.eye(4)[truth] + rng.normal(0, 0.4, (4 * n, 4)), truth
+
+
+def labels(truth, entry):
+    y = np.empty(truth.size, dtype=object)
+    y[:] = ""
+    for k in range(4):
+        y[k * 40], y[k * 40 + 1] = NAMES[k], NAMES[k]
+    y[5] = entry
+    return y
+
+
+@pytest.mark.parametrize(
+    "entry", [{"hot/coffee", "cold/milk"}, frozenset({"hot/coffee", "cold/milk"}), RuledOut(["hot/tea", "cold/juice"])]
+)
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_a_row_gets_one_of_its_candidates(entry, annealing):
+    X, truth = rows()
+    X[5] = [0, 3, 0, 0]  # looks like tea, which it may not be
+    model = TransductiveClassifier(annealing=annealing, random_state=0).fit(X, labels(truth, entry))
+    assert model.transduction_[5] in {"hot/coffee", "cold/milk"}
+    forbidden = [k for k, name in enumerate(model.classes_) if name not in {"hot/coffee", "cold/milk"}]
+    assert np.all(model.label_distributions_[5, forbidden] == 0.0)
+    assert TransductiveClassifier(random_state=0).fit(X, labels(truth, "")).transduction_[5] == "hot/tea"
+
+
+@pytest.mark.parametrize("entry", ["hot", ("hot",), ["hot"]])
+def test_an_inner_node_leaves_its_classes_open(entry):
+    X, truth = rows()
+    X[5] = [0, 0, 3, 0]
+    y = labels(truth, "")
+    y[5] = entry
+    model = TransductiveClassifier(taxonomy=NAMES, random_state=0).fit(X, y)
+    assert model.transduction_[5] in {"hot/coffee", "hot/tea"}
+    assert list(model.classes_) == sorted(NAMES)
+
+
+def test_one_candidate_is_a_label():
+    X, truth = rows()
+    one = TransductiveClassifier(random_state=0).fit(X, labels(truth, {"hot/tea"}))
+    plain = TransductiveClassifier(random_state=0).fit(X, labels(truth, "hot/tea"))
+    assert np.array_equal(one.coef_, plain.coef_)
+
+
+def test_a_matrix_says_the_same_as_sets():
+    X, truth = rows()
+    y = np.ones((truth.size, 4), bool)
+    entries = np.full(truth.size, None, dtype=object)
+    for i, k in enumerate(truth):
+        if i % 40 < 2:
+            y[i] = np.arange(4) == k
+            entries[i] = int(k)
+        elif i % 40 < 9:
+            y[i] = np.isin(np.arange(4), [k, (k + 1) % 4])
+            entries[i] = {int(k), int((k + 1) % 4)}
+    matrix = TransductiveClassifier(random_state=0).fit(X, y)
+    frame = TransductiveClassifier(random_state=0).fit(X, pd.DataFrame(y))
+    sets = TransductiveClassifier(random_state=0).fit(X, entries)
+    assert matrix.transduction_.tolist() == sets.transduction_.tolist() == frame.transduction_.tolist()
+    assert all(allowed[label] for allowed, label in zip(y, matrix.transduction_, strict=True))
+
+
+@pytest.mark.parametrize("weight", ["unlabeled", "labeled"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "maxent"])
+def test_counts_are_met_by_open_and_unlabelled_rows_together(weight, loss):
+    X, truth = rows()
+    y = labels(truth, "")
+    for i in range(2, 160, 3):
+        if y[i] == "":
+            y[i] = {NAMES[truth[i]], NAMES[(truth[i] + 2) % 4]}
+    prior = dict.fromkeys(NAMES, 38)
+    model = TransductiveClassifier(loss, class_prior=prior, partial_weight=weight, random_state=0).fit(X, y)
+    assert model.class_counts_.tolist() == [38] * 4
+    assert all(label in entry for label, entry in zip(model.transduction_, y, strict=True) if isinstance(entry, set))
+
+
+@pytest.mark.parametrize(
+    ("entry", "taxonomy", "sentence"),
+    [
+        ("warm", NAMES, "'warm' is not in the taxonomy"),
+        (RuledOut(NAMES), None, "leaves no class open"),
+        (set(), None, "is an empty set"),
+    ],
+)
+def test_entries_that_mean_nothing_get_one_sentence(entry, taxonomy, sentence):
+    X, truth = rows()
+    with pytest.raises(ValueError, match=sentence):
+        TransductiveClassifier(taxonomy=taxonomy).fit(X, labels(truth, entry))
+
+
+def test_rows_that_allow_nothing_and_piles_without_a_full_label():
+    with pytest.raises(ValueError, match="row 1 allows none"):
+        from_matrix(np.array([[True, False], [False, False]]))
+    with pytest.raises(ValueError, match="at least one row a single label"):
+        TransductiveClassifier().fit(np.eye(2), [{"a", "b"}, {"a", "b"}])
+    with pytest.raises(ValueError, match="partial_weight must be"):
+        TransductiveClassifier(partial_weight="heavy").fit(np.eye(2), ["a", "b"])
+    with pytest.raises(ValueError, match="partial labels are for TransductiveClassifier"):
+        EntropyRegularizedClassifier().fit(np.eye(3), ["a", "b", {"a", "b"}])
+
+
+def test_partial_labels_are_worth_more_than_none():
+    texts, paths, _ = load_clinc150()
+    tops = np.array([path.split("/")[0] for path in paths])
+    some = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(tops, ["travel", "work", "banking"])))[:2000]
+    X, paths, tops = TfidfVectorizer(sublinear_tf=True).fit_transform(texts[some]), paths[some], tops[some]
+    full = np.zeros(some.size, bool)
+    for name in np.unique(paths):
+        full[np.flatnonzero(paths == name)[:2]] = True
+    bare = np.where(full, paths, "").astype(object)
+    partial = np.where(full, paths, tops).astype(object)
+    sizes = dict(zip(*np.unique(paths[~full], return_counts=True), strict=True))
+    f = []
+    for y in (bare, partial):
+        model = TransductiveClassifier(class_prior=sizes, taxonomy=np.unique(paths), annealing="paper", random_state=0)
+        f.append(f1_score(paths[~full], model.fit(X, y).transduction_[~full], average="macro"))
+    assert f[1] > f[0] + 0.03
+
+
+@pytest.mark.parametrize("prior", ["labeled", "estimate"])
+def test_sizes_from_labels_heed_what_partial_labels_forbid(prior):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 60)
+    X = np.eye(4)[truth] + 0.3 * rng.normal(size=(60, 4))
+    y = np.array([frozenset({0, 1}) if k < 2 else frozenset({2, 3}) for k in truth], dtype=object)
+    for k in range(4):
+        y[np.flatnonzero(truth == k)[:4]] = k
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)  # as many labels of each class say nothing of sizes
+        model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
+    assert np.mean(model.transduction_ == truth) > 0.9
+    assert model.score(X, y) > 0.9  # of the rows with a single label
+
+
+def test_every_column_of_a_matrix_is_a_class_and_a_branch_without_classes_is_named():
+    y = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 0]], dtype=bool)
+    assert TransductiveClassifier().fit(np.eye(4), y).classes_.tolist() == [0, 1, 2]
+    X, truth = rows()
+    with pytest.raises(ValueError, match="names 'art', under which no class is labelled"):
+        TransductiveClassifier(taxonomy=[*NAMES, "art/song"]).fit(X, labels(truth, RuledOut("art")))
+
+
+WIDE = [*NAMES, "hot/soup", "art/song"]
+
+
+@pytest.mark.filterwarnings("ignore::transduce.PriorWarning")  # equal numbers of labels, asked to be taken for sizes
+@pytest.mark.parametrize("entry", ["hot", {"hot", "cold/milk"}])
+@pytest.mark.parametrize("prior", ["labeled", "estimate", {"hot": 0.5, "cold/juice": 0.25, "cold/milk": 0.25}])
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_all_leaves_under_an_inner_node_are_classes_labelled_or_not(entry, prior, annealing):
+    X, truth = rows()
+    y = labels(truth, entry)
+    y[[6, 46]] = entry, entry
+    model = TransductiveClassifier(class_prior=prior, taxonomy=WIDE, annealing=annealing, random_state=0).fit(X, y)
+    assert list(model.classes_) == sorted([*NAMES, "hot/soup"])
+    open_to = {"hot/coffee", "hot/tea", "hot/soup", "cold/milk" if isinstance(entry, set) else "hot/soup"}
+    assert set(model.transduction_[[5, 6, 46]]) <= open_to
+    assert np.mean(model.transduction_ == np.array(NAMES)[truth]) > 0.7
+
+
+def test_an_inner_node_is_no_full_label_for_want_of_other_labels():
+    X = np.eye(6)
+    y = ["hot/tea", "cold/milk", "hot", "", "", ""]
+    model = TransductiveClassifier(taxonomy=["hot/tea", "hot/soup", "cold/milk"], class_prior=[1, 2, 1]).fit(X, y)
+    assert model.classes_.tolist() == ["cold/milk", "hot/soup", "hot/tea"]
+    assert model.class_counts_.sum() == 4  # the row with the inner node is one of those to be labelled
+    short = TransductiveClassifier(
+        taxonomy=["hot/tea", "hot/soup", "cold/milk"], class_prior={"hot/tea": 2, "cold/milk": 2}
+    )
+    with pytest.raises(ValueError, match="has none for 'hot/soup', which partial labels in y leave open"):
+        short.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["path", "own", "ints"])
+def test_leaves_under_inner_nodes_are_called_as_the_others_are(kind):
+    paths = [("hot", "tea"), ("hot", "soup"), ("cold", "milk")]
+    y, taxonomy, called = {
+        "path": ([paths[0], paths[2], ("hot",), None], ["/".join(path) for path in paths], paths),
+        "own": (["hot/tea", "cold/milk", "hot", ""], paths, ["/".join(path) for path in paths]),
+        "ints": ([0, 2, ("hot",), -1], Taxonomy((0, 1, 2), tuple(paths)), [0, 1, 2]),
+    }[kind]
+    model = TransductiveClassifier(taxonomy=taxonomy, class_prior=[0.3, 0.3, 0.4]).fit(np.eye(4), y)
+    assert model.classes_.tolist() == sorted(called)
+
+
+@pytest.mark.parametrize("prior", [{"tea": 0.5, "hot/tea": 0.2, "cold/milk": 0.3}, {"tea": 0.5, "cold/milk": 0.5}])
+def test_two_names_of_one_class_are_both_named(prior):
+    with pytest.raises(ValueError, match="but 'hot/tea' and 'tea' are the same class"):
+        TransductiveClassifier(taxonomy=["hot/tea", "cold/milk"], class_prior=prior).fit(
+            np.eye(3), ["hot/tea", "cold/milk", ""]
+        )
+
+
+def test_a_tuple_of_ruled_out_labels_is_one_path_or_several_labels():
+    with pytest.raises(TypeError, match=r"Write \[\(0, 1\)\] for a path, and \[0, 1\] for several labels"):
+        RuledOut((0, 1))
+    assert RuledOut([("hot", "tea")]) == RuledOut([["hot", "tea"]])
+    assert RuledOut({0, 1}).labels == RuledOut([0, 1]).labels == {0, 1}
+
+
+class Pressed:
+    """A listener during whose n-th round Ctrl-C is pressed."""
+
+    def __init__(self, n):
+        self.rows, self.n = [], n
+
+    def __call__(self, row):
+        self.rows.append(row)
+        if len(self.rows) == self.n:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("estimator", "entry"),
+    [
+        (TransductiveClassifier, ""),
+        (TransductiveClassifier, {"hot/tea", "cold/milk"}),
+        (EntropyRegularizedClassifier, ""),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_ctrl_c_during_an_estimate_keeps_its_first_fit(estimator, entry, n):
+    X, truth = rows()
+    pressed = Pressed(n)
+    model = estimator(class_prior="estimate", verbose=pressed, random_state=0).fit(X, labels(truth, entry))
+    assert model.termination_condition_ == FitStatus.INTERRUPTED.value
+    assert model.history_ == pressed.rows
+    assert {row.way for row in model.history_} == {-1}
+    assert len(model.history_) == n
+    low, high, _ = model.bounds_
+    assert np.all((low <= model.class_counts_) & (model.class_counts_ <= high))
+    assert np.mean(model.predict(X) == np.array(NAMES)[truth]) > 0.5
+
+
+def test_ctrl_c_before_the_second_fit_has_a_round_keeps_the_first(monkeypatch):
+    X, truth = rows()
+    y = labels(truth, "")
+    heard = Pressed(0)
+    done = TransductiveClassifier(class_prior="estimate", verbose=heard, random_state=0).fit(X, y)
+    n_first = sum(row.way < 0 for row in heard.rows)
+    assert n_first > 1
+    assert all(row.way >= 0 for row in [*heard.rows[n_first:], *done.history_])
+    monkeypatch.setattr(TransductiveClassifier, "_solve", interrupted)
+    model = TransductiveClassifier(class_prior="estimate", random_state=0).fit(X, y)
+    assert model.termination_condition_ == FitStatus.INTERRUPTED.value
+    assert len(model.history_) == n_first
+    assert not np.array_equal(model.bounds_.low, done.bounds_.low)
+
+
+def interrupted(self, *rest):
+    raise KeyboardInterrupt
+
+
+TRIPS = np.array(["banking", "travel", "work"], dtype=object)
+
+
+def trips(entry=None, n=30):
+    truth = np.arange(n) % 3
+    y = np.where(np.arange(n) < 7, TRIPS[truth], "").astype(object)
+    if entry is not None:
+        y[20:21] = np.fromiter([entry], dtype=object)
+    return 2 * np.eye(3)[truth] + 0.2 * np.random.default_rng(0).normal(size=(n, 3)), y
+
+
+def fit_trips(entry=None, **parameters):
+    return TransductiveClassifier(annealing="paper", random_state=0, **parameters).fit(*trips(entry))
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (RuledOut("tarvel"), r"row 20 of y rules out 'tarvel', which no label.* names\. Did you mean 'travel'\?"),
+        (
+            RuledOut(["travel", "zzz"]),
+            r"rules out 'zzz', which no label, no set of candidates and no class_prior names\. C",
+        ),
+        (
+            np.array(["travel", "work"]),
+            r"row 20 of y is an array, which is no label\. Write a set, such as \{'travel',",
+        ),
+        (
+            ["travel", "work"],
+            r"row 20 of y is \('travel', 'work'\), a list or tuple.*Write a set, \{'travel', 'work'\}",
+        ),
+        (("travel", "work"), r"a list or tuple among other labels\. Write a set.*a path needs taxonomy="),
+        ({"travel", None}, r"row 20 of y names None in .*marks unlabelled rows and is no class"),
+        ({"travel", ""}, r"row 20 of y names '' in .*marks unlabelled rows and is no class"),
+        ({"travel", np.nan}, r"row 20 of y names nan in "),
+        (RuledOut(""), r"row 20 of y names '' in RuledOut\(''\)"),
+        (RuledOut(list(TRIPS)), r"row 20 of y leaves no class open: it rules out all 3\. Rule out fewer"),
+    ],
+)
+def test_slips_in_partial_labels_are_named_with_their_row(entry, sentence):
+    with pytest.raises(ValueError, match=sentence) as complaint:
+        fit_trips(entry)
+    assert len(str(complaint.value)) < 220
+
+
+def test_an_array_in_a_list_is_named_too():
+    X, y = trips()
+    with pytest.raises(ValueError, match="row 20 of y is an array"):
+        TransductiveClassifier().fit(X, [*y[:20], np.array(["travel", "work"]), *y[21:]])
+
+
+def test_what_marks_a_row_may_be_a_class_where_the_user_says_so():
+    X, y = trips()
+    y = [0 if name == "travel" else 1 if name else None for name in y]
+    y[20] = {-1, 0}
+    assert TransductiveClassifier(unlabeled=None).fit(X, y).classes_.tolist() == [-1, 0, 1]
+    with pytest.raises(ValueError, match="row 20 of y names -1"):
+        TransductiveClassifier().fit(X, y)
+
+
+def test_what_is_ruled_out_may_be_known_from_candidates_sizes_or_the_taxonomy():
+    X, y = trips(RuledOut("party"))
+    y[21] = {"party", "work"}
+    assert "party" in TransductiveClassifier(annealing="paper").fit(X, y).classes_
+    fit_trips(RuledOut("party"), class_prior={"banking": 0.3, "travel": 0.3, "work": 0.3, "party": 0.1})
+    assert "party" in fit_trips(RuledOut("party"), taxonomy=[*TRIPS, "party"]).classes_
+
+
+@pytest.mark.parametrize(
+    ("entry", "prior", "sentence"),
+    [
+        ({"banking", "tarvel"}, "estimate", "'tarvel' is taken for a class.*candidates only.*misspelling of 'travel'"),
+        (
+            None,
+            {"banking": 0.3, "travel": 0.3, "work": 0.3, "bankng": 0.1},
+            "'bankng' is taken for a class.*only class_prior names it.*misspelling of 'banking'",
+        ),
+        ("banking/card", "estimate", "'banking' in y is taken for a class of its own beside 'banking/card'"),
+        (frozenset({"banking/card", "work"}), "estimate", "'banking' in y is taken for a class of its own"),
+    ],
+)
+def test_names_that_are_likely_slips_are_asked_after(entry, prior, sentence):
+    with pytest.warns(UserWarning, match=sentence) as caught:
+        fit_trips(entry, class_prior=prior)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_classes_of_other_names_need_no_label():
+    fit_trips({"banking", "parties"})
+    fit_trips(None, class_prior={"banking": 0.3, "travel": 0.3, "work": 0.3, "homework": 0.1})
+    fit_trips({"travel"}, class_prior={"banking": 0.3, "travel": 0.4, "work": 0.3})
+
+
+@pytest.mark.parametrize("kind", [list, "tuples", sparse.csr_matrix, "arrays"])
+def test_a_matrix_may_be_sparse_or_lists(kind):
+    X, y = trips()
+    matrix = np.array([[name in ("", each) for each in TRIPS] for name in y])
+    matrix[20] = [True, False, True]
+    other = {"tuples": [tuple(row) for row in matrix.tolist()], "arrays": list(matrix)}
+    y = other[kind] if isinstance(kind, str) else matrix.tolist() if kind is list else kind(matrix)
+    model, same = (TransductiveClassifier(annealing="paper", random_state=0).fit(X, each) for each in (y, matrix))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.transduction_.tolist() == same.transduction_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (
+            np.eye(4, 2, dtype=int),
+            r"y is a matrix of 0 and 1 with shape \(4, 2\).*\.astype\(bool\) if it holds candidates",
+        ),
+        (np.eye(4, 2, dtype=int).tolist(), r"y is a matrix of 0 and 1.*\.astype\(bool\)"),
+        (pd.DataFrame(np.eye(4, 2)), r"y is a matrix of 0 and 1.*\.astype\(bool\)"),
+        (sparse.csr_matrix(np.eye(4, 2)), r"y is a sparse matrix of float64\. Pass y\.astype\(bool\)"),
+        (np.ones((4, 1), bool), "y is a boolean matrix of one column"),
+    ],
+)
+def test_matrices_that_say_something_else_get_one_sentence(y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TransductiveClassifier().fit(np.eye(4), y)
+
+
+def test_tuples_of_numbers_are_labels():
+    y = [(0, 1), (1, 0), None, None]
+    assert TransductiveClassifier().fit(np.eye(4), y).classes_.tolist() == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("prior", "taxonomy", "sentence"),
+    [
+        (
+            dict(zip(NAMES, (2, 2, 74, 74), strict=True)),
+            None,
+            "'cold/juice' and 'cold/milk' must get 148 rows, but the rows allowed to take one of them are 132, "
+            "16 too few. Leave more classes open in y, or lower the sizes in class_prior.",
+        ),
+        (
+            {"hot/coffee": (0, 2), "hot/tea": (0, 2), "cold/milk": None, "cold/juice": None},
+            None,
+            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, with room for at most 4, 16 too few.",
+        ),
+        (
+            {"hot": 13, "cold": None},
+            NAMES,
+            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, but branch 'hot' may get at most 13.",
+        ),
+        (
+            {"cold": 140, "hot": None},
+            NAMES,
+            "branch 'cold' must get 140 rows, but the rows allowed to take 'cold/juice' and 'cold/milk' are 132.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_sizes_that_partial_labels_rule_out_are_named(prior, taxonomy, sentence, annealing):
+    X, truth = rows()
+    y = labels(truth, "")
+    y[2:22] = [{"hot/coffee", "hot/tea"}] * 20
+    with pytest.raises(ValueError, match=re.escape(sentence)) as complaint:
+        TransductiveClassifier(class_prior=prior, taxonomy=taxonomy, annealing=annealing).fit(X, y)
+    assert str(complaint.value).startswith("class_prior cannot be met beside the partial labels in y: ")
+
+
+def test_without_names_counts_that_cannot_be_met_are_told_by_number():
+    with pytest.raises(ValueError, match="the counts cannot be met: class 1 must get 2 rows") as complaint:
+        solve_labels([[0.0, np.inf], [0.0, np.inf], [0.0, 1.0]], [1, 2])
+    assert type(complaint.value) is ValueError
+
+
+def test_a_branch_that_is_nearly_known_is_asked_after():
+    X, truth = rows()
+    with pytest.raises(ValueError, match=r"neither a class nor a branch: label 'clod' .*did you mean 'cold'"):
+        TransductiveClassifier(taxonomy=NAMES, class_prior={"hot": 0.5, "clod": 0.5}).fit(X, labels(truth, ""))
