@@ -16,7 +16,7 @@ def of_labels(done: Labelled, written: Sequence[str]) -> str:
     about, overruled = done.model.about, int(done.frame[done.names.overruled].sum())
     return (
         f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; the class sizes overruled the classifier "
-        f"in {overruled}. {about['status']} {wrote(written)}"
+        f"in {overruled}. {about['ending']} {wrote(written)}"
     )
 
 

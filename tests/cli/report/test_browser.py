@@ -100,7 +100,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def hostile_html(classes: list[str], tree: bool = False) -> str:
     column = '"><script>window.__pwned="column"</script>'
-    model = example_model(classes, tree, PAYLOADS, source=PAYLOADS[0], prior=PAYLOADS[3], status=PAYLOADS[5])
+    model = example_model(classes, tree, PAYLOADS, source=PAYLOADS[0], prior=PAYLOADS[3], ending=PAYLOADS[5])
     words = [[(payload, 1.0)] for payload in classes]
     results = example_results(classes, PAYLOADS, column)
     return build_report(model, results, example_names((column,)), truth=list(reversed(classes)), words=words)
