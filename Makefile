@@ -4,14 +4,16 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench format clean clean-cache
+.PHONY: demo test test-slow check bench format clean clean-cache
 
 demo: $(VENV)/.app
 	$(BIN)/transduce demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not alone"
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow tests
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
