@@ -1,33 +1,116 @@
-"""One BLAS thread while any fit runs: its threads wait for one another on products as small as ours."""
+"""Threads over blocks of rows, and a limit on BLAS threads while a fit runs.
 
+Blocks have a fixed size and results come back in their order, so that nothing depends on the number of threads.
+"""
+
+import os
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+FloatArray: TypeAlias = NDArray[np.float64]
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+BLOCKS_AHEAD = 2
+"""Blocks per thread that may be running, or finished and waiting for earlier ones."""
+
 _lock = threading.Lock()
-_fits: list[Any] = []
-"""Fits that run now; the first of them set the limit, and the last to leave takes it away."""
-_limits: list[Any] = []
+_running_fits: list[Any] = []
+_blas_limits: list[Any] = []
+
+
+class Threads:
+    """A parallel-for over blocks of rows; with one thread, or one block, it runs in the caller's thread.
+
+    >>> with Threads(2) as threads:
+    ...     list(threads.map(lambda rows: rows.stop - rows.start, row_blocks(10, 4)))
+    [4, 4, 2]
+    """
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+        self._executor: ThreadPoolExecutor | None = None
+        self._local = threading.local()
+
+    def __enter__(self) -> "Threads":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+    def map(self, function: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
+        """Yield the result of each block, in order, with a bounded number of blocks in flight."""
+        if self.n_threads <= 1 or len(blocks) <= 1:
+            yield from map(function, blocks)
+            return
+        self._executor = self._executor or ThreadPoolExecutor(self.n_threads)
+        in_flight: deque[Future[Result]] = deque()
+        for block in blocks:
+            if len(in_flight) == BLOCKS_AHEAD * self.n_threads:
+                yield in_flight.popleft().result()
+            in_flight.append(self._executor.submit(function, block))
+        while in_flight:
+            yield in_flight.popleft().result()
+
+    def scratch(self, n_arrays: int, n_cells: int) -> list[FloatArray]:
+        """Return uninitialised arrays of at least `n_cells`; each thread gets its own ones again and again.
+
+        Fresh memory would be cleared by the operating system every time, for one thread after the other.
+        """
+        arrays: list[FloatArray] = self._local.__dict__.setdefault("arrays", [])
+        if len(arrays) < n_arrays or arrays[0].size < n_cells:
+            arrays[:] = [np.empty(n_cells) for _ in range(n_arrays)]
+        return arrays[:n_arrays]
+
+
+def row_blocks(n_rows: int, rows_per_block: int, start: int = 0) -> list[slice]:
+    """Cut rows `start` to `n_rows` into blocks of a fixed number of rows.
+
+    >>> row_blocks(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(first, min(first + rows_per_block, n_rows)) for first in range(start, n_rows, rows_per_block)]
+
+
+def effective_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads to use: every available core for None, and negative numbers count from the end.
+
+    >>> effective_n_jobs(3), effective_n_jobs(None) == effective_n_jobs(-1)
+    (3, True)
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread until the last of overlapping fits is over.
+    """Limit BLAS to one thread until the last of overlapping fits ends: the products here are too small for more.
 
     >>> with one_blas_thread():
     ...     pass
     """
     with _lock:
-        if not _fits:
-            _limits.append(threadpool_limits(1, user_api="blas"))
-        _fits.append(None)
+        if not _running_fits:
+            _blas_limits.append(threadpool_limits(1, user_api="blas"))
+        _running_fits.append(None)
     try:
         yield
     finally:
         with _lock:
-            _fits.pop()
-            if not _fits:
-                _limits.pop().restore_original_limits()
+            _running_fits.pop()
+            if not _running_fits:
+                _blas_limits.pop().restore_original_limits()
