@@ -1,0 +1,302 @@
+"""Errors and warnings that carry data: which kind it is, and the fields that describe it.
+
+`str(error)` is the sentence for Python users: the value of `error.kind`, filled with `error.fields`. Another front
+end, such as the command line, keeps a table of sentences of its own and fills them with the same fields:
+
+    SENTENCES[error.kind].format_map(error.fields)
+
+Fields are also attributes: `error.name` is `error.fields["name"]`.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class Names(tuple[Any, ...]):
+    """Names of classes that a sentence lists: the first ten, in quotes.
+
+    >>> f"The classes are {Names(['tea', 'milk'])}."
+    "The classes are 'tea', 'milk'."
+    """
+
+    def __format__(self, spec: str) -> str:
+        return name_list(self)
+
+
+def name_list(names: Sequence[Any], most: int = 10) -> str:
+    """List names in quotes, at most so many.
+
+    >>> name_list(["tea", "coffee", "milk"], most=2)
+    "'tea', 'coffee' and 1 more"
+    """
+    listed = ", ".join(map(repr, names[:most]))
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+
+
+class Record(Exception):  # noqa: N818 -- the base of errors and of warnings
+    """A kind of problem and its fields; a subclass is an error or a warning."""
+
+    def __init__(self, kind: Enum, **fields: Any) -> None:
+        super().__init__(kind, fields)
+        self.kind = kind
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return str(self.kind.value).format_map(self.fields)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["fields"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}.") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.kind, self.fields)
+
+
+def _rebuild(record: type[Record], kind: Enum, fields: dict[str, Any]) -> Record:
+    """Unpickle a record."""
+    return record(kind, **fields)
+
+
+class PriorErrorKind(Enum):
+    """Why a class prior cannot be used; the value is the sentence for Python users.
+
+    Fields: `name` a class or branch, `value` what is stated for it, `low` and `high` the bounds stated or allowed (in
+    rows where the sentence says rows), `total` a sum, `n_rows` the rows to label, `classes` the known classes, `hint` a
+    clause that may be empty, `source` where a text was read (an option, or a file and a line).
+    """
+
+    # the class prior as a whole
+    NONE = (
+        "class_prior is None. Leave it out or pass 'estimate' if you know nothing about class sizes; None is for "
+        "single classes in a mapping."
+    )
+    KEYWORD = "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}."
+    NOT_NUMBERS = "class_prior must be numbers, one for each class, but is {value!r}."
+    LENGTH = (
+        "class_prior must have one entry for each of the {n_classes} classes, but has {n_entries}. "
+        "The classes are {classes}."
+    )
+    SHAPE = (
+        "class_prior must have one number for each of the {n_classes} classes, but has shape {shape}. "
+        "The classes are {classes}."
+    )
+    SUM = (
+        "class_prior sums to {total:.6g}, but fractions must sum to 1 and counts to the {n_rows} rows to label. "
+        "Divide it by its sum, or count the rows to label only."
+    )
+    LOW_SUM = (
+        "class_prior asks for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). "
+        "Lower some low bounds."
+    )
+    HIGH_SUM = (
+        "class_prior allows at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some high bounds."
+    )
+    MIXED_UNITS = (
+        "class_prior has a fraction for {fraction_name!r} and a number of rows for {count_name!r}. Use one unit."
+    )
+
+    # one class or branch
+    UNKNOWN_CLASS = "class_prior names {name!r}, which is not a class.{hint} The classes are {classes}."
+    UNKNOWN_NODE = "class_prior names {name!r}, which is neither a class nor a branch of the taxonomy.{hint}"
+    MISSING_CLASS = "class_prior has no entry for {name!r}{hint}. Add a size, 0, or None if you do not know it{branch}."
+    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}."
+    NAN = "class_prior has nan for {name!r}. Pass None for an unknown size."
+    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}."
+    INFINITE = "class_prior has inf for {name!r}, but only a high bound may be inf. Pass None for an unknown size."
+    REVERSED = "class_prior gives {name!r} the range ({low:.6g}, {high:.6g}): low is above high. Swap them."
+    TOO_MANY_ROWS = (
+        "class_prior gives {name!r} {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
+    )
+    NO_WHOLE_NUMBER = (
+        "class_prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
+        "whole number. Widen it."
+    )
+    BRANCH_TOO_SMALL = (
+        "class_prior contradicts itself: {name!r} may get at most {high} of the {n_rows} rows to label, but its parts "
+        "must get at least {needed}. Raise its high bound, or lower the low bounds of its parts."
+    )
+    BRANCH_TOO_LARGE = (
+        "class_prior contradicts itself: {name!r} must get at least {low} of the {n_rows} rows to label, but its parts "
+        "may get at most {allowed}. Lower its low bound, or raise the high bounds of its parts."
+    )
+
+    # sizes as text, in options and files
+    SYNTAX = (
+        "{source} must be a fraction such as 0.2 or 20%, a number of rows such as 120, a range such as 10%:30%, or ?, "
+        "but is {value!r}."
+    )
+    OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}."
+    NEITHER_UNIT = (
+        "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "
+        "fractions, larger ones are rows."
+    )
+    REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
+    BAD_FILE = "{source} is not valid {format}: {reason}."
+    NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}."
+    CSV_LINE = "{source} must be class, size or class, low, high, but is {value!r}."
+    TWICE = "{source} names class {name!r} a second time. Remove one of them."
+    EMPTY_FILE = "{source} is empty. Write one line for each class: class,size."
+
+
+class PriorError(Record, ValueError):
+    """A class prior that cannot be used; see PriorErrorKind for the kinds and their fields."""
+
+    kind: PriorErrorKind
+
+
+class PriorTypeError(PriorError, TypeError):
+    """A class prior of the wrong type."""
+
+
+class LabelErrorKind(Enum):
+    """Why y cannot be used; the value is the sentence for Python users.
+
+    Fields: `row` the position in y, `entry` what stands there, `name` a label in it, `classes` the known classes,
+    `hint` a question that may be empty.
+    """
+
+    NOT_A_LIST = "y must be a list or array with one label for each row, but is a {type}."
+    SHAPE = "y should be a 1d array with one label for each row, but has shape {shape}."
+    LENGTH = "X has {n_rows} rows and y has {n_labels}: inconsistent numbers of samples."
+    NOTHING_LABELED = "y has no label: every row is unlabelled. Label a few rows, of each class if you can."
+    NOTHING_LABELED_IN_FULL = "y has partial labels only. Label at least one row with a single class."
+    INFINITE = "y contains inf or -inf, which is not a label. Replace it."
+    CONTINUOUS = "Unknown label type: y is continuous. A classifier needs classes: pass names or whole numbers."
+    MIXED_TYPES = (
+        "class names in y and class_prior must have one type that can be sorted, but are {types}. Convert them."
+    )
+    ARRAY_ENTRY = "row {row} of y is an array, which is not a label. Use a set such as {example} for a partial label."
+    MISSING_IN_SET = (
+        "row {row} of y has {name!r} in {entry!r}, but {name!r} marks unlabelled rows and is not a class. "
+        "Remove it, or use None for an unlabelled row."
+    )
+    PATH_WITHOUT_TAXONOMY = (
+        "row {row} of y is {entry!r}, a list or tuple among other labels. Use a set, {example}, for a partial label; a "
+        "path needs taxonomy=."
+    )
+    UNKNOWN_RULED_OUT = (
+        "row {row} of y rules out {name!r}, which is not a class of y or class_prior.{hint} Correct it, or remove it."
+    )
+    UNKNOWN_CLASS = "row {row} of y names {name!r}, which is not a class. Correct it, or pass taxonomy=."
+    EMPTY_BRANCH = (
+        "row {row} of y names {name!r}, but no class under it is labelled or in class_prior. Label a row of such a "
+        "class, or change this label."
+    )
+    EMPTY_SET = "row {row} of y is an empty set, which allows no class. Use None for an unlabelled row."
+    ALL_RULED_OUT = (
+        "row {row} of y rules out all {n_classes} classes. Rule out fewer, or use None for an unlabelled row."
+    )
+    TWO_NAMES = (
+        "a class must have one name in y and class_prior, but {name!r} and {other!r} are the same class. "
+        "Keep one of them."
+    )
+    NO_CLASS_ALLOWED = "row {row} of y allows no class. Allow at least one; allow all for an unlabelled row."
+    ONE_COLUMN = (
+        "y is a boolean matrix with one column, but partial labels need one column for each class. Pass all columns, "
+        "or one label for each row."
+    )
+    SPARSE_NUMBERS = "y is a sparse matrix of {dtype}. Pass y.astype(bool) if it holds partial labels."
+    MATRIX_OF_NUMBERS = (
+        "y is a matrix of 0 and 1 with shape {shape}, but one label for each row was expected. Pass "
+        "np.asarray(y).astype(bool) if it holds partial labels, with one column for each class."
+    )
+    PARTIAL_LABELS = "{estimator} takes no partial labels. Use TransductiveClassifier, or label those rows in full."
+
+
+class LabelError(Record, ValueError):
+    """Labels y that cannot be used; see LabelErrorKind for the kinds and their fields."""
+
+    kind: LabelErrorKind
+
+
+class LabelWarningKind(Enum):
+    """What may be wrong with y; the value is the sentence for Python users. Fields as in LabelErrorKind."""
+
+    SIGNS = "y holds only -1 and 1, and -1 means unlabelled. If -1 is a class, rename it or pass unlabeled=None."
+    SIMILAR_IN_Y = (
+        "{name!r} is in partial labels of y, but no row is labelled with it alone. If you mean {near!r}, correct it."
+    )
+    SIMILAR_IN_PRIOR = "{name!r} is in class_prior, but no row is labelled with it. If you mean {near!r}, correct it."
+    INNER_NODE = (
+        "{name!r} in y is treated as a class of its own beside {near!r}. Pass taxonomy= to make it a partial label "
+        "that allows all classes under it."
+    )
+
+
+class LabelWarning(Record, UserWarning):
+    """Labels that may contain a mistake; see LabelWarningKind."""
+
+    kind: LabelWarningKind
+
+
+class PriorWarningKind(Enum):
+    """Why a class prior may do harm; the value is the sentence for Python users.
+
+    Fields: `conflicts` a tuple of PriorConflict, the worst first; `n_labeled` the number of labelled rows.
+    """
+
+    AGAINST_LABELS = (
+        "class_prior and the labels disagree: {conflicts} If the labelled rows were drawn at random, expect worse "
+        "labels than without class_prior; class_prior='labeled' follows the labels."
+    )
+    AGAINST_ROWS = (
+        "class_prior and the data disagree: {conflicts} The numbers of labels are so equal that they say nothing about "
+        "class sizes. Unless you are sure of class_prior, leave it out: class sizes are then estimated from all rows."
+    )
+    BALANCED_LABELS = (
+        "class_prior='labeled' treats the labels as a random sample, but the numbers of labels are so equal that they "
+        "say nothing about class sizes. Use class_prior='estimate', or state the sizes you know."
+    )
+
+
+class PriorConflict(NamedTuple):
+    """A class or branch whose stated size disagrees with the data; all but `suggestion` are fractions of the rows.
+
+    Attributes
+    ----------
+    name : object
+        The class or branch.
+    is_branch : bool
+        Whether it is a branch of the taxonomy.
+    low : float
+        Smallest stated fraction.
+    high : float
+        Largest stated fraction.
+    labeled : float or None
+        Fraction of the labelled rows; None where the numbers of labels were chosen, not drawn.
+    predicted : float
+        Fraction that the supervised classifier predicts.
+    suggestion : tuple of two numbers
+        A range that would fit, in rows where sizes were stated in rows, else in fractions.
+    n_labeled : int
+        Number of labelled rows.
+    """
+
+    name: object
+    is_branch: bool
+    low: float
+    high: float
+    labeled: float | None
+    predicted: float
+    suggestion: tuple[float, float]
+    n_labeled: int
+
+    def __str__(self) -> str:
+        stated = " to ".join(dict.fromkeys(f"{end:.1%}" for end in (self.low, self.high)))
+        labels = "" if self.labeled is None else f"it has {self.labeled:.1%} of the {self.n_labeled} labels and "
+        return (
+            f"{self.name!r} should get {stated} of the rows, but {labels}the supervised classifier gives it "
+            f"{self.predicted:.1%}; a range of {self.suggestion} would fit."
+        )
+
+
+class PriorWarning(Record, UserWarning):
+    """A class prior that disagrees with the data so much that labels are likely to be worse than without it."""
+
+    kind: PriorWarningKind
+
+    def __str__(self) -> str:
+        return self.kind.value.format_map({**self.fields, "conflicts": " ".join(map(str, self.fields["conflicts"]))})
