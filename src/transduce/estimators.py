@@ -179,7 +179,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
             return Checkpoint()
         design = problem.design
         parts = self._fingerprint(bounds, seeds)
-        parts["X"] = (*design.rows, design.n_features, problem.shares)
+        parts["X"] = (*design.rows, design.n_features, problem.row_weights)
         parts["y"] = (codes, problem.n_labeled, problem.n_partial, problem.forbidden)
         return Checkpoint.open(self.checkpoint, fingerprint(parts), seeds)
 

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 class TrainingProblem:
     """Rows, loss and λ.
 
-    shares     (n,) row weights that sum to 1 over the labelled rows (and these), and over all others
+    row_weights  (n,) weights that sum to 1 over the labelled rows (and these), and over all others
     n_partial  rows after the labelled ones that are to weigh as those do
     forbidden  (n − n_labeled, K) labels that a row may not get, or None where all may
     """
@@ -32,7 +32,7 @@ class TrainingProblem:
     loss: Loss
     alpha: float
     n_labeled: int
-    shares: Array
+    row_weights: Array
     n_partial: int = 0
     forbidden: Array | None = None
 
@@ -47,14 +47,14 @@ class TrainingProblem:
         n_partial: int = 0,
         forbidden: Array | None = None,
     ) -> "TrainingProblem":
-        """Turn sample weights, all 1 without them, into shares."""
-        shares = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        """Turn sample weights, all 1 without them, into row weights."""
+        row_weights = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         n_known = n_labeled + n_partial
         for part in (slice(None, n_known), slice(n_known, None)):
-            total = shares[part].sum()
+            total = row_weights[part].sum()
             if total > 0:
-                shares[part] /= total
-        return cls(design, loss, alpha, n_labeled, shares, n_partial, forbidden)
+                row_weights[part] /= total
+        return cls(design, loss, alpha, n_labeled, row_weights, n_partial, forbidden)
 
     @property
     def n_rows(self) -> int:
@@ -68,7 +68,7 @@ class TrainingProblem:
 
     def kappa(self, unlabeled_weight: float) -> Array:
         """Row weights κ (n,) when the unlabelled rows weigh C in all."""
-        kappa = self.shares.copy()
+        kappa = self.row_weights.copy()
         kappa[self.n_labeled :] *= unlabeled_weight
         return kappa
 

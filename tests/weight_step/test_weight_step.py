@@ -753,7 +753,7 @@ def test_shares_sum_to_one_over_labelled_and_over_unlabelled_rows():
 def test_shares_of_no_weight_stay_nothing():
     design = training()[0].design
     weights = np.where(np.arange(N_ROWS) < 30, 1.0, 0.0)
-    assert not TrainingProblem.create(design, LargeMargin(), 1e-3, 30, weights).shares[30:].any()
+    assert not TrainingProblem.create(design, LargeMargin(), 1e-3, 30, weights).row_weights[30:].any()
     everything = TrainingProblem.create(design, LargeMargin(), 1e-3, N_ROWS)
     np.testing.assert_allclose(everything.kappa(5.0), 1 / N_ROWS)
 

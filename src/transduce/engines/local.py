@@ -240,7 +240,9 @@ class LocalSoftLabels:
         self.step = weight_step_for(self.problem.loss, SWEEPS)
         if isinstance(self.step, Smooth):
             self.step = replace(self.step, max_iter=ITERATIONS)
-        self.evenly = np.ones(hard.n_rows) if hard.n_partial else hard.shares  # a temperature is for rows of one kind
+        self.evenly = (
+            np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
+        )  # a temperature is for rows of one kind
 
     @property
     def _unlabeled(self) -> slice:

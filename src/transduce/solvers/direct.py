@@ -93,7 +93,7 @@ class Direct:
     ) -> CountConstraint:
         """Minimise at one weight of the entropy until sizes are met and the objective rests."""
         problem, settings = self.problem, self.settings
-        shares = problem.shares[problem.n_labeled :]
+        shares = problem.row_weights[problem.n_labeled :]
         terms: list[Penalty] = [Entropy(weight, shares)] if weight else []
         if settings.mismatch:
             terms.append(Mismatch(settings.mismatch, *_bounds(self.low, self.high, self.groups)))
@@ -145,7 +145,7 @@ class PosteriorRegularization:
 
     def _play(self, outcome: FitResult, tell: Callable[[HistoryRow], None]) -> None:
         problem, unlabeled = self.problem, slice(self.problem.n_labeled, None)
-        if np.ptp(problem.shares[unlabeled]) > 1e-12:
+        if np.ptp(problem.row_weights[unlabeled]) > 1e-12:
             raise ValueError(
                 "sample_weight must be the same for all unlabelled rows in posterior regularisation, whose "
                 "distributions weigh them equally. Leave it out for them."
@@ -216,7 +216,7 @@ def _supervised(
 def _objective(problem: TrainingProblem, labels: Array, terms: list[Penalty]) -> Callable[[Array], tuple[float, Array]]:
     """The labelled loss and the terms, as a function of all scores, with its slope."""
     loss, n_labeled = problem.loss, problem.n_labeled
-    kappa, given = problem.shares[:n_labeled], labels[:n_labeled]
+    kappa, given = problem.row_weights[:n_labeled], labels[:n_labeled]
 
     def value_and_slope(scores: Array) -> tuple[float, Array]:
         value = float(np.dot(kappa, loss.value(scores[:n_labeled], given)))
@@ -239,7 +239,7 @@ def _labelled(problem: TrainingProblem, bounds: Bounds, label_step: LabelStep, o
     unlabeled = slice(problem.n_labeled, None)
     costs = problem.loss.label_costs(problem.design.scores(outcome.W)[unlabeled])
     if len(costs):
-        costs = weighted_costs(problem, costs, problem.shares)
+        costs = weighted_costs(problem, costs, problem.row_weights)
         answer = label_step.solve(LabelProblem(costs, *bounds))
         outcome.labels[unlabeled], outcome.prices = answer.labels, answer.prices
     return outcome

@@ -131,7 +131,9 @@ class Dual(ABC):
         self, problem: TrainingProblem, state: WeightState, live: Array, tol: float, rng: np.random.Generator
     ) -> WeightReport:
         """The same, with scores of rows that do not count computed but once, at the end."""
-        few = replace(problem, design=problem.design.of_rows(live), shares=problem.shares[live], forbidden=None)
+        few = replace(
+            problem, design=problem.design.of_rows(live), row_weights=problem.row_weights[live], forbidden=None
+        )
         mine = WeightState(
             state.W, state.targets[live], state.kappa[live], state.posterior[live], state.gaps[live], state.objective,
             None if state.scores is None else state.scores[live],

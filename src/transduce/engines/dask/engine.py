@@ -392,9 +392,9 @@ def gather_labeled(pool: WorkerPool, found: Sequence[Made], making: Making, shap
     allowed = max(shape[0] * shape[1] * itemsize, SMALL)
     if making.heavy or n_values * (itemsize + 8) > allowed or n_rows * shape[1] * itemsize > allowed:
         return None
-    X, shares, labels = zip(*(block for of_shard in pool.each(shards.labeled_rows) for block in of_shard), strict=True)
+    X, weights, labels = zip(*(block for of_shard in pool.each(shards.labeled_rows) for block in of_shard), strict=True)
     design = Design.create(sparse.vstack(X, format="csr"), making.taxonomy, making.n_threads)
-    problem = TrainingProblem(design, making.loss, making.alpha, n_rows, np.concatenate(shares))
+    problem = TrainingProblem(design, making.loss, making.alpha, n_rows, np.concatenate(weights))
     return Labeled(problem, np.concatenate(labels), tuple(made.n_labeled for made in found))
 
 

@@ -224,10 +224,10 @@ def rank(shard: Shard, counts: Change) -> None:
 
 
 def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:
-    """X of the labelled rows of each block, their shares and their labels."""
+    """X of the labelled rows of each block, their row weights and their labels."""
     n_labeled = [block.problem.n_labeled for block in shard.blocks]
     return [
-        (_labeled(block).matrix(), block.problem.shares[:n], block.codes[:n])
+        (_labeled(block).matrix(), block.problem.row_weights[:n], block.codes[:n])
         for block, n in zip(shard.blocks, n_labeled, strict=True)
     ]
 
@@ -254,11 +254,11 @@ def _block(raw: tuple[Any, Array | None], making: Making, labels: Labels) -> Blo
         constant = np.ones((n_rows, 1), X.dtype)
         X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
     design = Design.create(X, making.taxonomy, making.n_threads, order)
-    shares = np.ones(n_rows) if weights is None else weights[order]
-    shares[: n_labeled + n_partial] /= making.known or 1.0
-    shares[n_labeled + n_partial :] /= making.rest or 1.0
-    problem = TrainingProblem(design, making.loss, making.alpha, n_labeled, shares, n_partial, forbidden)
-    heft = None if making.mean is None else shares[n_labeled:] / making.mean
+    row_weights = np.ones(n_rows) if weights is None else weights[order]
+    row_weights[: n_labeled + n_partial] /= making.known or 1.0
+    row_weights[n_labeled + n_partial :] /= making.rest or 1.0
+    problem = TrainingProblem(design, making.loss, making.alpha, n_labeled, row_weights, n_partial, forbidden)
+    heft = None if making.mean is None else row_weights[n_labeled:] / making.mean
     return Block(problem, np.maximum(codes[order], 0), order, heft)
 
 
