@@ -207,6 +207,22 @@ class Bounds(NamedTuple):
     high: IntArray
     groups: Groups | None = None
 
+    def center(self, n_rows: int) -> NDArray[np.float64]:
+        """Class proportions (K,) in the middle of the bounds: low + t (high − low), the same t for every class.
+
+        With groups, t is the same for all parts of a group (see `Groups.shares`).
+
+        >>> Bounds(np.array([0, 0]), np.array([10, 2])).center(10).round(2)
+        array([0.83, 0.17])
+        """
+        if self.groups is not None:
+            return self.groups.shares(self.low, self.high, n_rows)
+        high = np.minimum(self.high, n_rows)
+        width = int((high - self.low).sum())
+        t = (n_rows - int(self.low.sum())) / width if width else 0.0
+        sizes = self.low + t * (high - self.low)
+        return np.asarray(sizes / max(sizes.sum(), 1.0))
+
 
 def counts_from_fractions(fractions: ArrayLike, n_rows: int) -> IntArray:
     """Round class fractions to counts that sum to `n_rows`, by largest remainder.

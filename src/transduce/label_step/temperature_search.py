@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from transduce.class_prior.bounds import Bounds
 from transduce.label_step.cost_statistics import CostStatistics
 from transduce.label_step.dual_newton import Point, Rows, Search, closed_nodes
 from transduce.label_step.problem import FloatArray, LabelProblem
@@ -132,7 +133,10 @@ def temper_to_entropy(
 
     It is met to a tenth. The search starts at `temperature`, if there is one.
     """
-    wanted, spread = share * mean_entropy(_middle(problem)[None, :]), rows.facts.spread
+    wanted, spread = (
+        share * mean_entropy(Bounds(problem.low, problem.high, problem.groups).center(problem.n_rows)[None, :]),
+        rows.facts.spread,
+    )
     T = temperature or spread or 1.0
     coldest = 1e-3 * min(T, spread) if temperature else 1e-9 * spread
     least, most, slope, last = 0.0, np.inf, 2.0, (0.0, 0.0)
@@ -159,17 +163,6 @@ def mean_entropy(posterior: FloatArray) -> float:
     """Mean of −Σ_k q_k log q_k over the rows."""
     logs = np.log(np.maximum(posterior, np.finfo(np.float64).tiny))
     return float(-np.vdot(posterior, logs) / max(len(posterior), 1))
-
-
-def _middle(problem: LabelProblem) -> FloatArray:
-    """Shares of the classes in the middle of their bounds."""
-    if problem.nodes.n_groups and problem.groups is not None:
-        return problem.groups.shares(problem.low, problem.high, problem.n_rows)
-    low, high, n_rows = problem.low, problem.high, problem.n_rows
-    least = np.maximum(low, n_rows - (high.sum() - high))  # what is left when all others have their most
-    most = np.minimum(high, n_rows - (low.sum() - low))  # and when they have their least
-    middle = np.maximum(least + most, 0) / 2.0
-    return np.asarray(middle / max(middle.sum(), 1.0))
 
 
 def _cooled(search: Search, tol: float, max_steps: int) -> tuple[Point, int, bool]:
