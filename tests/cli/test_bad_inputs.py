@@ -191,7 +191,7 @@ JSON = {
     "broken": on_file("a.jsonl", '{"text": "a"}\n{"text": \n', r", line 2.*broken.*Mend"),
     "a list a line": on_file("a.jsonl", '{"text": "a"}\n["text"]\n', r", line 2.*a list.*Write \{"),
     "NaN": on_file("a.jsonl", '{"text": NaN}\n', r", line 1.*NaN.*Write null"),
-    "key twice": on_file("a.jsonl", '{"text": "a", "text": "b"}\n', r', line 1.*"text" stands twice.*Keep'),
+    "key twice": on_file("a.jsonl", '{"text": "a", "text": "b"}\n', r', line 1.*"text" appears twice.*Keep'),
     "two objects a line": on_file("a.jsonl", '{"text": "a"} {"text": "b"}\n', r", line 1.*more after it.*Put"),
     "deep": on_file("a.jsonl", '{"text": ' + "[" * 5000 + "]" * 5000 + "}\n", r", line 1.*nested deeper.*Flatten"),
     "half a character": on_file("a.jsonl", '{"text": "\\ud800"}\n', r", line 1.*surrogate.*Write"),

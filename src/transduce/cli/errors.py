@@ -3,7 +3,3 @@
 
 class InputError(Exception):
     """Input that cannot be used as it is; the command line prints the sentence and exits with 2."""
-
-
-class OutputError(InputError):
-    """A result that could not be written, through no fault of the input; the command line exits with 1."""

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import transduce
-from transduce.cli.errors import InputError, OutputError
+from transduce.cli.errors import InputError
 from transduce.cli.options import COLUMNS, FIT, OUTPUT, SPOKEN
+from transduce.io.atomic_write import WriteError
 
 if TYPE_CHECKING:
     from transduce.cli.commands.label import LabelSettings
@@ -32,7 +33,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; every failure is one sentence on standard error and an exit code."""
     try:
         return cli.main(arguments, prog_name="transduce", standalone_mode=False) or 0
-    except OutputError as error:
+    except WriteError as error:
         return _fail(str(error), 1)
     except InputError as error:
         return _fail(str(error), 2)

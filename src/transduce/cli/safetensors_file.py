@@ -7,7 +7,6 @@
 Reading runs no code. What does not fit raises ValueError with the reason; what cannot be opened, InputError.
 """
 
-import json
 import math
 import os
 import stat
@@ -19,10 +18,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save as serialize
 
 from transduce.cli.errors import InputError
-from transduce.io.atomic_write import replacing
+from transduce.io.atomic_write import atomic_write
+from transduce.io.strict_json import JsonError, loads
 
 MOST_HEADER_BYTES = 1 << 25
-MOST_DEPTH = 20
 DTYPES: Mapping[str, str] = {"F32": "<f4", "F64": "<f8", "U8": "|u1"}
 _KNOWN_BEGINNINGS = {
     b"PK": "a zip archive",
@@ -46,7 +45,7 @@ def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Ma
     content = serialize({name: np.ascontiguousarray(array) for name, array in tensors.items()}, dict(metadata))
     if int.from_bytes(content[:8], "little") > MOST_HEADER_BYTES:
         raise ValueError(f"the description of a model must fit into {MOST_HEADER_BYTES} bytes; shorten it.")
-    with replacing(target) as file:
+    with atomic_write(target) as file:
         file.write(content)
 
 
@@ -69,26 +68,13 @@ def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 
 
 def strict_json(text: bytes | str) -> Any:
-    """JSON without what only some readers take: repeated keys, NaN, numbers past float64, half characters.
-
-    >>> strict_json('{"a": 1, "a": 2}')
-    Traceback (most recent call last):
-    ValueError: a key is given twice, 'a'
-    """
+    """Parse the JSON of a model file; a ValueError says what is wrong with its description."""
     try:
-        text = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
-        )
-        _check_depth(value, MOST_DEPTH)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeError as error:
-        raise ValueError("its description is not Unicode text") from error
-    except RecursionError as error:
-        raise ValueError("its description is nested too deeply") from error
-    except json.JSONDecodeError as error:
-        raise ValueError("its description is not JSON") from error
-    return value
+        return loads(text)
+    except JsonError as error:
+        raise ValueError(
+            "its description is not JSON" if error.is_syntax else f"in its description {error.problem}"
+        ) from error
 
 
 def _header(file: BinaryIO, size: int) -> dict[str, Any]:
@@ -145,36 +131,3 @@ def _tensor(file: BinaryIO, start: int, offset: int, dtype: np.dtype[Any], shape
 
 def _are_sizes(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**48 for value in values)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in values:
-            raise ValueError(f"a key is given twice, {key[:40]!r}")
-        values[key] = value
-    return values
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError(f"{digits[:40]} is too large a number")
-    return value
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > 20:
-        raise ValueError(f"{digits[:40]} is too large a number")
-    return int(digits)
-
-
-def _check_depth(value: Any, left: int) -> None:
-    if left == 0:
-        raise ValueError("its description is nested too deeply")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_depth(inner, left - 1)

@@ -1,4 +1,4 @@
-"""A file is written beside its place and then put there whole: a failure leaves neither half a file nor a lost one."""
+"""Atomic writes: a file is written under a temporary name and then renamed, so that it is complete or not there."""
 
 import os
 import secrets
@@ -8,33 +8,45 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from transduce.cli.errors import OutputError
+
+class WriteError(OSError):
+    """A file could not be written: `path` is the file, `reason` what the operating system reported."""
+
+    def __init__(self, path: str | Path, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.path = Path(path)
+        self.reason = error.strerror or str(error)
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be written ({self.reason}). Free some space, or write to another place."
 
 
 @contextmanager
-def replacing(target: str | Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that takes the place of `target` if all goes well, and is gone otherwise.
+def atomic_write(target: str | Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
+    """Open a temporary file that replaces `target` when the block ends, and is removed if it fails.
 
-    A link stays a link: the file that it leads to is replaced. Permissions of a file that was there are kept.
+    A symbolic link stays one: the file that it points to is replaced. An existing file keeps its permissions. With
+    `sync`, the content is on the disk before the file is renamed. Raises `WriteError` where writing fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(f"{folder}/note.txt") as file:
+    ...     with atomic_write(f"{folder}/note.txt") as file:
     ...         _ = file.write(b"tea")
     ...     os.listdir(folder), Path(folder, "note.txt").read_text()
     (['note.txt'], 'tea')
     """
     path = Path(os.path.realpath(target))
-    beside = path.with_name(f".transduce-{secrets.token_hex(6)}.part")
+    temporary = path.with_name(f".transduce-{secrets.token_hex(6)}.part")
     try:
-        with open(beside, "xb") as file:
+        with open(temporary, "xb") as file:
             yield file
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         if path.exists():
-            shutil.copymode(path, beside)
-        os.replace(beside, path)
+            shutil.copymode(path, temporary)
+        os.replace(temporary, path)
     except OSError as error:
-        raise OutputError(
-            f"{target} cannot be written ({error.strerror or error}); make room, or name another place."
-        ) from error
-    finally:  # Ctrl-C too
-        beside.unlink(missing_ok=True)
+        raise WriteError(target, error) from error
+    finally:  # also after KeyboardInterrupt
+        temporary.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ def fingerprint(parts: Mapping[str, object]) -> str:
     False
     >>> fingerprint({"loss": lambda scores: scores})
     Traceback (most recent call last):
-    TypeError: checkpoint needs parameters that can be pickled, but loss cannot be ... Define functions at module level, or fit without checkpoint.
+    TypeError: checkpoint needs parameters that can be pickled, but loss cannot be ...
     """
     digests = {}
     for name, value in parts.items():

@@ -1,65 +1,95 @@
-"""JSON as the standard has it, and no more: no NaN, no infinity, no key twice, no half characters, no endless nesting.
+"""Strict JSON: no NaN or infinity, no repeated keys, no lone surrogates, limited nesting and limited numbers.
 
-A value that passes can be written back by the same library at any depth of the call stack.
+What it accepts can be written back by the same library at any depth of the call stack.
 """
 
 import json
 import re
 from typing import Any
 
-MOST_LEVELS = 100
-_KINDS = {list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
-_NEEDS_A_CLOSE_LOOK = re.compile(r"[0-9.][eE]\+?[0-9]{2}|[0-9]{200}|\\u[dD][89a-fA-F]")
+MAX_DEPTH = 100
+_TYPE_NAMES = {list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
+_NEEDS_CAREFUL_PARSE = re.compile(r"[0-9.][eE]\+?[0-9]{2}|[0-9]{200}|\\u[dD][89a-fA-F]")
 
 
-class RefusedError(ValueError):
-    """JSON that is not taken; the message goes on after "expected a JSON object, "."""
+class JsonError(ValueError):
+    """JSON that is not accepted.
+
+    Attributes
+    ----------
+    problem : str
+        What was found, such as "the key 'a' appears twice in one object".
+    advice : str
+        What to do about it.
+    is_syntax : bool
+        Whether the text is not JSON at all.
+    """
+
+    def __init__(self, problem: str, advice: str, is_syntax: bool = False) -> None:
+        super().__init__(f"{problem}. {advice}")
+        self.problem, self.advice, self.is_syntax = problem, advice, is_syntax
 
 
-def parse(text: str, begin: int = 0) -> tuple[Any, int]:
-    """Return the value that begins at a position, and the position after it.
+def loads(text: str | bytes) -> Any:
+    """Parse a whole document.
+
+    >>> loads('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    transduce.io.strict_json.JsonError: the key "a" appears twice in one object. Keep one of them.
+    """
+    try:
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+    except UnicodeDecodeError:
+        raise JsonError("the text is not UTF-8", "Save it as UTF-8.") from None
+    text = text.strip(" \t\r\n")
+    value, end = parse(text)
+    if end != len(text):
+        raise JsonError(f"the JSON value ends at character {end}, but more text follows", "Remove it.", is_syntax=True)
+    return value
+
+
+def parse(text: str, start: int = 0) -> tuple[Any, int]:
+    """Parse the value that starts at a position; return it and the position after it.
 
     >>> parse('{"a": [1, 2]} ...')
     ({'a': [1, 2]}, 13)
     """
     try:
-        value, end = _DECODER.raw_decode(text, begin)
-        if _NEEDS_A_CLOSE_LOOK.search(text, begin, end):  # seldom: only then are the slow checks worth their time
-            value, end = _CAREFUL_DECODER.raw_decode(text, begin)
+        value, end = _DECODER.raw_decode(text, start)
+        if _NEEDS_CAREFUL_PARSE.search(text, start, end):  # rare, and the slow checks are needed only then
+            value, end = _CAREFUL_DECODER.raw_decode(text, start)
             json.dumps(value, ensure_ascii=False).encode()
-    except RefusedError:
+    except JsonError:
         raise
     except RecursionError:
-        raise RefusedError(f"but JSON is nested deeper than {MOST_LEVELS} levels. Flatten it.") from None
+        raise _too_deep() from None
     except json.JSONDecodeError as error:
-        where = f"{error.msg.lower()} at character {error.pos - begin + 1}"
-        raise RefusedError(
-            f"but JSON is broken ({where}). Mend it there, or say by --format what the file is."
-        ) from None
+        where = f"{error.msg.lower()} at character {error.pos - start + 1}"
+        raise JsonError(f"the JSON is invalid ({where})", "Correct it there.", is_syntax=True) from None
     except UnicodeEncodeError:
-        raise RefusedError("but JSON holds half of a surrogate pair. Write the character in full.") from None
-    except ValueError:  # Python's limit on the digits of a whole number
-        raise RefusedError("but JSON holds a number of too many digits. Write it as text, in quotes.") from None
-    if text.count("[", begin, end) + text.count("{", begin, end) > MOST_LEVELS:
+        raise JsonError("the JSON holds half of a surrogate pair", "Write the character in full.") from None
+    except ValueError:  # Python's limit on the digits of an integer
+        raise JsonError("the JSON holds a number of too many digits", "Write it as text, in quotes.") from None
+    if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH:
         _check_depth(value)
     return value, end
 
 
-def parse_object(text: str, begin: int = 0) -> tuple[dict[str, Any], int]:
-    """Return the object that begins at a position, and the position after it.
+def parse_object(text: str, start: int = 0) -> tuple[dict[str, Any], int]:
+    """Parse the object that starts at a position; return it and the position after it.
 
     >>> parse_object("[1]")
     Traceback (most recent call last):
-    transduce.io.strict_json.RefusedError: but found a list. Write {...}.
+    transduce.io.strict_json.JsonError: the JSON value is a list. Write an object, {...}.
     """
-    value, end = parse(text, begin)
+    value, end = parse(text, start)
     if not isinstance(value, dict):
-        raise RefusedError(f"but found {_KINDS.get(type(value), 'a number')}. Write {{...}}.")
+        raise JsonError(f"the JSON value is {_TYPE_NAMES.get(type(value), 'a number')}", "Write an object, {...}.")
     return value, end
 
 
 def dumps(value: Any) -> str:
-    """Write JSON without escapes for letters, and without NaN."""
+    """Write JSON with letters as they are, and without NaN."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
@@ -68,32 +98,34 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(built) == len(pairs):
         return built
     keys = [key for key, _ in pairs]
-    twice = next(key for key in keys if keys.count(key) > 1)
-    raise RefusedError(
-        f"but the key {json.dumps(twice[:40], ensure_ascii=True)} stands twice in one object. Keep one of them."
-    )
+    repeated = next(key for key in keys if keys.count(key) > 1)
+    raise JsonError(f"the key {json.dumps(repeated[:40])} appears twice in one object", "Keep one of them.")
 
 
 def _refuse_constant(constant: str) -> None:
-    raise RefusedError(f"but {constant} is not a JSON number. Write null where a number is missing.")
+    raise JsonError(f"{constant} is not a JSON number", "Write null where a number is missing.")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise RefusedError(f"but the number {digits[:40]} is too large. Write it as text, in quotes.")
+        raise JsonError(f"the number {digits[:40]} is too large", "Write it as text, in quotes.")
     return number
 
 
 def _check_depth(value: Any) -> None:
-    """Go down level by level, without recursion."""
+    """Walk down level by level, without recursion."""
     level = [value]
-    for _ in range(MOST_LEVELS + 1):
+    for _ in range(MAX_DEPTH + 1):
         nested = [child for child in level if isinstance(child, dict | list)]
         if not nested:
             return
         level = [part for child in nested for part in (child.values() if isinstance(child, dict) else child)]
-    raise RefusedError(f"but JSON is nested deeper than {MOST_LEVELS} levels. Flatten it.")
+    raise _too_deep()
+
+
+def _too_deep() -> JsonError:
+    return JsonError(f"the JSON is nested deeper than {MAX_DEPTH} levels", "Flatten it.")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)

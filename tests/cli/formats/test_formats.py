@@ -16,10 +16,11 @@ from helpers.growth import QUADRATIC, growth
 from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from transduce.cli.errors import InputError, OutputError
+from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, read_table, texts_of, write_table
 from transduce.cli.formats import parquet as parquet_module
 from transduce.cli.formats import write as writing_module
+from transduce.io.atomic_write import WriteError
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 
@@ -419,13 +420,17 @@ BAD = {
     # JSON lines
     "no objects": ("a.jsonl", " \n\n", "there is no object in it"),
     "empty objects": ("a.jsonl", "{}\n{}\n", "row 1 too"),
-    "broken JSON": ("a.jsonl", '{"a": 1}\n\n{"a": \n', "line 3: expected one JSON object, but JSON is broken"),
-    "a list on a line": ("a.jsonl", '{"a": 1}\n[1]\n', "line 2: expected one JSON object, but found a list"),
-    "a number on a line": ("a.jsonl", "7\n", "line 1: expected one JSON object, but found a number"),
-    "null on a line": ("a.jsonl", '{"a": 1}\nnull\n', "line 2: expected one JSON object, but found null"),
+    "broken JSON": ("a.jsonl", '{"a": 1}\n\n{"a": \n', "line 3: expected one JSON object, but the JSON is invalid"),
+    "a list on a line": (
+        "a.jsonl",
+        '{"a": 1}\n[1]\n',
+        "line 2: expected one JSON object, but the JSON value is a list",
+    ),
+    "a number on a line": ("a.jsonl", "7\n", "line 1: expected one JSON object, but the JSON value is a number"),
+    "null on a line": ("a.jsonl", '{"a": 1}\nnull\n', "line 2: expected one JSON object, but the JSON value is null"),
     "two objects on a line": ("a.jsonl", '{"a": 1}\n{"a": 1} {"a": 2}\n', "line 2: .*more after it"),
-    "a key twice": ("a.jsonl", '{"a": 1, "b": 2, "a": 3}\n', 'line 1: .*the key "a" stands twice'),
-    "a nested key twice": ("a.jsonl", '{"b": {"a\\n": 1, "a\\n": 3}}\n', r'line 1: .*the key "a\\n" stands twice'),
+    "a key twice": ("a.jsonl", '{"a": 1, "b": 2, "a": 3}\n', 'line 1: .*the key "a" appears twice'),
+    "a nested key twice": ("a.jsonl", '{"b": {"a\\n": 1, "a\\n": 3}}\n', r'line 1: .*the key "a\\n" appears twice'),
     "NaN": ("a.jsonl", '{"a": 1}\n{"a": NaN}\n', "line 2: .*NaN is not a JSON number"),
     "Infinity": ("a.jsonl", '{"a": [-Infinity]}\n', "line 1: .*-Infinity is not a JSON number"),
     "overflow": ("a.jsonl", '{"a": 1}\n{"a": {"b": 1e400}}\n', "line 2: .*the number 1e400 is too large"),
@@ -435,14 +440,18 @@ BAD = {
     "half a pair in a key": ("a.jsonl", '{"a\\uDC00": 1}\n', "line 1: .*half of a surrogate pair"),
     "nested without end": ("a.jsonl", '{"a": 1}\n{"a": ' + DEEP + "\n", "line 2: .*deeper than 100 levels"),
     "nested too deep": ("a.jsonl", '{"a": ' + "[" * 150 + "]" * 150 + "}", "line 1: .*deeper than 100 levels"),
-    "a control character": ("a.jsonl", '{"a": "\t"}\n', "line 1: .*broken"),
+    "a control character": ("a.jsonl", '{"a": "\t"}\n', "line 1: .*invalid"),
     "Latin-1 in JSON": ("a.jsonl", '{"a": 1}\n{"a": "ü"}'.encode("latin-1"), "line 2: expected UTF-8 text"),
     # JSON lists and Label Studio
     "text for a list": ("a.json", '"a"', "line 1: expected a JSON list of objects"),
     "an empty list": ("a.json", " [ ] ", "there is no object in it"),
-    "numbers in the list": ("a.json", '[{"a": 1},\n 2]', "line 2, row 2: expected a JSON object, but found a number"),
+    "numbers in the list": (
+        "a.json",
+        '[{"a": 1},\n 2]',
+        "line 2, row 2: expected a JSON object, but the JSON value is a number",
+    ),
     "an open list": ("a.json", '[{"a": 1}', 'line 1, row 1: expected "," or "]"'),
-    "a trailing comma": ("a.json", '[{"a": 1},\n]', "line 2, row 2: .*broken"),
+    "a trailing comma": ("a.json", '[{"a": 1},\n]', "line 2, row 2: .*invalid"),
     "more after the list": ("a.json", '[{"a": 1}]\n[]', "line 2: expected the end of the file"),
     "a key twice in the list": ("a.json", '[{"a": 1},\n\n{"a": 1, "a": 2}]', 'line 3, row 2: .*the key "a"'),
     "a list without end": ("a.json", DEEP, "line 1, row 1: .*deeper than 100 levels"),
@@ -715,7 +724,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, f
         monkeypatch.setattr(
             writing_module, "_slices", lambda frame: (fail() if part is None else part for part in (frame, None))
         )
-    with pytest.raises(failure if isinstance(failure, type) else OutputError):
+    with pytest.raises(failure if isinstance(failure, type) else WriteError):
         write_table(FRAME, str(target))
     assert os.listdir(tmp_path) == [target.name]
     assert target.read_bytes() == b"precious"
@@ -737,6 +746,6 @@ def test_a_disk_that_is_full_for_parquet_is_told(tmp_path, monkeypatch):
         raise pl.exceptions.ComputeError("no space left")
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
-    with pytest.raises(OutputError, match=r"out\.parquet cannot be written \(no space left\); make room"):
+    with pytest.raises(WriteError, match=r"out\.parquet cannot be written \(no space left\)\. Free some space"):
         write_table(pl.DataFrame({"a": [1]}), str(tmp_path / "out.parquet"))
     assert not list(tmp_path.iterdir())

@@ -14,9 +14,9 @@ from helpers.report_example import example_model, example_names, example_results
 from markupsafe import Markup
 from sklearn.metrics import f1_score
 
-from transduce.cli.errors import InputError
 from transduce.cli.report import build_report, plots, price_sentence, strongest_words, write_report
 from transduce.cli.report.prices import judge, share_text
+from transduce.io.atomic_write import WriteError
 
 CLASSES = ("coffee", "tea", "water")
 TEXTS = [f"document number {i}" for i in range(40)]
@@ -432,8 +432,8 @@ def test_report_is_put_in_place_at_once(tmp_path):
 
 def test_report_that_cannot_be_written_leaves_nothing_behind(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"folder cannot be written \(.*\); make room, or name another place"):
+    with pytest.raises(WriteError, match=r"folder cannot be written \(.*\)"):
         write_report("<p>", str(tmp_path / "folder"))
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(WriteError, match="cannot be written"):
         write_report("<p>", str(tmp_path / "nowhere" / "report.html"))
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]

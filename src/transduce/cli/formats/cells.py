@@ -10,7 +10,7 @@ import polars as pl
 from transduce.cli.formats.errors import fault, quoted
 from transduce.cli.formats.records import RAW_JSON
 from transduce.cli.formats.table import Table
-from transduce.io.strict_json import RefusedError, dumps, parse
+from transduce.io.strict_json import JsonError, dumps, parse
 
 
 def labels_of(table: Table, column: str) -> pl.Series:
@@ -29,7 +29,7 @@ def labels_of(table: Table, column: str) -> pl.Series:
         for row, value in enumerate(plain_values(series), start=1):
             try:
                 labels.append(_label(value))
-            except RefusedError as refused:
+            except JsonError as refused:
                 raise fault(table.name, f"column {quoted(column)} {refused}", row=row) from None
         series = pl.Series(column, labels, dtype=pl.String)
     stripped = as_text(series).str.strip_chars()
@@ -86,7 +86,7 @@ def _kept_json(text: str | None) -> Any:
         return None
     try:
         value, end = parse(text)
-    except RefusedError:
+    except JsonError:
         return {"json": text}  # a struct of the user's own that only looks like ours
     return value if end == len(text) else {"json": text}
 
@@ -116,7 +116,7 @@ def _label(value: Any) -> str | None:
     if isinstance(value, list):
         return "/".join(_step(_label(step)) for step in value) if value else None
     if isinstance(value, dict):
-        raise RefusedError("holds an object where a label is expected. Give a text, or a list of texts as path.")
+        raise JsonError("holds an object where a label is expected", "Give a text, or a list of texts as a path.")
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, bool):
@@ -128,4 +128,4 @@ def _step(label: str | None) -> str:
     step = (label or "").strip()
     if step and "/" not in step:
         return step
-    raise RefusedError(f'holds a path with the step {quoted(step)}; a step is not empty and has no "/". Rename it.')
+    raise JsonError(f'holds a path with the step {quoted(step)}; a step is not empty and has no "/"', "Rename it.")

@@ -7,7 +7,7 @@ import polars as pl
 from transduce.cli.formats.decoding import decode
 from transduce.cli.formats.errors import fault
 from transduce.cli.formats.records import frame_of
-from transduce.io.strict_json import RefusedError, parse_object
+from transduce.io.strict_json import JsonError, parse_object
 
 _BLANKS = " \t\r\n"
 
@@ -40,8 +40,8 @@ def _object_on_line(content: str, name: str, line: int) -> dict[str, Any]:
     content = content.strip(_BLANKS)
     try:
         value, end = parse_object(content)
-    except RefusedError as refused:
-        raise fault(name, f"expected one JSON object, {refused}", line=line) from None
+    except JsonError as refused:
+        raise fault(name, f"expected one JSON object, but {_described(refused)}", line=line) from None
     if end < len(content):
         what = "expected one JSON object, but there is more after it. Put each object on a line of its own."
         raise fault(name, what, line=line)
@@ -76,8 +76,8 @@ def list_of_objects(data: bytes, name: str) -> list[dict[str, Any]]:
 def _item(text: str, at: int, name: str, row: int) -> tuple[dict[str, Any], int]:
     try:
         return parse_object(text, at)
-    except RefusedError as refused:
-        raise fault(name, f"expected a JSON object, {refused}", line=_line(text, at), row=row) from None
+    except JsonError as refused:
+        raise fault(name, f"expected a JSON object, but {_described(refused)}", line=_line(text, at), row=row) from None
 
 
 def _after_blanks(text: str, at: int) -> int:
@@ -88,3 +88,8 @@ def _after_blanks(text: str, at: int) -> int:
 
 def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
+
+
+def _described(error: JsonError) -> str:
+    advice = "Correct it there, or name the format with --format." if error.is_syntax else error.advice
+    return f"{error.problem}. {advice}"

@@ -17,7 +17,7 @@ from transduce.cli.formats.errors import fault
 from transduce.cli.formats.file_names import split_name
 from transduce.cli.formats.spreadsheet import delimited_lines
 from transduce.cli.formats.table import Dialect
-from transduce.io.atomic_write import replacing
+from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import dumps
 
 _ROWS_AT_ONCE = 50_000
@@ -52,7 +52,7 @@ def write_table(frame: pl.DataFrame, target: str, *, keep_formulas: bool = False
         sys.stdout.buffer.flush()
         return
     _check(target)
-    with replacing(target) as file, _compressing(file, compression) as body:
+    with atomic_write(target) as file, _compressing(file, compression) as body:
         write(body)
 
 

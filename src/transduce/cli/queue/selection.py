@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix, diags
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Dialect, Table, texts_of, write_table
 from transduce.cli.queue.answers import CONFIDENCE, LABEL, ROW, SUGGESTED
-from transduce.io.atomic_write import replacing
+from transduce.io.atomic_write import atomic_write
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -227,6 +227,6 @@ def write_queue(
     config = label_studio_config(classes, text_columns)
     tasks = json.dumps(label_studio_tasks(frame, text_columns, classes), ensure_ascii=False, indent=1, allow_nan=False)
     for name, content in ((interface, config), (target, tasks)):
-        with replacing(name) as file:
+        with atomic_write(name) as file:
             file.write(f"{content}\n".encode())
     return [target, interface]

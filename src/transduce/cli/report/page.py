@@ -18,7 +18,7 @@ from markupsafe import Markup
 from transduce.cli.report import sections
 from transduce.cli.report.plots import MOST_BARS, MOST_CELLS, NARROW, WIDE, thousands
 from transduce.cli.report.prices import price_sentence, share_text
-from transduce.io.atomic_write import replacing
+from transduce.io.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from transduce.cli.model_file import Model
@@ -78,7 +78,7 @@ def build_report(
 
 def write_report(html: str, target: str) -> None:
     """Write the page beside its place, then put it there at once, so that no half of it is ever seen."""
-    with replacing(target) as file:
+    with atomic_write(target) as file:
         file.write(html.encode())
 
 
