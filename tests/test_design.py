@@ -1,8 +1,7 @@
-"""Products with the rows: the same in any number of threads, for any type of index, and past 2**31 values."""
+"""Products with the design matrix: the same for all threads, index types and column orders, and past 2**31 values."""
 
 import json
 import threading
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,16 +29,16 @@ every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
 @pytest.fixture
-def eager(monkeypatch):
-    """Threads and blocks for problems as small as these."""
-    monkeypatch.setattr(design, "WORTH_A_THREAD", 1)
+def many_threads(monkeypatch):
+    """Use threads and blocks even for problems as small as these."""
+    monkeypatch.setattr(design, "MIN_PRODUCTS_PER_THREAD", 1)
     monkeypatch.setattr(row_blocks, "BLOCK", 64)
     monkeypatch.setattr(row_blocks, "FEWEST", 4)
     monkeypatch.setattr(row_blocks, "BLOCKS_A_THREAD", 1)
 
 
 def some_rows(n: int = 300, d: int = 50, dtype: object = np.float64, seed: int = 0) -> sparse.csr_matrix:
-    """Columns of very different use, one in every row and one in none; some rows are empty."""
+    """Columns of very different frequency, one in every row and one in none; some rows are empty."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < np.linspace(0.5, 0.0, d))
     X[:, 3] = 1.0
@@ -50,7 +49,7 @@ def some_rows(n: int = 300, d: int = 50, dtype: object = np.float64, seed: int =
 # ---- threads
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("many_threads")
 @every_taxonomy
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_jobs", [2, 3, 60])
@@ -66,8 +65,8 @@ def test_products_do_not_depend_on_threads(taxonomy, dtype, n_jobs):
     np.testing.assert_array_equal(many.scores(back), one.scores(back))
 
 
-@pytest.mark.usefixtures("eager")
-def test_the_way_back_is_written_where_it_is_wanted():
+@pytest.mark.usefixtures("many_threads")
+def test_pullback_writes_to_a_given_array():
     X, taxonomy = some_rows(), TAXONOMIES["flat"]
     rows, R = Design.create(X, taxonomy, 2), np.ones((X.shape[0], 7))
     out = np.full((X.shape[1], 7), np.nan)
@@ -75,26 +74,25 @@ def test_the_way_back_is_written_where_it_is_wanted():
     np.testing.assert_array_equal(out, rows.pullback(R))
 
 
-@pytest.mark.usefixtures("eager")
-def test_threads_share_the_values_of_columns_of_very_different_use():
+@pytest.mark.usefixtures("many_threads")
+def test_threads_get_equal_work_where_columns_differ_in_frequency():
     X = some_rows(2000, 40)
     rows = Design.create(X, TAXONOMIES["flat"], 4)
-    bounds = design._evenly(rows._column_ends, 4)
-    shares = [X[:, low:high].nnz / X.nnz for low, high in pairwise(bounds)]
-    assert bounds[0] == 0
-    assert bounds[-1] == 40
-    assert max(shares) < 0.45
+    parts = design._equal_work(rows._column_ends, 4)
+    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    assert parts[-1].stop == 40
+    assert max(X[:, part].nnz for part in parts) < 0.45 * X.nnz
 
 
-def test_small_products_wake_no_thread():
+def test_small_products_start_no_thread():
     rows = Design.create(some_rows(), TAXONOMIES["flat"], 4)
     rows.pullback(np.ones((rows.n_rows, 7)))
     rows.scores(rows.zeros())
-    assert "_pool" not in vars(rows)
+    assert "_threads" not in vars(rows)
 
 
 @every_taxonomy
-def test_indices_of_either_size_give_the_same(taxonomy):
+def test_32_and_64_bit_indices_give_the_same_results(taxonomy):
     X, R = some_rows(), np.random.default_rng(0).normal(size=(300, taxonomy.n_classes))
     short, long = (Design.create(X, taxonomy) for _ in range(2))
     object.__setattr__(long, "indices", X.indices.astype(np.int64))
@@ -104,10 +102,10 @@ def test_indices_of_either_size_give_the_same(taxonomy):
 
 
 @every_taxonomy
-def test_some_of_the_rows_are_rows_too(taxonomy):
+def test_selected_rows_give_the_same_scores(taxonomy):
     X, order = some_rows(), np.random.default_rng(0).permutation(300)
     rows = Design.create(X, taxonomy, order=order)
-    some = rows.of_rows(np.arange(300) % 3 == 0)
+    some = rows.select_rows(np.arange(300) % 3 == 0)
     assert np.shares_memory(some.data, rows.data)
     assert some.n_values == X[order][::3].nnz
     assert (some.matrix() != X[order][::3]).nnz == 0
@@ -120,16 +118,16 @@ def test_the_largest_overlap_of_many_classes_is_bounded_closely(monkeypatch):
     names = {"/".join(map(str, rng.integers(4, size=rng.integers(2, 5)))) for _ in range(60)}
     leaves = [a for a in names if not any(b.startswith(f"{a}/") for b in names)]
     few = Design.create(sparse.eye_array(3), Taxonomy.create(leaves)).largest_overlap
-    monkeypatch.setattr(design, "MANY_CLASSES", 0)
+    monkeypatch.setattr(design, "MAX_DENSE_CLASSES", 0)
     many = Design.create(sparse.eye_array(3), Taxonomy.create(leaves)).largest_overlap
     assert few <= many <= 1.001 * few
 
 
-# ---- the smooth weight step
+# ---- L-BFGS
 
 
 class Own:
-    """A loss of the user's own, that remembers how it was called."""
+    """A user-defined loss that records how it was called."""
 
     def __init__(self):
         self.calls, self.threads = [], set()
@@ -157,21 +155,21 @@ def solved(loss, n_jobs, dtype=np.float64, soft=False, weight=1.0):
     return state, step.solve(problem, state, 1e-6, rng)
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("many_threads")
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "loss", [MaxEnt(), SmoothMargin(), SquaredLargeMargin(), Own()], ids=lambda x: type(x).__name__
 )
-def test_smooth_steps_do_not_depend_on_threads(loss, dtype, soft):
+def test_lbfgs_does_not_depend_on_threads(loss, dtype, soft):
     (one, its), (many, their) = (solved(loss, n_jobs, dtype, soft) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one.W, many.W)
     assert its.objective == their.objective
     assert one.W.dtype == their.scores.dtype == dtype
 
 
-@pytest.mark.usefixtures("eager")
-def test_a_loss_of_your_own_is_called_once_with_the_rows_that_have_a_weight():
+@pytest.mark.usefixtures("many_threads")
+def test_a_user_defined_loss_is_called_once_with_the_rows_of_positive_weight():
     for weight, n_rows in ((1.0, 300), (0.0, 100)):
         own = Own()
         ours, its = solved(MaxEnt(), 1, weight=weight)
@@ -192,8 +190,8 @@ def has_sparse_files(path) -> bool:
     return getattr(path.stat(), "st_blocks", 2**15) * 512 < 2**20
 
 
-def hollow(path, dtype, size: int, begin: int, values) -> np.ndarray:
-    """A file of zeros that takes no room but for the values from `begin` on, and those at the start."""
+def sparse_file(path, dtype, size: int, begin: int, values) -> np.ndarray:
+    """A sparse file of zeros with the same values at its start and from `begin` on."""
     if not has_sparse_files(path):
         pytest.skip("the file system has no sparse files, and this test would write 16 GiB")
     kind = np.dtype(dtype)
@@ -207,12 +205,12 @@ def hollow(path, dtype, size: int, begin: int, values) -> np.ndarray:
 
 @pytest.fixture
 def far_rows(tmp_path):
-    """Six rows at the start of 2**31 values and the same six at their end, with one in between that nobody touches."""
+    """Six rows at the start of 2**31 values and the same six at the end, with one row between that no test uses."""
     near = sparse.csr_matrix(some_rows(6, 8, np.float32, seed=3))
     near.data[:] = np.abs(near.data) + 0.1
     size = FAR + near.nnz
-    data = hollow(tmp_path / "data", np.float32, size, FAR, near.data)
-    indices = hollow(tmp_path / "indices", np.int32, size, FAR, near.indices)
+    data = sparse_file(tmp_path / "data", np.float32, size, FAR, near.data)
+    indices = sparse_file(tmp_path / "indices", np.int32, size, FAR, near.indices)
     X = sparse.csr_matrix((13, 8), dtype=np.float32)
     X.data, X.indices = data, indices
     X.indptr = np.concatenate((near.indptr, FAR + near.indptr.astype(np.int64)))
@@ -221,7 +219,7 @@ def far_rows(tmp_path):
 
 
 @every_taxonomy
-def test_products_reach_rows_past_two_to_the_31(far_rows, taxonomy):
+def test_products_use_rows_past_two_to_the_31(far_rows, taxonomy):
     near, X = far_rows
     far = Design.create(X, taxonomy, 1, order=np.arange(7, 13))
     here = Design.create(near, taxonomy, 1)
@@ -235,10 +233,10 @@ def test_products_reach_rows_past_two_to_the_31(far_rows, taxonomy):
     assert (far.matrix() != near).nnz == 0
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("many_threads")
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @every_loss
-def test_weight_steps_reach_rows_past_two_to_the_31(far_rows, loss, n_jobs):
+def test_weight_steps_use_rows_past_two_to_the_31(far_rows, loss, n_jobs):
     near, X = far_rows
     order, labels = np.array([0, 7, 8, 3, 10, 12]), np.array([0, 1, 2, 0, 1, 2])
     answers = []
@@ -255,7 +253,7 @@ def test_weight_steps_reach_rows_past_two_to_the_31(far_rows, loss, n_jobs):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_store_past_two_to_the_31_is_opened_where_it_is(far_rows, tmp_path):
+def test_a_memory_mapped_matrix_past_two_to_the_31_is_not_copied(far_rows, tmp_path):
     near, X = far_rows
     (tmp_path / "data").rename(tmp_path / "data.bin")
     (tmp_path / "indices").rename(tmp_path / "indices.bin")
@@ -270,71 +268,70 @@ def test_a_store_past_two_to_the_31_is_opened_where_it_is(far_rows, tmp_path):
     assert (far.matrix() != near).nnz == 0
 
 
-# ---- ranked features
+# ---- columns reordered by frequency
 
 
 @pytest.fixture
-def _ranks(monkeypatch):
-    """Features of weights as small as these are ranked, a few of them near at hand."""
-    monkeypatch.setattr(design, "WORTH_RANKING", 1)
-    monkeypatch.setattr(design, "CACHED", 256)
+def tiny_cache(monkeypatch):
+    """Reorder even columns of weights as small as these, a few of which fit the cache."""
+    monkeypatch.setattr(design, "MIN_PRODUCTS_TO_REORDER", 1)
+    monkeypatch.setattr(design, "CACHE_BYTES", 256)
 
 
-@pytest.mark.usefixtures("_ranks")
+@pytest.mark.usefixtures("tiny_cache")
 @every_taxonomy
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ranked_rows_give_the_same_products(taxonomy, dtype):
+def test_reordered_columns_give_the_same_products(taxonomy, dtype):
     rng, order = np.random.default_rng(2), np.random.default_rng(3).permutation(300)
     X = some_rows(dtype=dtype)
     plain = Design.create(X, taxonomy, 2, order)
-    ranked, given = plain.ranked(), plain.data.copy()
+    reordered, data = plain.reordered_by_frequency(), plain.data.copy()
     W, R = rng.normal(size=(50, taxonomy.n_nodes)).astype(dtype), rng.normal(size=(300, taxonomy.n_classes))
-    np.testing.assert_allclose(ranked.scores(W[ranked.features]), plain.scores(W), rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(ranked.by_column(ranked.pullback(R)), plain.pullback(R))
-    np.testing.assert_array_equal(ranked.by_column(W[ranked.features]), W)
-    np.testing.assert_allclose(ranked.squared_norms, plain.squared_norms, rtol=1e-6)
-    assert (ranked.matrix() != plain.matrix()[:, ranked.features]).nnz == 0
-    assert ranked.dtype == dtype
-    assert np.array_equal(plain.data, given)
+    np.testing.assert_allclose(reordered.scores(W[reordered.column_order]), plain.scores(W), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(reordered.in_original_order(reordered.pullback(R)), plain.pullback(R))
+    np.testing.assert_array_equal(reordered.in_original_order(W[reordered.column_order]), W)
+    np.testing.assert_allclose(reordered.squared_norms, plain.squared_norms, rtol=1e-6)
+    assert (reordered.matrix() != plain.matrix()[:, reordered.column_order]).nnz == 0
+    assert reordered.dtype == dtype
+    assert np.array_equal(plain.data, data)
 
 
-@pytest.mark.usefixtures("_ranks")
-def test_features_that_are_met_often_come_first():
+@pytest.mark.usefixtures("tiny_cache")
+def test_frequent_columns_come_first():
     plain = Design.create(some_rows(), TAXONOMIES["flat"])
-    ranked = plain.ranked()
-    counts = plain.column_counts[ranked.features]
+    reordered = plain.reordered_by_frequency()
+    counts = plain.column_counts[reordered.column_order]
     assert np.all(np.diff(counts) <= 0)
-    assert np.array_equal(ranked.column_counts, counts)
-    n_near = design.CACHED // (7 * 8)
-    assert 0 < n_near < 50
-    far = [ranked.indices[a:b] >= n_near for a, b in ranked.spans]
+    assert np.array_equal(reordered.column_counts, counts)
+    n_cached = design.CACHE_BYTES // (7 * 8)
+    assert 0 < n_cached < 50
+    far = [reordered.indices[a:b] >= n_cached for a, b in reordered.spans]
     assert all(np.all(np.diff(row.astype(int)) >= 0) for row in far)
     assert any(0 < row.sum() < row.size for row in far)
 
 
-@pytest.mark.usefixtures("_ranks")
-def test_small_weights_and_rows_in_a_file_stay_as_they_are(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("tiny_cache")
+def test_small_weights_and_memory_mapped_rows_are_not_reordered(tmp_path, monkeypatch):
     stored = Design.create(pack_rows([some_rows()], tmp_path / "rows"), TAXONOMIES["flat"])
-    assert stored.ranked() is stored
-    assert Design.create(some_rows(), TAXONOMIES["flat"]).ranked().features is not None
-    monkeypatch.setattr(design, "CACHED", 1 << 20)
+    assert stored.reordered_by_frequency() is stored
+    assert Design.create(some_rows(), TAXONOMIES["flat"]).reordered_by_frequency().column_order is not None
+    monkeypatch.setattr(design, "CACHE_BYTES", 1 << 20)
     small = Design.create(some_rows(), TAXONOMIES["flat"])
-    assert small.ranked() is small
+    assert small.reordered_by_frequency() is small
 
 
-@pytest.mark.usefixtures("_ranks")
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("kind", ["hinge", "maxent"])
-def test_a_fit_on_ranked_rows_has_its_weights_by_column(kind, fit_intercept, monkeypatch):
+@pytest.mark.usefixtures("tiny_cache")
+@pytest.mark.parametrize(("kind", "fit_intercept"), [("hinge", False), ("maxent", True)])
+def test_a_fit_on_reordered_columns_has_coefficients_in_the_original_order(kind, fit_intercept, monkeypatch):
     X, y = some_rows(), np.arange(300) % 3
     X = X + sparse.csr_matrix((np.ones(300), (np.arange(300), y)), X.shape)  # learnable
     given = np.where(np.arange(300) < 60, y, -1)
-    how = {"alpha": 1e-2, "annealing": "paper", "tol": 1e-6, "early_tol": 1e-6, "max_iter": 500, "random_state": 0}
-    clf = TransductiveClassifier(kind, fit_intercept=fit_intercept, **how)
-    ranked = clone(clf).fit(X, given)
-    monkeypatch.setattr(design, "CACHED", 1 << 20)
+    params = {"alpha": 0.1, "annealing": "paper", "tol": 1e-5, "early_tol": 1e-5, "max_iter": 500, "random_state": 0}
+    clf = TransductiveClassifier(kind, class_prior=[80, 80, 80], fit_intercept=fit_intercept, **params)
+    reordered = clone(clf).fit(X, given)
+    monkeypatch.setattr(design, "CACHE_BYTES", 1 << 20)
     plain = clone(clf).fit(X, given)
-    assert np.array_equal(ranked.transduction_, plain.transduction_)
-    np.testing.assert_allclose(ranked.coef_, plain.coef_, atol=1e-3 * np.abs(plain.coef_).max())
-    np.testing.assert_allclose(ranked.intercept_, plain.intercept_, atol=1e-2)
-    assert np.mean(ranked.predict(X) == plain.predict(X)) > 0.99
+    assert np.array_equal(reordered.transduction_, plain.transduction_)
+    np.testing.assert_allclose(reordered.coef_, plain.coef_, atol=1e-3 * np.abs(plain.coef_).max())
+    np.testing.assert_allclose(reordered.intercept_, plain.intercept_, atol=1e-2)
+    assert np.mean(reordered.predict(X) == plain.predict(X)) > 0.99

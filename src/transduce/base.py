@@ -113,7 +113,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         rows = LocalEngine(problem, codes)
 
         def keep(outcome: FitResult, bounds: Bounds) -> Array:
-            self._keep_model(outcome, problem.design.by_column(outcome.W), bounds, X.shape[1])
+            self._keep_model(outcome, problem.design.in_original_order(outcome.W), bounds, X.shape[1])
             return self._keep_labels(problem, outcome, bounds, order)
 
         seeds = self._seeds(2 if given.estimated and rows.n_unlabeled else 1)
@@ -268,7 +268,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         if self.fit_intercept:
             constant = np.ones((X.shape[0], 1), X.dtype)
             X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
-        design = Design.create(X, self.taxonomy_, self.n_jobs, order).ranked()
+        design = Design.create(X, self.taxonomy_, self.n_jobs, order).reordered_by_frequency()
         return TrainingProblem.create(
             design, self._loss(), float(self.alpha), n_labeled, sample_weight, n_partial, forbidden
         )

@@ -1,7 +1,7 @@
-"""The one decorator that compiles every kernel: plain functions over arrays, cached on disk, no Python objects inside.
+"""Numba decorators for kernels: plain functions over arrays, compiled on first use and cached on disk.
 
-A kernel never imports from the rest of the package, never allocates what its caller could hand it, and never modifies
-an input that its header does not name as an output.
+Kernels import nothing else from the package, allocate only scratch space, and change only the arguments that their
+docstrings name as outputs.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compile `function` on its first call and keep the machine code for later processes.
-
-    Comparisons may be reordered as if NaN did not exist, which lets minima run in vector registers; infinities keep
-    their meaning. NaN is refused at the door, before any kernel but the one that looks for it.
+    """Compile a function that never sees NaN, which lets minima run in vector registers; infinities are respected.
 
     >>> from transduce.label_step._kernels.passes import choose_labels
     >>> type(choose_labels).__name__
@@ -26,7 +23,7 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def strict_kernel(function: Kernel) -> Kernel:
-    """Compile like `kernel`, for the few functions that must see NaN.
+    """Compile a function that must recognise NaN, such as the validation of inputs.
 
     >>> import numpy as np
     >>> from transduce.label_step._kernels.passes import first_bad_row
@@ -40,5 +37,5 @@ def _compiled(function: Kernel, fastmath: set[str] | bool) -> Kernel:
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         return cast(Kernel, numba.njit(cache=True, **options)(function))
-    except RuntimeError:  # nowhere to keep the machine code: neither the package nor the user's cache can be written
+    except RuntimeError:  # neither the package's folder nor the user's cache folder is writable
         return cast(Kernel, numba.njit(**options)(function))

@@ -1,9 +1,10 @@
-"""One sparse row against the weights: scores of all classes, and the update of the weights by one row.
+"""Products of sparse rows with the weights: scores of all classes, and updates of the weights.
 
-Rows are CSR with a span for each, data[spans[i, 0] : spans[i, 1]], so that they come in any order without being moved
-(data, indices, spans). W (d, M) is C-ordered, one column a node of the tree, so a feature touches
-contiguous memory. A tree is given by `first` (K+1,) and `nodes`: leaf k passes through nodes[first[k] : first[k +
-1]]. Classes without a tree have `nodes` empty: node and class are the same then.
+Rows        CSR with a span per row, so that they can be in any order: row i has the values data[p] in the columns
+            indices[p] for p from spans[i, 0] to spans[i, 1].
+W (d, M)    weights in C order, one column per node of the tree: a feature touches contiguous memory.
+Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts (K+1,). Flat classes have no `nodes`:
+            each class is its own node, M = K.
 """
 
 from typing import Any, TypeAlias
@@ -14,15 +15,11 @@ from numpy.typing import NDArray
 from transduce.kernels import kernel
 
 Array: TypeAlias = NDArray[Any]
-Rows: TypeAlias = tuple[Array, Array, Array]
-"""data, indices and spans"""
-Tree: TypeAlias = tuple[Array, Array]
-"""first and nodes"""
 
 
 @kernel
 def node_scores(i: int, data: Array, indices: Array, spans: Array, W: Array, out: Array) -> None:
-    """Write the scores of row i for every node: out (M,) = x_i W. Four features at a time keep sums in registers."""
+    """Write out (M,) = x_i W, the scores of row i for all nodes. Four features at a time keep sums in registers."""
     for j in range(out.size):
         out[j] = 0.0
     p, end = spans[i, 0], spans[i, 1]
@@ -40,113 +37,107 @@ def node_scores(i: int, data: Array, indices: Array, spans: Array, W: Array, out
 
 
 @kernel
-def leaf_scores(node: Array, first: Array, nodes: Array, out: Array) -> None:
-    """Write the scores of the classes, out (K,), as sums of the scores of the nodes on their paths."""
+def class_scores(by_node: Array, starts: Array, nodes: Array, out: Array) -> None:
+    """Write out (K,) = P by_node: the score of a class is the sum over the nodes (M,) on its path."""
     if nodes.size == 0:
         for k in range(out.size):
-            out[k] = node[k]
+            out[k] = by_node[k]
         return
     for k in range(out.size):
         out[k] = 0.0
-        for p in range(first[k], first[k + 1]):
-            out[k] += node[nodes[p]]
+        for p in range(starts[k], starts[k + 1]):
+            out[k] += by_node[nodes[p]]
 
 
 @kernel
-def to_nodes(step: Array, first: Array, nodes: Array, out: Array) -> None:
-    """Write what each node gets, out (M,) = stepᵀ P, where `step` (K,) is what each class gets."""
+def class_to_node(by_class: Array, starts: Array, nodes: Array, out: Array) -> None:
+    """Write out (M,) = Pᵀ by_class, the adjoint of `class_scores`."""
     if nodes.size == 0:
-        for k in range(step.size):
-            out[k] = step[k]
+        for k in range(by_class.size):
+            out[k] = by_class[k]
         return
     out[:] = 0.0
-    for k in range(step.size):
-        for p in range(first[k], first[k + 1]):
-            out[nodes[p]] += step[k]
+    for k in range(by_class.size):
+        for p in range(starts[k], starts[k + 1]):
+            out[nodes[p]] += by_class[k]
 
 
 @kernel
 def add_row(
-    i: int, step: Array, data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array, room: Array
+    i: int, delta: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, work: Array
 ) -> None:
-    """Add x_i (stepᵀ P) to W in place: `step` (K,) is what each class gets; `room` (M,) is to work in."""
-    to_nodes(step, first, nodes, room)
+    """W += x_i (deltaᵀ P) in place, for the change delta (K,) of each class; `work` (M,) is scratch space."""
+    class_to_node(delta, starts, nodes, work)
     for p in range(spans[i, 0], spans[i, 1]):
         value, w = data[p], W[indices[p]]
-        for j in range(room.size):
-            w[j] += value * room[j]
+        for j in range(work.size):
+            w[j] += value * work[j]
 
 
 @kernel
 def add_rows(
-    chosen: Array, steps: Array, data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array
+    chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array
 ) -> None:
-    """Add x_i (steps[r]ᵀ P) to W in place for each row i = chosen[r]."""
-    room = np.empty(W.shape[1], W.dtype)
+    """W += x_i (deltas[r]ᵀ P) in place for each row i = chosen[r]."""
+    work = np.empty(W.shape[1], W.dtype)
     for r in range(chosen.size):
-        add_row(chosen[r], steps[r], data, indices, spans, first, nodes, W, room)
+        add_row(chosen[r], deltas[r], data, indices, spans, starts, nodes, W, work)
 
 
 @kernel
-def all_scores(data: Array, indices: Array, spans: Array, first: Array, nodes: Array, W: Array, out: Array) -> None:
-    """Write the scores of every row for every class, out (n, K)."""
-    node = np.empty(W.shape[1], W.dtype)
+def all_scores(data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, out: Array) -> None:
+    """Write out (n, K) = (X W) Pᵀ."""
+    by_node = np.empty(W.shape[1], W.dtype)
     for i in range(out.shape[0]):
-        node_scores(i, data, indices, spans, W, node)
-        leaf_scores(node, first, nodes, out[i])
+        node_scores(i, data, indices, spans, W, by_node)
+        class_scores(by_node, starts, nodes, out[i])
 
 
 @kernel
 def pullback(
-    data: Array, indices: Array, spans: Array, first: Array, nodes: Array, R: Array, low: int, high: int, out: Array
+    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int, out: Array
 ) -> None:
-    """Add Xᵀ R P to the features low to high of out (d, M), in place, for residuals R (n, K).
+    """out[low:high] += (Xᵀ R P)[low:high] in place, with out (d, M) and R (n, K).
 
-    Each sum comes in the order of the rows, wherever the features are parted; rows without residuals are passed over.
+    Every sum runs in the order of the rows, so results do not depend on how features are divided.
     """
-    room = np.empty(out.shape[1], out.dtype)
+    work = np.empty(out.shape[1], out.dtype)
     for i in range(R.shape[0]):
         if not np.any(R[i]):
             continue
-        to_nodes(R[i], first, nodes, room)
+        class_to_node(R[i], starts, nodes, work)
         for p in range(spans[i, 0], spans[i, 1]):
             feature = indices[p]
             if low <= feature < high:
                 value, w = data[p], out[feature]
-                for j in range(room.size):
-                    w[j] += value * room[j]
+                for j in range(work.size):
+                    w[j] += value * work[j]
 
 
 @kernel
 def count_columns(indices: Array, spans: Array, out: Array) -> None:
-    """Add to out (d,) how many values each column has in the rows."""
+    """Add the number of values in each column to out (d,)."""
     for i in range(spans.shape[0]):
         for p in range(spans[i, 0], spans[i, 1]):
             out[indices[p]] += 1
 
 
 @kernel
-def rank_rows(
-    data: Array,
-    indices: Array,
-    spans: Array,
-    places: Array,
-    n_near: int,
-    to: Array,
-    new_data: Array,
-    new_indices: Array,
-) -> None:
-    """Copy rows to other spans, with column j called places[j]; in each row those below n_near come first."""
+def copy_reordered(
+    data: Array, indices: Array, spans: Array, rank: Array, n_cached: int, new_spans: Array,
+    new_data: Array, new_indices: Array,
+) -> None:  # fmt: skip
+    """Copy rows to new spans, with column j renamed to rank[j]; in a row, ranks below n_cached come first."""
     for i in range(spans.shape[0]):
-        near = to[i, 0]
+        near = new_spans[i, 0]
         far = near
         for p in range(spans[i, 0], spans[i, 1]):
-            far += places[indices[p]] < n_near
+            far += rank[indices[p]] < n_cached
         for p in range(spans[i, 0], spans[i, 1]):
-            place = places[indices[p]]
-            if place < n_near:
-                new_indices[near], new_data[near] = place, data[p]
+            column = rank[indices[p]]
+            if column < n_cached:
+                new_indices[near], new_data[near] = column, data[p]
                 near += 1
             else:
-                new_indices[far], new_data[far] = place, data[p]
+                new_indices[far], new_data[far] = column, data[p]
                 far += 1

@@ -132,7 +132,7 @@ class Dual(ABC):
     ) -> WeightReport:
         """The same, with scores of rows that do not count computed but once, at the end."""
         few = replace(
-            problem, design=problem.design.of_rows(live), row_weights=problem.row_weights[live], forbidden=None
+            problem, design=problem.design.select_rows(live), row_weights=problem.row_weights[live], forbidden=None
         )
         mine = WeightState(
             state.W, state.targets[live], state.kappa[live], state.posterior[live], state.gaps[live], state.objective,

@@ -39,7 +39,7 @@ class Smooth:
         design, targets, kappa = problem.design, state.targets, state.kappa
         live = kappa > 0
         if not live.all():
-            design, targets, kappa = design.of_rows(live), targets[live], kappa[live]
+            design, targets, kappa = design.select_rows(live), targets[live], kappa[live]
 
         def loss_and_gradient(W: Array) -> tuple[float, Array]:
             value, slope = value_and_slope(problem.loss, design.scores(W), targets, kappa, design.n_threads)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from transduce.class_prior.bounds import Bounds
-from transduce.design import Design, is_worth_ranking, ranking, unranked
+from transduce.design import Design, frequency_order, pays_to_reorder, undo_order
 from transduce.engines.base import Engine, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
 from transduce.engines.dask import shard_labels, shard_weights, shards
 from transduce.engines.dask.checkpoint import load, save
@@ -68,16 +68,16 @@ class DaskEngine:
     n_threads: int = 1
     labeled: Labeled | None = None
     forbids: bool = False
-    features: Array | None = None
+    column_order: Array | None = None
     names: Any = field(default_factory=count)
 
     def engine(self, task: StepSettings, rng: np.random.Generator) -> "DaskRestart":
         """A new way to the labels."""
         return DaskRestart(self, task, rng, str(next(self.names)))
 
-    def by_column(self, W: Array) -> Array:
+    def in_original_order(self, W: Array) -> Array:
         """Weights with a row for each column of X, as users count them."""
-        return W if self.features is None else unranked(W, self.features)
+        return W if self.column_order is None else undo_order(W, self.column_order)
 
     def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
         """One at a time: each has all workers."""
@@ -378,11 +378,11 @@ def _learn_here(
 
 def rank(pool: WorkerPool, found: Sequence[Made], shape: tuple[int, int], itemsize: int, n_values: int) -> Array | None:
     """Let features that are met often lie side by side on all shards; answers their order, or None if it stays."""
-    if not is_worth_ranking(shape, itemsize, n_values) or any(made.is_mapped for made in found):
+    if not pays_to_reorder(shape, itemsize, n_values) or any(made.is_mapped for made in found):
         return None
     there, counts = fetched_sum(pool, shards.column_counts)
     pool.finish([pool.task(g, shards.rank, there) for g in range(len(pool.keys))])
-    return ranking(counts.values[:, 0])
+    return frequency_order(counts.values[:, 0])
 
 
 def gather_labeled(pool: WorkerPool, found: Sequence[Made], making: Making, shape: tuple[int, int]) -> Labeled | None:

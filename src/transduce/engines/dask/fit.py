@@ -44,10 +44,10 @@ class Attempt:
             self.seeds = clf._seeds(2 if given.estimated and rows.n_unlabeled else 1)
 
         def keep(outcome: FitResult, bounds: Bounds) -> Array:
-            clf._keep_model(outcome, rows.by_column(outcome.W), bounds, facts[0].n_features)
+            clf._keep_model(outcome, rows.in_original_order(outcome.W), bounds, facts[0].n_features)
             return self._keep_labels(rows, outcome, bounds)
 
-        clf._learn(rows, given, self.seeds, self._open(given, facts, labels, rows.features is not None), keep)
+        clf._learn(rows, given, self.seeds, self._open(given, facts, labels, rows.column_order is not None), keep)
 
     def _read(self, facts: list[Facts]) -> tuple[DaskEngine, Given, list[Labels]]:
         """Classes, class sizes and labels from what the blocks say; blocks become problems."""

@@ -219,7 +219,7 @@ def column_counts(shard: Shard) -> Change:
 def rank(shard: Shard, counts: Change) -> None:
     """Let features lie in the order of these counts, which all shards have; a block at a time, to spare memory."""
     for b, block in enumerate(shard.blocks):
-        design = block.problem.design.ranked(counts.values[:, 0])
+        design = block.problem.design.reordered_by_frequency(counts.values[:, 0])
         shard.blocks[b] = replace(block, problem=replace(block.problem, design=design))
 
 
@@ -233,7 +233,7 @@ def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:
 
 
 def _labeled(block: Block) -> Design:
-    return block.problem.design.of_rows(np.arange(block.problem.n_labeled))
+    return block.problem.design.select_rows(np.arange(block.problem.n_labeled))
 
 
 def _block(raw: tuple[Any, Array | None], making: Making, labels: Labels) -> Block:

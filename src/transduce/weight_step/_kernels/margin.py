@@ -12,7 +12,7 @@ method.
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, leaf_scores, node_scores
+from transduce.kernels.rows import Array, add_row, class_scores, node_scores
 
 LEFT = 0.25
 """About what a visit leaves of a row's gap, once the other rows have moved W too."""
@@ -84,7 +84,7 @@ def sweep(
     G, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
         node_scores(i, data, indices, spans, W, node)
-        leaf_scores(node, first, nodes, G)
+        class_scores(node, first, nodes, G)
         best, mean = -np.inf, 0.0
         for k in range(n_classes):
             G[k] += margins[labels[i], k]

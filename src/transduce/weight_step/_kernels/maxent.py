@@ -13,7 +13,7 @@ Reference: Yu, Huang and Lin (2011) for coordinate descent in the dual of maxent
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, leaf_scores, node_scores
+from transduce.kernels.rows import Array, add_row, class_scores, node_scores
 
 TINY = 1e-30
 """Below this a probability counts as this one."""
@@ -102,7 +102,7 @@ def sweep(
     s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
         node_scores(i, data, indices, spans, W, node)
-        leaf_scores(node, first, nodes, s)
+        class_scores(node, first, nodes, s)
         if lifts.size > 0:
             for k in range(n_classes):
                 s[k] = (s[k] + lifts[i, k]) / width

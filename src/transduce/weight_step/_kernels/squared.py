@@ -11,7 +11,7 @@ Stopping. gaps[i] = κ_i [(max m)² − t·m + T²/4]; at one W for all rows the
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, leaf_scores, node_scores
+from transduce.kernels.rows import Array, add_row, class_scores, node_scores
 
 LEFT = 0.25
 """About what a visit leaves of a row's gap, once the other rows have moved W too."""
@@ -89,7 +89,7 @@ def sweep(
     for i in order:
         y = labels[i]
         node_scores(i, data, indices, spans, W, node)
-        leaf_scores(node, first, nodes, m)
+        class_scores(node, first, nodes, m)
         margins_of(m, y, margins)
         gaps[i] = LEFT * kappa[i] * row_gap(m, t[i])
         best_row(m, y, overlap * kappa[i] * norms[i] / alpha, t[i], new)
