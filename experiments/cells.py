@@ -25,7 +25,6 @@ from typing import Any
 
 from experiments.data import Source
 from experiments.versions import version
-from transduce.io.locks import Lock
 
 Row = dict[str, Any]
 Task = tuple[str, Source, Row]
@@ -125,18 +124,13 @@ def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One run at a time writes into a folder; the lock of a process that is gone counts for nothing."""
+    """Let one run at a time write into a folder; the lock is free again when its process ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = Lock.take(folder / ".lock")
-    if lock is None:
-        raise SystemExit(
-            f"Another run writes its results into {folder}: wait until it ends, or remove {folder / '.lock'} if there "
-            "is none."
-        )
     try:
-        yield
-    finally:
-        lock.release()
+        with FileLock(folder / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise SystemExit(f"Another run is writing its results into {folder}. Wait until it ends.") from None
 
 
 @contextmanager

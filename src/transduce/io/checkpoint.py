@@ -1,9 +1,8 @@
-"""Stages of a fit on disk: one that was killed goes on where it was, to the same result bit for bit.
+"""Checkpoints: the last complete stage of a fit on disk, from which a killed fit resumes to the same result bit for bit.
 
-A checkpoint is a folder. `fit.json` says which fit it belongs to, and with which seeds; every way to the labels has a
-file of its own, with its last complete stage. A file is written beside its place and put there whole, and begins with a
-digest of the rest: what was killed half-way, or damaged since, is never read. While a fit runs, `fit.lock` has its
-process: no other fit takes the folder, unless that process is dead.
+A checkpoint is a folder. `fit.json` holds the fingerprint of the fit and its seeds; every restart has a slot, a file with
+its last complete stage. Files are written atomically and start with a digest of their content, so that a damaged one is
+never read. While a fit runs it holds `fit.lock`, which the operating system releases when the process ends.
 """
 
 import hashlib
@@ -11,7 +10,6 @@ import io
 import json
 import os
 import re
-import secrets
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
@@ -24,112 +22,113 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import scipy
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from transduce.history import HistoryRow
-from transduce.io.locks import Lock
+from transduce.io.atomic_write import WriteError, atomic_write
+from transduce.io.strict_json import JsonError, loads
 
 Array = NDArray[Any]
 
-FORMAT = 3
+FORMAT = 4
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
-"""Other versions may give other digits."""
-_OWN = re.compile(
-    r"fit\.lock|(fit|shards|(first fit|(restart|cooling) \d+)( [0-9a-f]+ shard \d+)?)(\.[0-9a-f]{12})?\.part"
-)
-"""Names of files that a fit leaves behind when it is killed before its folder has a `fit.json`."""
-_FACTS, _DIGEST_SIZE = "facts", 32
+"""Other versions may round differently."""
+_LEFTOVER = re.compile(r"fit\.lock|\.transduce-[0-9a-f]{12}\.part")
+"""Files that a fit leaves behind when it is killed before its folder has a `fit.json`."""
+_METADATA, _DIGEST_SIZE = "metadata", 32
 
 
 class Stage(NamedTuple):
-    """What a shelf gives back: arrays by name, and plain facts."""
+    """Content of a checkpoint slot: arrays by name, and metadata that JSON can hold."""
 
     arrays: dict[str, Array]
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
 
 class Disk:
-    """Whether stages can still be kept; all shelves of a fit share one."""
+    """Whether stages can still be written; all slots of a fit share one."""
 
     def __init__(self) -> None:
-        self.works = True
+        self.is_writable = True
         self._lock = threading.Lock()
 
-    def fail(self, folder: Path, error: OSError) -> None:
-        """Keep no more stages, and say so once."""
+    def fail(self, folder: Path, error: WriteError) -> None:
+        """Stop writing stages, and warn once."""
         with self._lock:
-            first, self.works = self.works, False
-        if first:
+            is_first, self.is_writable = self.is_writable, False
+        if is_first:
             warnings.warn(
-                f"Stages cannot be kept in {folder} any more ({error.strerror or error}): the fit goes on without.",
+                f"The checkpoint {folder} can no longer be written ({error.reason}). The fit continues without it.",
                 stacklevel=3,
             )
 
 
 @dataclass(eq=False)
 class CheckpointSlot:
-    """The place of one way to the labels; without a path nothing is kept.
+    """The file of one restart; without a path nothing is stored.
 
-    `told` are the rounds that were told of so far; they are kept with every stage, and come back with it.
+    `reported` holds the history rows reported so far; they are stored with every stage and restored with it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shelf = Shelf(Path(folder, "way"))
-    ...     shelf.save({"W": np.eye(2)}, {"stage": 3})
-    ...     Shelf(Path(folder, "way")).load().facts
+    ...     slot = CheckpointSlot(Path(folder, "restart"))
+    ...     slot.save({"W": np.eye(2)}, {"stage": 3})
+    ...     CheckpointSlot(Path(folder, "restart")).load().metadata
     {'stage': 3}
     """
 
     path: Path | None = None
-    told: list[HistoryRow] = field(default_factory=list)
+    reported: list[HistoryRow] = field(default_factory=list)
     disk: Disk = field(default_factory=Disk)
 
-    def save(self, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> None:
-        """Keep a stage in the place of the last one; where the disk fails, warn, and keep none from then on."""
-        if self.path is None or not self.disk.works:
+    def save(self, arrays: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
+        """Replace the stored stage; if the disk fails, warn and store nothing from then on."""
+        if self.path is None or not self.disk.is_writable:
             return
-        text = json.dumps({"facts": dict(facts), "told": [asdict(row) for row in self.told]})
+        text = json.dumps({"metadata": dict(metadata), "reported": [asdict(row) for row in self.reported]})
         packed = io.BytesIO()
-        np.savez(packed, **arrays, **{_FACTS: np.frombuffer(text.encode(), np.uint8)})  # type: ignore[arg-type]
-        body = packed.getbuffer()
+        np.savez(packed, **arrays, **{_METADATA: np.frombuffer(text.encode(), np.uint8)})  # type: ignore[arg-type]
         try:
-            _put(self.path, hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest(), body)
-        except OSError as error:
+            with atomic_write(self.path, sync=True) as file:
+                file.write(_digest(packed.getbuffer()))
+                file.write(packed.getbuffer())
+        except WriteError as error:
             self.disk.fail(self.path.parent, error)
 
     def load(self) -> Stage | None:
-        """The last stage, or None where there is none."""
+        """Return the stored stage, or None if there is none."""
         if self.path is None or not self.path.exists():
             return None
         content = self.path.read_bytes()
         body = memoryview(content)[_DIGEST_SIZE:]
-        if hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest() != content[:_DIGEST_SIZE]:
-            warnings.warn(f"{self.path} is damaged, so its part of the fit begins anew.", stacklevel=2)
+        if _digest(body) != content[:_DIGEST_SIZE]:
+            warnings.warn(f"{self.path} is damaged, so this part of the fit starts again.", stacklevel=2)
             return None
         with np.load(io.BytesIO(body), allow_pickle=False) as packed:
             arrays = dict(packed)
-        text = json.loads(arrays.pop(_FACTS).tobytes())
-        self.told[:] = [HistoryRow(**row) for row in text["told"]]
-        return Stage(arrays, text["facts"])
+        text = json.loads(arrays.pop(_METADATA).tobytes())
+        self.reported[:] = [HistoryRow(**row) for row in text["reported"]]
+        return Stage(arrays, text["metadata"])
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The folder of a fit, or no folder at all; `seeds` are those that the fit began with.
+    """The folder of a fit, or none; a context manager that releases the folder at its end.
 
-    It is a context: at its end other fits may have the folder.
+    `seeds` are the seeds that the fit started with.
     """
 
     folder: Path | None = None
     seeds: tuple[int, ...] = ()
-    lock: Lock | None = None
+    lock: FileLock | None = None
     disk: Disk = field(default_factory=Disk)
 
     @classmethod
     def open(cls, path: object, fingerprint: str, seeds: Iterable[int] = ()) -> "Checkpoint":
-        """The folder at `path`, made if it is not there; it must belong to the fit with this fingerprint.
+        """Open or create the folder at `path`, which must belong to the fit with this fingerprint.
 
-        A new one keeps the seeds, an old one gives back those that it has.
+        A new folder stores the seeds, an existing one returns those that it has.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -137,30 +136,24 @@ class Checkpoint:
         ...         pass
         ...     Checkpoint.open(folder, "other")
         Traceback (most recent call last):
-        ValueError: checkpoint ... belongs to a fit of other data or parameters. Name another, or remove it.
+        ValueError: checkpoint ... belongs to a fit with other data or parameters. Choose another folder, or delete it.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be the path of a folder, or None, but is {path!r}.")
         folder = Path(path)
-        about = folder / "fit.json"
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"checkpoint must be a folder, but {folder} is a file. Name another place.")
-        if folder.exists() and not about.exists() and any(not _OWN.fullmatch(p.name) for p in folder.iterdir()):
-            raise ValueError(f"checkpoint must be a new or empty folder, or one of this fit, but {folder} holds files.")
+        _check_folder(folder)
+        lock = FileLock(folder / "fit.lock", timeout=0, thread_local=False)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock = Lock.take(folder / "fit.lock")
+            lock.acquire()
+        except Timeout:
+            raise ValueError(
+                f"checkpoint {folder} is in use by another fit. Wait until it ends, or choose another folder."
+            ) from None
         except OSError as error:
-            raise ValueError(
-                f"checkpoint {folder} cannot be written ({error.strerror or error}). Name another place."
-            ) from error
-        if lock is None:
-            raise ValueError(
-                f"checkpoint {folder} is in use by another fit. Wait for it, or name another; if there is none, remove "
-                f"{folder / 'fit.lock'}."
-            )
+            raise _not_writable(folder, error.strerror or str(error)) from error
         try:
-            return cls(folder, _kept_seeds(about, fingerprint, tuple(seeds)), lock)
+            return cls(folder, _stored_seeds(folder, fingerprint, tuple(seeds)), lock)
         except BaseException:
             lock.release()
             raise
@@ -175,56 +168,61 @@ class Checkpoint:
             self.lock.release()
 
     def note(self, name: str, text: str) -> None:
-        """Keep a small file beside the stages, if there is none of this name yet."""
+        """Store a small file beside the stages, unless there is one of this name."""
         if self.folder is not None and not (self.folder / name).exists():
-            _put(self.folder / name, text.encode())
+            with atomic_write(self.folder / name, sync=True) as file:
+                file.write(text.encode())
 
     def slot(self, name: str) -> CheckpointSlot:
-        """The place of the way of this name."""
+        """Return the slot of this name."""
         return CheckpointSlot(None if self.folder is None else self.folder / f"{name}.stage", disk=self.disk)
 
 
-def _kept_seeds(about: Path, fingerprint: str, seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """Seeds of the fit that a folder belongs to; a folder without any belongs to this one from now on."""
-    folder = about.parent
-    for left in folder.iterdir():
-        if left.suffix == ".part" and _OWN.fullmatch(left.name):
-            left.unlink(missing_ok=True)
-    if not about.exists():
-        facts = {"format": FORMAT, "fingerprint": fingerprint, "versions": VERSIONS, "seeds": seeds}
+def _check_folder(folder: Path) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"checkpoint must be a folder, but {folder} is a file. Choose another place.")
+    if not (folder / "fit.json").exists() and any(not _LEFTOVER.fullmatch(path.name) for path in folder.iterdir()):
+        raise ValueError(
+            f"checkpoint must be a new or empty folder, or one of this fit, but {folder} holds other files. "
+            "Choose another folder."
+        )
+
+
+def _stored_seeds(folder: Path, fingerprint: str, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the seeds in `fit.json`; write it with these seeds if there is none."""
+    for leftover in folder.glob(".transduce-*.part"):
+        leftover.unlink(missing_ok=True)
+    path = folder / "fit.json"
+    if not path.exists():
+        header = {"format": FORMAT, "fingerprint": fingerprint, "versions": VERSIONS, "seeds": seeds}
         try:
-            _put(about, json.dumps(facts).encode())
-        except OSError as error:
-            raise ValueError(
-                f"checkpoint {folder} cannot be written ({error.strerror or error}). Name another place."
-            ) from error
+            with atomic_write(path, sync=True) as file:
+                file.write(json.dumps(header).encode())
+        except WriteError as error:
+            raise _not_writable(folder, error.reason) from error
         return seeds
     try:
-        known = json.loads(about.read_text(encoding="utf-8"))
-    except ValueError:
+        known = loads(path.read_bytes())
+    except JsonError:
         known = None
     if not isinstance(known, dict) or (known.get("format"), known.get("fingerprint")) != (FORMAT, fingerprint):
         raise ValueError(
-            f"checkpoint {folder} belongs to a fit of other data or parameters. Name another, or remove it."
+            f"checkpoint {folder} belongs to a fit with other data or parameters. Choose another folder, or delete it."
         )
     for name, version in VERSIONS.items():
         if known["versions"].get(name) != version:
             raise ValueError(
-                f"checkpoint {folder} was made with {name} {known['versions'].get(name)}, but this is {version}. "
-                "Name another, or remove it."
+                f"checkpoint {folder} was written with {name} {known['versions'].get(name)}, but {version} is "
+                "installed. Choose another folder, or delete it."
             )
     return tuple(known["seeds"])
 
 
-def _put(path: Path, *parts: bytes | memoryview) -> None:
-    """Write a file beside its place, see it on the disk, and put it there."""
-    beside = path.with_suffix(f".{secrets.token_hex(6)}.part")
-    try:
-        with beside.open("xb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+def _not_writable(folder: Path, reason: str) -> ValueError:
+    return ValueError(f"checkpoint {folder} cannot be written ({reason}). Choose another place.")
+
+
+def _digest(content: memoryview) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()

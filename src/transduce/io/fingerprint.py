@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Mapping
 
-import joblib  # type: ignore[import-untyped]
+import joblib
 
 
 def fingerprint(parts: Mapping[str, object]) -> str:

@@ -65,7 +65,7 @@ class SoftAnnealing:
             if clock.stopped.is_set():
                 return
             play = Alternation(rows.engine(self.task, rngs[restart]), self.settings, told[restart], shelves[restart])
-            soft_labels = replace(self.checkpoint.slot(f"cooling {restart}"), told=shelves[restart].told)
+            soft_labels = replace(self.checkpoint.slot(f"cooling {restart}"), reported=shelves[restart].reported)
             outcome = play.run() if restart == 0 else _cooled(play, self.cooling_schedules[restart - 1], soft_labels)
             if outcome.status is FitStatus.INTERRUPTED:
                 clock.stopped.set()
@@ -97,7 +97,7 @@ class _Clock:
 
     def of_restart(self, restart: int, slot: CheckpointSlot) -> Callable[[HistoryRow], None]:
         """What a way tells its rounds to; its shelf remembers them."""
-        rows = self.rows[restart] = slot.told
+        rows = self.rows[restart] = slot.reported
 
         def tell(row: HistoryRow) -> None:
             with self.lock:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from transduce.engines.dask import shard_checkpoint
 from transduce.engines.dask.worker_pool import WorkerPool
+from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import CheckpointSlot
 
 Array = NDArray[Any]
@@ -22,7 +23,7 @@ def save(
     own = [(restart, str(folder / name), done) for name in names]
     reasons = [reason for reason in pool.each_with(shard_checkpoint.save, own) if reason is not None]
     if reasons:
-        slot.disk.fail(folder, OSError(reasons[0]))
+        slot.disk.fail(folder, WriteError(folder, OSError(reasons[0])))
         return
     slot.save(arrays, facts | {"shards": names})
     for old in folder.glob(f"{stem} * shard *.stage"):
@@ -36,7 +37,7 @@ def load(
 ) -> tuple[dict[str, Array], dict[str, Any]] | None:
     """What was kept; None where there is nothing, or a shard's file is not whole."""
     saved = slot.load()
-    if saved is None or slot.path is None or len(saved.facts["shards"]) != len(pool.keys):
+    if saved is None or slot.path is None or len(saved.metadata["shards"]) != len(pool.keys):
         return None
-    own = [(restart, str(slot.path.with_name(name)), soft) for name in saved.facts["shards"]]
+    own = [(restart, str(slot.path.with_name(name)), soft) for name in saved.metadata["shards"]]
     return saved if all(pool.each_with(shard_checkpoint.load, own)) else None

@@ -249,7 +249,7 @@ class DaskRestart:
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
         """Keep all that is needed to go on: weights by the driver, what rows have by the workers, in one folder."""
-        if slot.path is None or not slot.disk.works:
+        if slot.path is None or not slot.disk.is_writable:
             return
         kept = {"W": self.rows.fetch(self.restart, kept=True)}
         if not done:
@@ -334,7 +334,7 @@ class DaskSoftLabels:
 
     def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
         """Keep all that is needed to go on."""
-        if slot.path is None or not slot.disk.works:
+        if slot.path is None or not slot.disk.is_writable:
             return
         arrays = {"now": self.engine.rows.fetch(self._way, kept=False), "prices": self.prices}
         mine = {"T": self.temperature, "rng": self.engine.rng.bit_generator.state}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from transduce.engines.dask.shards import RestartState, Shard, Stand, nothing
 from transduce.engines.local import packed_state, unpacked_state
+from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import CheckpointSlot, Disk
 from transduce.losses import smoothed
 
@@ -33,8 +34,8 @@ class _Telling(Disk):
 
     reason: str | None = None
 
-    def fail(self, folder: Path, error: OSError) -> None:
-        self.reason = error.strerror or str(error)
+    def fail(self, folder: Path, error: WriteError) -> None:
+        self.reason = error.reason
 
 
 def load(shard: Shard, restart: str, path: str, soft: bool) -> bool:
