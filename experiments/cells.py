@@ -23,6 +23,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from experiments.data import Source
 from experiments.versions import version
 

@@ -912,5 +912,5 @@ def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(place, tell, goo
     good(*command)
     told = tell(*command, "--alpha", "0.01")
     assert told.code == 2
-    assert "belongs to a fit of other data or parameters. Name another, or remove it." in told.err
+    assert "belongs to a fit with other data or parameters. Choose another folder, or delete it." in told.err
     assert told.err.count("\n") == 1

@@ -1,8 +1,8 @@
-"""Checkpoints: the last complete stage of a fit on disk, from which a killed fit resumes to the same result bit for bit.
+"""Checkpoints: the last complete stage of a fit on disk, from which a killed fit resumes to the same result.
 
-A checkpoint is a folder. `fit.json` holds the fingerprint of the fit and its seeds; every restart has a slot, a file with
-its last complete stage. Files are written atomically and start with a digest of their content, so that a damaged one is
-never read. While a fit runs it holds `fit.lock`, which the operating system releases when the process ends.
+A checkpoint is a folder. `fit.json` holds the fingerprint of the fit and its seeds; every restart has a slot, a file
+with its last complete stage. Files are written atomically and start with a digest of their content, so that a damaged
+one is never read. While a fit runs it holds `fit.lock`, which the operating system releases when the process ends.
 """
 
 import hashlib

@@ -2,12 +2,15 @@
 
 import pickle
 from collections.abc import Mapping
+from numbers import Real
 
 import joblib
 
 
 def fingerprint(parts: Mapping[str, object]) -> str:
     """Return a digest of named values: arrays by dtype, shape and content, other objects as they would be pickled.
+
+    Numbers are compared by value: 1, 1.0 and np.float64(1) have the same digest.
 
     >>> import numpy as np
     >>> fingerprint({"X": np.arange(3), "tol": 0.5}) == fingerprint({"X": np.arange(3), "tol": 0.5})
@@ -21,7 +24,7 @@ def fingerprint(parts: Mapping[str, object]) -> str:
     digests = {}
     for name, value in parts.items():
         try:
-            digests[name] = joblib.hash(value, coerce_mmap=True)
+            digests[name] = joblib.hash(float(value) if isinstance(value, Real) else value, coerce_mmap=True)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise TypeError(
                 f"checkpoint needs parameters that can be pickled, but {name} cannot be ({error}). "
