@@ -108,7 +108,7 @@ def first_label_step(source: Source, name: str) -> tuple[LabelProblem, np.ndarra
     problem = TrainingProblem.create(design, LargeMargin(), ALPHA, N_LABELED)
     recorder, settings = Recorder(), Settings((FIRST_WEIGHT,), TOL, TOL, 1)
     task = Task(Bounds(counts, counts), recorder, 10_000)
-    Alternation(LocalEngine(problem, y).engine(task, np.random.default_rng(0)), settings).run()
+    Alternation(LocalEngine(problem, y).new_restart(task, np.random.default_rng(0)), settings).run()
     return recorder.first
 
 

@@ -7,7 +7,6 @@ from transduce.history import FitResult
 from transduce.label_step import METHODS
 from transduce.labels.encode import check_above_zero
 from transduce.labels.missing import AUTO
-from transduce.labels.partial import EncodedLabels
 from transduce.solvers.direct import Direct, DirectSettings, PosteriorRegularization
 
 __all__ = [
@@ -20,6 +19,8 @@ __all__ = [
 
 class _MaxEntClassifier(BaseTransductiveClassifier):
     """What the comparison methods share: the maxent loss, and the parameters that make sense for all of them."""
+
+    _takes_partial_labels = False
 
     def __init__(
         self,
@@ -46,17 +47,19 @@ class _MaxEntClassifier(BaseTransductiveClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_labels(self, read: EncodedLabels) -> None:
-        super()._check_labels(read)
-        if read.allowed is not None:
-            raise ValueError("partial labels are for TransductiveClassifier; drop them, or label those rows in full.")
-
     def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> FitResult:
-        rows, bounds, run = rest
+        engine, bounds, context = rest
         settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
         return Direct(
-            rows.problem, bounds.low, bounds.high, METHODS["exact"], settings, run.rng, run.on_round, bounds.groups
-        ).run(rows.labels)
+            engine.problem,
+            bounds.low,
+            bounds.high,
+            METHODS["exact"],
+            settings,
+            context.rng,
+            context.on_round,
+            bounds.groups,
+        ).run(engine.labels)
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
@@ -168,8 +171,8 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
     _default_weight = 0.1
 
     def _solve(self, *rest: Any) -> FitResult:
-        rows, bounds, run = rest
+        engine, bounds, context = rest
         return PosteriorRegularization(
-            rows.problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
-            int(self.max_iter), run.rng, run.on_round, bounds.groups,
-        ).run(rows.labels)  # fmt: skip
+            engine.problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
+            int(self.max_iter), context.rng, context.on_round, bounds.groups,
+        ).run(engine.labels)  # fmt: skip

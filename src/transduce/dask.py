@@ -25,7 +25,8 @@ from transduce import estimators
 from transduce.base import EARLY_TOL
 from transduce.class_prior.bounds import Bounds
 from transduce.engines.dask.blocks import Source, as_blocks
-from transduce.engines.dask.fit import TEAMS, Attempt
+from transduce.engines.dask.engine import TEAMS
+from transduce.engines.dask.fit import DaskData
 from transduce.engines.dask.worker_pool import ClusterError, WorkerLostError, WorkerPool
 from transduce.history import HistoryRow
 from transduce.label_step import Exact
@@ -84,23 +85,22 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TransductiveClassifier":
         """Learn from labelled and unlabelled rows together, in blocks."""
-        self._check_parameters()
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
+        self._check_fit(y)
         pool = WorkerPool(self._client())
         try:
-            self._go(Attempt(self, pool, Source.create(X, y, sample_weight, self._kept_teams())))
+            source = Source.create(X, y, sample_weight, self._kept_teams())
+            self._fit_until_done(DaskData(pool, source, self.checkpoint is not None), self._draw_seeds())
         finally:
             pool.drop()
         return self
 
-    def _go(self, attempt: Attempt) -> None:
+    def _fit_until_done(self, data: DaskData, seeds: list[int]) -> None:
         """Try until it is done, while each loss of workers comes later than the last."""
-        pool, best, in_vain = attempt.pool, -1, 0
+        pool, best, in_vain = data.pool, -1, 0
         while True:
             kept, self._n_rounds = pool.n_kept, 0
             try:
-                attempt.run()
+                self._fit_data(data, seeds)
                 return
             except WorkerLostError as error:
                 if pool.interrupted:
@@ -157,8 +157,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         except (OSError, ValueError, TypeError):
             return None
 
-    def _listener(self) -> Callable[[HistoryRow], None]:
-        tell = super()._listener()
+    def _progress_callback(self) -> Callable[[HistoryRow], None]:
+        tell = super()._progress_callback()
 
         def count_and_tell(row: HistoryRow) -> None:
             self._n_rounds += 1

@@ -8,6 +8,7 @@ end, such as the command line, keeps a table of sentences of its own and fills t
 Fields are also attributes: `error.name` is `error.fields["name"]`.
 """
 
+import sys
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -300,3 +301,14 @@ class PriorWarning(Record, UserWarning):
 
     def __str__(self) -> str:
         return self.kind.value.format_map({**self.fields, "conflicts": " ".join(map(str, self.fields["conflicts"]))})
+
+
+def user_stacklevel() -> int:
+    """Stack level of the user's code, for a warning issued in a function that the caller calls.
+
+    The first frame outside this package is the user's; subtract 1 for a warning that the caller issues itself.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "transduce":
+        frame, level = frame.f_back, level + 1
+    return level

@@ -6,18 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.base import EARLY_TOL, BaseTransductiveClassifier, Run
+from transduce.base import EARLY_TOL, BaseTransductiveClassifier, FitContext
 from transduce.class_prior.bounds import Bounds
 from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
-from transduce.io.fingerprint import fingerprint
 from transduce.label_step import METHODS, LabelStep, is_label_step
 from transduce.labels.encode import can, check_above_zero
 from transduce.labels.missing import AUTO
-from transduce.labels.partial import EncodedLabels
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
-from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import Alternation, Settings
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.schedule import cooling_schedules, stages
@@ -149,10 +146,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    def _n_heavy(self, read: EncodedLabels) -> int:
-        return int(read.partial.sum()) if self.partial_weight == "labeled" else 0
-
-    def _shift(self, loss: Loss, prices: Array) -> Array:
+    def _price_shift(self, loss: Loss, prices: Array) -> Array:
         share = getattr(loss, "price_share", 0.0) if self.price_shift else 0.0
         return np.asarray(share * prices)
 
@@ -174,14 +168,10 @@ class TransductiveClassifier(BaseTransductiveClassifier):
                 f"gives every row one label, but is {self.label_step!r}."
             )
 
-    def _checkpoint(self, problem: TrainingProblem, codes: Array, bounds: Bounds, seeds: list[int]) -> Checkpoint:
+    def _open_checkpoint(self, engine: Engine, bounds: Bounds, seeds: list[int]) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint()
-        design = problem.design
-        parts = self._fingerprint(bounds, seeds)
-        parts["X"] = (*design.rows, design.n_features, problem.row_weights)
-        parts["y"] = (codes, problem.n_labeled, problem.n_partial, problem.forbidden)
-        return Checkpoint.open(self.checkpoint, fingerprint(parts), seeds)
+        return engine.open_checkpoint(self.checkpoint, self._fingerprint(bounds, seeds), seeds)
 
     def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
         """All that a fit's result depends on but the rows."""
@@ -197,23 +187,25 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         parts["random_state"] = None if drawn else seeds
         return parts
 
-    def _solve(self, rows: Engine, bounds: Bounds, run: Run) -> FitResult:
+    def _solve(self, engine: Engine, bounds: Bounds, context: FitContext) -> FitResult:
         weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
         step = METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step
         if bounds.groups is not None and not getattr(step, "takes_groups", True):
             raise ValueError(
-                f"label_step {self.label_step!r} takes no sizes of branches, but class_prior states them. "
+                f"label_step {self.label_step!r} cannot bound branches of the taxonomy, but class_prior does. "
                 "Use label_step='exact', or state sizes of classes only."
             )
-        task = StepSettings(bounds, step, 100 * int(self.max_iter))
+        steps = StepSettings(bounds, step, 100 * int(self.max_iter))
         settings = Settings(
-            weights if rows.n_unlabeled else (),
+            weights if engine.n_unlabeled else (),
             float(self.tol),
             max(float(self.tol), float(self.early_tol)),
             int(self.max_iter),
         )
         if isinstance(self.annealing, str) and self.annealing == "soft":
-            restarts = cooling_schedules(float(self.unlabeled_weight))
-            return SoftAnnealing(rows, task, settings, run.rng, run.on_round, restarts, run.checkpoint).run()
-        engine = rows.engine(task, run.rng)
-        return Alternation(engine, settings, run.on_round, run.checkpoint.slot("restart 0")).run()
+            schedules = cooling_schedules(float(self.unlabeled_weight))
+            return SoftAnnealing(
+                engine, steps, settings, context.rng, context.on_round, schedules, context.checkpoint
+            ).run()
+        restart = engine.new_restart(steps, context.rng)
+        return Alternation(restart, settings, context.on_round, context.checkpoint.slot("restart 0")).run()

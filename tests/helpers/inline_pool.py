@@ -4,7 +4,7 @@ from transduce.dask import TransductiveClassifier
 from transduce.engines.dask import shard_weights, shards
 from transduce.engines.dask.all_reduce import pieces_of_sum
 from transduce.engines.dask.blocks import Source
-from transduce.engines.dask.fit import Attempt
+from transduce.engines.dask.fit import DaskData
 from transduce.engines.dask.weight_deltas import total
 from transduce.engines.dask.worker_pool import WorkerLostError, WorkerPool
 
@@ -83,7 +83,7 @@ def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=Non
     pool = InlinePool(n_workers, lost_at)
     try:
         source = Source.create(X, y, sample_weight, clf._kept_teams())
-        clf._go(Attempt(clf, pool, source))
+        clf._fit_until_done(DaskData(pool, source, clf.checkpoint is not None), clf._draw_seeds())
     finally:
         pool.drop()
     return pool

@@ -70,7 +70,7 @@ class PlayedRows(LocalEngine):
 
     weight_step: object = None
 
-    def engine(self, task, rng):
+    def new_restart(self, task, rng):
         return LocalRestart(self.problem, self.labels.copy(), task, self.weight_step, rng)
 
 
@@ -83,7 +83,7 @@ class Soft:
 
     def run(self, labels):
         play = self.alternation
-        rows = PlayedRows(play.problem, labels, play.weight_step)
+        rows = PlayedRows(play.problem, labels, weight_step=play.weight_step)
         task = StepSettings(Bounds(play.low, play.high, play.groups), play.label_step, 0)
         return SoftAnnealing(rows, task, play.settings, play.rng, play.on_round, self.cooling_schedules).run()
 

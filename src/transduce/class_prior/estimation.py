@@ -62,7 +62,7 @@ class Estimation:
         def tell(row: HistoryRow) -> None:
             self.on_round(replace(row, restart=FIRST_FIT))
 
-        engine = self.rows.engine(_task(self.bounds, self.settings), self.rng)
+        engine = self.rows.new_restart(_task(self.bounds, self.settings), self.rng)
         first = Alternation(engine, self.settings, tell, slot).run()
         first.history = [replace(row, restart=FIRST_FIT) for row in first.history]
         return first
@@ -90,7 +90,7 @@ def supervised_counts(rows: Engine, settings: Settings, rng: np.random.Generator
     It has the loss and the alpha of the problem, and learns from the labelled rows alone.
     """
     nothing = np.zeros(rows.n_classes, np.int64)
-    engine = rows.engine(_task(Bounds(nothing, nothing), settings), rng)
+    engine = rows.new_restart(_task(Bounds(nothing, nothing), settings), rng)
     supervised = Alternation(engine, replace(settings, weights=())).run()
     if supervised.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt

@@ -1,10 +1,21 @@
-"""Whoever holds the rows, as the driver sees it: it asks for weights, labels and sums, and never sees a row.
+"""Interface between the estimators and solvers on one side and the data on the other.
 
-    rows      what is to be learnt from: in this process (`local`), or on the workers of a cluster
-    engine    one way to the labels over these rows: its weights, its labels and what its weight step holds
-    cooling   the soft labels that a way may begin with
+    TrainingData   X, y and sample weights as the user passed them; encodes the labels, then builds an Engine
+    Engine         all rows of one training problem, in this process (`local`) or on the workers of a cluster (`dask`)
+    Restart        one run of a solver over these rows: weights, labels and the state of the weight step
+    SoftLabels     distributions over the labels of a restart
 
-One driver plays all of them. What an engine holds for each row stays where the row is.
+`transduce.base` writes `fit` once against these four:
+
+    data.encode(options)      -> LabelSummary    classes, and what the labels say about class sizes
+    data.build(settings)      -> Engine
+    engine.open_checkpoint()  -> Checkpoint      only if the user asks for one
+    solver(engine)            -> FitResult       calls engine.new_restart() and drives the restarts
+    engine.fitted_labels()    -> FittedLabels    labels and distributions of all rows
+
+An estimator whose rows live elsewhere implements TrainingData and Engine, and calls `self._fit_data(data, seeds)` in
+place of `fit`. `_fit_data` may be called again with the same data and seeds after a failure: `encode` and `build` must
+then start from scratch and give the same answers. What an engine holds for each row stays where the row is.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -14,14 +25,71 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
 from transduce.history import FitResult
-from transduce.io.checkpoint import CheckpointSlot
+from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.label_step import LabelStep
+from transduce.losses import Loss
+from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
 
 
+class LabelOptions(NamedTuple):
+    """Parameters of the estimator that y is read with."""
+
+    class_prior: object
+    taxonomy: object
+    unlabeled: object
+
+
+class LabelSummary(NamedTuple):
+    """Classes, and what the labels of all rows say about their sizes.
+
+    n_features   columns of X
+    classes      (K,) names of the classes, sorted
+    taxonomy     tree whose leaves are the classes, in this order
+    labels       (l,) class index of every row with a full label, in the order of the rows
+    weights      (l,) sample weights of these rows, or None
+    n_unlabeled  rows without a full label
+    forbidden    (r, K) labels that rows without a full label must not get, or None if there are no such rows; rows
+                 without any may be left out
+    """
+
+    n_features: int
+    classes: Array
+    taxonomy: Taxonomy
+    labels: Array
+    weights: Array | None
+    n_unlabeled: int
+    forbidden: Array | None
+
+
+class ProblemSettings(NamedTuple):
+    """Parameters of the estimator that define the training problem."""
+
+    loss: Loss
+    alpha: float
+    fit_intercept: bool
+    partial_as_labeled: bool
+    n_jobs: int | None
+
+
+class FittedLabels(NamedTuple):
+    """Labels of the training rows after a fit, in the containers and the order of y.
+
+    transduction      class of every row
+    class_counts      (K,) rows without a full label that each class got
+    predicted_counts  (K,) the same by the best scores, without prices
+    distributions     distribution over the classes for every row, or None if the loss has no posterior
+    """
+
+    transduction: Any
+    class_counts: Array
+    predicted_counts: Array
+    distributions: Any
+
+
 class StepSettings(NamedTuple):
-    """What every way of a fit shares: class sizes, the label step, and sweeps that a weight step may take."""
+    """Settings that all restarts of a fit share: class counts, label step, and the most sweeps of a weight step."""
 
     bounds: Bounds
     label_step: LabelStep
@@ -29,7 +97,7 @@ class StepSettings(NamedTuple):
 
 
 class WeightSummary(NamedTuple):
-    """What a weight step reports: J at its weights, what separates it from the optimum, and the work done."""
+    """Result of a weight step: J at the new weights, the gap left to the optimum, and the work done."""
 
     objective: float
     gap: float
@@ -38,16 +106,16 @@ class WeightSummary(NamedTuple):
 
 
 class LabelProposal(NamedTuple):
-    """Labels that wait to be taken: their prices, rows that would move, what J would gain, loss of the old labels."""
+    """Result of a label step: prices, rows that would change label, the change of J, and the loss of the old labels."""
 
     prices: Array
     n_moved: int
     change: float
-    old: float
+    old_loss: float
 
 
 class SoftRoundSummary(NamedTuple):
-    """What a round of soft labels reports."""
+    """Result of one round with soft labels."""
 
     objective: float
     gap: float
@@ -56,31 +124,34 @@ class SoftRoundSummary(NamedTuple):
 
 
 class SoftLabels(Protocol):
-    """Labels that are distributions."""
+    """Distributions over the labels of a restart, with weights of their own."""
 
-    def begin(self) -> None:
-        """Weights of the labelled rows alone; of the others nothing is known but the class sizes."""
+    def start(self) -> None:
+        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
         ...
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        """Distributions of this entropy at the present weights, then a little work on weights for them."""
+        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
         ...
 
     def harden(self, weight: float) -> None:
-        """Hand the engine the best hard labels at the present weights, and weights 0."""
+        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
         ...
 
     def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
-        """Keep all that is needed to go on."""
+        """Save the state and these facts."""
         ...
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Be as when this was kept; gives the facts, or None where there is nothing."""
+        """Restore the state; return the facts, or None if nothing was saved."""
         ...
 
 
 class Restart(Protocol):
-    """One way to the labels."""
+    """One run of a solver over the rows of an engine.
+
+    It holds accepted weights and labels, and the weights of the last weight step, which may be better or worse.
+    """
 
     @property
     def n_unlabeled(self) -> int:
@@ -89,52 +160,55 @@ class Restart(Protocol):
 
     @property
     def n_classes(self) -> int:
-        """Classes."""
+        """Number of classes."""
         ...
 
     def supervise(self, tol: float) -> WeightSummary:
-        """Weights of the labelled rows alone, which are kept."""
+        """Learn weights from the labelled rows alone, and accept them."""
         ...
 
     def greedy(self) -> None:
-        """First labels for all others, at the scores of these weights."""
+        """Give all other rows greedy labels at these weights."""
         ...
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
-        """Step 12: weights for the present labels, where the unlabelled rows weigh `weight` in all."""
+        """Weight step for the present labels; the unlabelled rows weigh `weight` together."""
         ...
 
     def descend(self, objective: float) -> tuple[float, float]:
-        """Look at the new weights, or as far towards them as lowers J below `objective`; J there, and how far it is."""
+        """Move from the accepted weights towards the new ones as far as J stays below `objective`.
+
+        Returns J at that point, and the step length between 0 and 1.
+        """
         ...
 
-    def propose(self, weight: float, prices: Array) -> LabelProposal:
-        """Step 13: the best labels at the weights that are looked at."""
+    def propose(self, prices: Array) -> LabelProposal:
+        """Label step at the weights that `descend` reached."""
         ...
 
-    def settle(self, take_labels: bool) -> None:
-        """Keep the weights that are looked at, and the proposed labels or the old ones."""
+    def accept(self, take_labels: bool) -> None:
+        """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
         ...
 
     def soft_labels(self) -> SoftLabels:
-        """The soft labels of this way."""
+        """Start soft labels for this restart."""
         ...
 
-    def result(self, outcome: FitResult) -> None:
-        """Write weights and labels that were kept into the outcome."""
+    def result(self, result: FitResult) -> None:
+        """Write the accepted weights and labels into the result."""
         ...
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-        """Keep all that is needed to go on, beside these arrays and facts; less where the way is done."""
+        """Save the state beside these arrays and facts; without the state of the weight step if the restart is done."""
         ...
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Be as when this was kept; gives arrays and facts, or None where there is nothing."""
+        """Restore the state; return arrays and facts, or None if nothing was saved."""
         ...
 
 
 class Engine(Protocol):
-    """All rows, labelled ones and others, with the labels that are given."""
+    """All rows of a training problem, with the labels that are known."""
 
     @property
     def n_unlabeled(self) -> int:
@@ -143,26 +217,50 @@ class Engine(Protocol):
 
     @property
     def n_classes(self) -> int:
-        """Classes."""
+        """Number of classes."""
         ...
 
     @property
     def forbids(self) -> bool:
-        """Whether some rows may not get some labels."""
+        """Whether some rows must not get some labels."""
         ...
 
-    def engine(self, task: StepSettings, rng: np.random.Generator) -> Restart:
-        """A new way to the labels."""
+    def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> Restart:
+        """Start a restart with weights 0."""
         ...
 
     def split_threads(self, n_restarts: int) -> tuple[int, "Engine"]:
-        """How many of these ways to run at the same time, and the rows for each."""
+        """Return how many restarts to run at the same time, and the engine that each of them uses."""
         ...
 
     def predicted_counts(self, W: Array) -> Array:
-        """Rows without a full label of each class (K,) by the best scores, heeding what is forbidden."""
+        """Count rows without a full label by the class of the best allowed score (K,)."""
         ...
 
     def predicted_proportions(self, W: Array) -> Array:
-        """Class shares (K,) of these rows by the posterior alone; by the best scores, where there is none."""
+        """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
+        ...
+
+    def in_original_order(self, W: Array) -> Array:
+        """Reorder weights so that they have one row for each column of X."""
+        ...
+
+    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
+        """Gather labels and distributions of all rows."""
+        ...
+
+    def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
+        """Open the checkpoint folder of the fit with these parameters to this data."""
+        ...
+
+
+class TrainingData(Protocol):
+    """X, y and sample weights as the user passed them."""
+
+    def encode(self, options: LabelOptions) -> LabelSummary:
+        """Read and check the labels."""
+        ...
+
+    def build(self, settings: ProblemSettings) -> Engine:
+        """Build the training problem from the encoded labels."""
         ...

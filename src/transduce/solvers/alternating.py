@@ -125,12 +125,12 @@ class Alternation:
                 self._record(outcome, HistoryRow(stage, weight, step.objective, 0, step.gap, seconds))
                 return True
             objective, share = engine.descend(objective)
-            proposal = engine.propose(weight, outcome.prices)
+            proposal = engine.propose(outcome.prices)
             loose = tol > self.settings.tol
-            floor = (LOOSE_FLOOR if loose else FLOOR) * proposal.old
+            floor = (LOOSE_FLOOR if loose else FLOOR) * proposal.old_loss
             better = proposal.n_moved == 0 or proposal.change < -floor
             n_moved = proposal.n_moved if better else 0
-            engine.settle(better)
+            engine.accept(better)
             if better:
                 objective += proposal.change
             outcome.prices = proposal.prices  # they belong to the weights, whether or not labels move

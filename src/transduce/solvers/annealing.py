@@ -51,7 +51,7 @@ class SoftAnnealing:
     def run(self) -> FitResult:
         """Fit from the labels of the labelled rows."""
         if not self.settings.weights or self.rows.n_unlabeled == 0 or self.rows.n_classes < 2:
-            engine = self.rows.engine(self.task, self.rng)
+            engine = self.rows.new_restart(self.task, self.rng)
             return Alternation(engine, self.settings, self.on_round, self.checkpoint.slot("restart 0")).run()
         clock = _Clock(self.on_round)
         n_restarts = 1 + len(self.cooling_schedules)
@@ -64,7 +64,9 @@ class SoftAnnealing:
         def go(restart: int) -> None:
             if clock.stopped.is_set():
                 return
-            play = Alternation(rows.engine(self.task, rngs[restart]), self.settings, told[restart], shelves[restart])
+            play = Alternation(
+                rows.new_restart(self.task, rngs[restart]), self.settings, told[restart], shelves[restart]
+            )
             soft_labels = replace(self.checkpoint.slot(f"cooling {restart}"), reported=shelves[restart].reported)
             outcome = play.run() if restart == 0 else _cooled(play, self.cooling_schedules[restart - 1], soft_labels)
             if outcome.status is FitStatus.INTERRUPTED:
@@ -183,7 +185,7 @@ def _cool(
     """Go through all stages, from the one after the last that was kept, to hard labels."""
     saved = soft_labels.load(slot)
     if saved is None:
-        soft_labels.begin()
+        soft_labels.start()
     for number, stage in list(enumerate(stages, start=1))[0 if saved is None else saved["stage"] :]:
         for _ in range(ROUNDS):
             soft = soft_labels.round(stage.weight, stage.entropy)

@@ -6,6 +6,7 @@ shards in turn, by more at once, each bending W by `sigma` times what it knows o
 (Ma and others, 2015); losses without a dual are minimised by exact sums.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
@@ -18,16 +19,18 @@ from scipy import sparse
 
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, frequency_order, pays_to_reorder, undo_order
-from transduce.engines.base import Engine, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
+from transduce.engines.base import Engine, FittedLabels, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
+from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, STEP_LENGTHS
 from transduce.engines.dask import shard_labels, shard_weights, shards
+from transduce.engines.dask.blocks import Source
 from transduce.engines.dask.checkpoint import load, save
 from transduce.engines.dask.shards import Made, Making
 from transduce.engines.dask.weight_deltas import as_change
 from transduce.engines.dask.weight_step import Climb, fetched_sum
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.engines.local import FIRST_SWEEPS, FIRST_TOL, ITERATIONS, SHARES, SWEEPS
 from transduce.history import FitResult
-from transduce.io.checkpoint import CheckpointSlot
+from transduce.io.checkpoint import Checkpoint, CheckpointSlot
+from transduce.io.fingerprint import fingerprint
 from transduce.label_step.partitioned.entropic import distribute_spread, soften_spread
 from transduce.label_step.partitioned.exact import solve_spread
 from transduce.label_step.partitioned.greedy import greedy_spread
@@ -41,6 +44,8 @@ Array = NDArray[Any]
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
 
+TEAMS = "shards.json"
+"""Which blocks make up each shard of each team, beside the stages of a fit."""
 SMALL = 1 << 18
 """Bytes of labelled rows that come here in any case."""
 
@@ -65,13 +70,15 @@ class DaskEngine:
     dtype: np.dtype[Any]
     total_weight: tuple[float, float]
     sizes: tuple[int, ...]
+    source: Source
+    content: dict[str, Any]
     n_threads: int = 1
     labeled: Labeled | None = None
     forbids: bool = False
     column_order: Array | None = None
     names: Any = field(default_factory=count)
 
-    def engine(self, task: StepSettings, rng: np.random.Generator) -> "DaskRestart":
+    def new_restart(self, task: StepSettings, rng: np.random.Generator) -> "DaskRestart":
         """A new way to the labels."""
         return DaskRestart(self, task, rng, str(next(self.names)))
 
@@ -94,6 +101,38 @@ class DaskEngine:
     def predicted_proportions(self, W: Array) -> Array:
         """Class shares (K,) of these rows by the posterior alone; by the best scores, where there is none."""
         return np.asarray(np.sum([mass for _, mass in self._tallies(W)], axis=0) / max(self.n_unlabeled, 1))
+
+    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
+        """Labels and distributions of all blocks, as lists: arrays where the blocks are local, else futures."""
+        restart = str(result.labels)
+        counts = np.sum(self.pool.each(shard_labels.class_counts, restart), axis=0)
+        transduction = self._of_each_block(shard_labels.labels_of, restart, classes)
+        if not hasattr(self.loss, "posterior"):
+            return FittedLabels(transduction, counts, self.predicted_counts(result.W), None)
+        distribute(self, restart, result.W, bounds)
+        distributions = self._of_each_block(shard_labels.distributions_of, restart)
+        return FittedLabels(transduction, counts, self.predicted_counts_of(restart), distributions)
+
+    def _of_each_block(self, function: Callable[..., Any], restart: str, *args: Any) -> list[Any]:
+        """What a function says of each block: here where blocks are local, else where they are."""
+        answers: list[Any] = [None] * len(self.source.X)
+        for g, group in enumerate(self.source.groups):
+            for place, b in enumerate(group):
+                answers[b] = self.pool.task(g, function, restart, place, *args)
+        if self.source.is_local:
+            return self.pool.answers(answers)
+        self.pool.finish(answers)
+        return answers
+
+    def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
+        """Open the folder of the fit, which remembers the shards too."""
+        checkpoint = Checkpoint.open(path, fingerprint(parameters | self.content), seeds)
+        try:
+            checkpoint.note(TEAMS, json.dumps(self.source.teams))
+        except OSError as error:
+            checkpoint.__exit__(None, None, None)
+            raise ValueError(f"checkpoint {path} cannot be written ({error.strerror}). Name another place.") from error
+        return checkpoint
 
     def _tallies(self, W: Array) -> list[tuple[Array, Array]]:
         sent = self.send(W)
@@ -218,7 +257,7 @@ class DaskRestart:
         if best > objective:
             square = self._pool.one(shard_weights.dots, self.restart)
             best, self.share = objective, 0.0
-            for part in SHARES:
+            for part in STEP_LENGTHS:
                 norm = (1 - part) ** 2 * square[0] + 2 * part * (1 - part) * square[1] + part**2 * square[2]
                 loss = sum(self._pool.each(shard_labels.loss_between, self.restart, part))
                 value = 0.5 * self.rows.alpha * norm + loss
@@ -226,14 +265,14 @@ class DaskRestart:
                     best, self.share = value, part
         return best, self.share
 
-    def propose(self, weight: float, prices: Array) -> LabelProposal:
+    def propose(self, prices: Array) -> LabelProposal:
         """Step 13: the best labels at the weights that are looked at."""
         self._pool.each(shard_labels.offer, self.restart, "hard", self.share)
         answer = solve_spread(self._parts, *self.task.bounds, prices)
         moved, change, old = zip(*self._pool.each(shard_labels.weigh, self.restart), strict=True)
         return LabelProposal(answer.prices, sum(moved), sum(change), sum(old))
 
-    def settle(self, take_labels: bool) -> None:
+    def accept(self, take_labels: bool) -> None:
         """Keep the weights that are looked at, and the proposed labels or the old ones."""
         self._pool.each(shard_labels.settle, self.restart, take_labels, self.share, surely=True)
 
@@ -295,7 +334,7 @@ class DaskSoftLabels:
     def _parts(self) -> _Parts:
         return _Parts(self._pool, self._way, self.engine.rows.sizes)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Weights of the labelled rows alone; of the others nothing is known but the class sizes."""
         rows, bounds = self.engine.rows, self.engine.task.bounds
         self._pool.each(shard_labels.begin_soft, self._way, bounds, rows.n_unlabeled)
@@ -319,9 +358,9 @@ class DaskSoftLabels:
         self.prices, self.temperature = soft.prices, soft.temperature
         climb = Climb(rows, self._way, self.engine.rng)
         n_moved = climb.soften(weight, fresh=False)
-        step = weight_step_for(smoothed(rows.loss), SWEEPS)
+        step = weight_step_for(smoothed(rows.loss), SOFT_SWEEPS)
         most = rows.total_weight[0] + weight * rows.total_weight[1]
-        report = climb.solve(Smooth(ITERATIONS) if isinstance(step, Smooth) else step, 0.0, most, False)
+        report = climb.solve(Smooth(SOFT_ITERATIONS) if isinstance(step, Smooth) else step, 0.0, most, False)
         return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:

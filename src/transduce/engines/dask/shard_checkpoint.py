@@ -6,8 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from transduce.engines.common import packed_state, unpacked_state
 from transduce.engines.dask.shards import RestartState, Shard, Stand, nothing
-from transduce.engines.local import packed_state, unpacked_state
 from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import CheckpointSlot, Disk
 from transduce.losses import smoothed

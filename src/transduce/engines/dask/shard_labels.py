@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.engines.common import finite_costs, first_targets, model_posterior, predicted_counts
 from transduce.engines.dask.shard_weights import keep
 from transduce.engines.dask.shards import Shard, Stand, new_restart, nothing
 from transduce.engines.dask.weight_deltas import Change, Piece, add_to
-from transduce.engines.local import finite_costs, first_targets, model_posterior, predicted_counts
 from transduce.label_step.partitioned.partitions import Part
 from transduce.losses import smoothed
 from transduce.problem import TrainingProblem

@@ -1,0 +1,79 @@
+"""Rows in memory as the user passed them: encoded labels and the training problem."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from transduce.design import Design
+from transduce.engines.base import LabelOptions, LabelSummary, ProblemSettings
+from transduce.engines.local import LocalEngine
+from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
+from transduce.labels.encode import check_rows, classes_and_tree, plain, row_weights, warn_similar_names
+from transduce.labels.missing import find_labeled
+from transduce.labels.partial import EncodedLabels, code, from_matrix
+from transduce.problem import TrainingProblem
+from transduce.taxonomy import Taxonomy
+
+Array = NDArray[Any]
+
+
+@dataclass(eq=False)
+class LocalData:
+    """X (n, d), checked, with y and sample weights as users have them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    taxonomy: Taxonomy = field(init=False)
+    encoded: EncodedLabels = field(init=False)
+
+    def encode(self, options: LabelOptions) -> LabelSummary:
+        """Read and check the labels."""
+        prior, taxonomy = options.class_prior, options.taxonomy
+        y, columns = from_matrix(self.y)
+        values, labeled = find_labeled(y, options.unlabeled)
+        check_rows(self.X.shape[0], values, labeled)
+        classes, self.taxonomy = classes_and_tree(values, labeled, prior, taxonomy, columns)
+        self.encoded = code(plain(values), labeled, classes.tolist(), self.taxonomy, taxonomy is not None)
+        if taxonomy is None and not columns:
+            warn_similar_names(values, labeled, prior, stacklevel=user_stacklevel())
+        codes, allowed = self.encoded.codes, self.encoded.allowed
+        full = codes >= 0
+        if not full.any():
+            raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
+        self.sample_weight = row_weights(self.sample_weight, codes.size, full)
+        return LabelSummary(
+            self.X.shape[1],
+            classes,
+            self.taxonomy,
+            codes[full],
+            None if self.sample_weight is None else self.sample_weight[full],
+            int((~full).sum()),
+            None if allowed is None else ~allowed[~full],
+        )
+
+    def build(self, settings: ProblemSettings) -> LocalEngine:
+        """Order rows by label (full, partial, none) and build the training problem."""
+        codes, partial, allowed = self.encoded.codes, self.encoded.partial, self.encoded.allowed
+        order = np.lexsort((codes < 0, ~partial & (codes < 0)))
+        n_labeled = int((codes >= 0).sum())
+        X = with_constant(self.X) if settings.fit_intercept else self.X
+        problem = TrainingProblem.create(
+            Design.create(X, self.taxonomy, settings.n_jobs, order).reordered_by_frequency(),
+            settings.loss,
+            settings.alpha,
+            n_labeled,
+            None if self.sample_weight is None else self.sample_weight[order],
+            int(partial.sum()) if settings.partial_as_labeled else 0,
+            None if allowed is None else ~allowed[order[n_labeled:]],
+        )
+        return LocalEngine(problem, np.maximum(codes[order], 0), order)
+
+
+def with_constant(X: Any) -> Any:
+    """Append a column of ones."""
+    constant = np.ones((X.shape[0], 1), X.dtype)
+    return sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
