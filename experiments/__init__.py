@@ -1,16 +1,16 @@
-"""The paper, regenerated: one short module a figure, table or claim, and the studies that go past it.
+"""The paper, reproduced: one short module for each figure, table or claim, and studies that go beyond it.
 
-A module has KEYS and RESULTS, the columns of its CSV, and
+A module defines KEYS and RESULTS, the columns of its CSV file, and
 
-    grid(smoke)         the cells, each a mapping of KEYS; few of them where smoke is true
+    grid(smoke)         the cells, each a mapping of KEYS; only a few if smoke is true
     run(source, cell)   rows of RESULTS for one cell
     plot(rows)          a figure, or
     table(rows)         a table in Markdown, or both
-    verdicts(rows)      what the paper claims, what we see, and why they differ
+    verdicts(rows)      what the paper claims, what we find, and why they differ
 
 `python -m experiments NAME` runs the cells that are missing, writes results/NAME.csv and results/NAME.svg, and prints
-its section of the page; `all` does so for every study and writes docs/reproduction.md, and so does `page`, which runs
-nothing.
+its section of the page. `all` does so for every study and writes docs/reproduction.md. `page` writes it from existing
+results.
 """
 
 STUDIES = (

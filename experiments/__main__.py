@@ -1,8 +1,7 @@
-"""Run studies and write down what they show: `python -m experiments NAME|all|page [--smoke] --data DIR`.
+"""Run studies and report the results: `python -m experiments NAME|all|page [--smoke] --data DIR`.
 
-Cells that are there already are not run again; Ctrl-C loses none of them. NAME prints what that study shows; `all`
-writes docs/reproduction.md. `page` runs nothing, and writes the figures and docs/reproduction.md from the results as
-they are.
+Existing cells are not run again, and Ctrl-C loses none of them. NAME prints the section of that study; `all` writes
+docs/reproduction.md. `page` runs nothing: it writes the figures and docs/reproduction.md from existing results.
 """
 
 import argparse

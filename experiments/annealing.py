@@ -1,10 +1,9 @@
-"""What annealing is worth: 20 newsgroups with 100 labels and 10 000 unlabelled rows, the rest test.
+"""What annealing gains: 20 newsgroups with 100 labels and 10 000 unlabelled rows, the rest test.
 
-Both copies of the set. The paper does not say how labels are drawn: at random, or as many of each class. Its λ may be
-meant for a sum or for a mean of losses, so alpha has two values; our default method is run at its own. Its figures are
-judged by one case: labels of each class, and alpha 1e-4. It is the one of the four that comes nearest to them, so their
-agreement says that the paper can be read so, and no more; all others are in the table. That differences are similar on
-other data sets, as the paper says, is not measured here.
+Both copies of the set. The paper does not say how labels are drawn: at random, or equally many of each class. Its λ
+may refer to a sum or to a mean of losses, so alpha has two values; the default method runs with its own. The paper's
+figures are compared with one case, equally many labels of each class and alpha 1e-4, which comes nearest to them; the
+others are in the table. The paper's statement that differences are similar on other data sets is not tested here.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Cells of the studies, each computed once: a CSV keeps them, with the version of the code that they came from.
+"""Cells of the studies, each computed once and stored in a CSV file with the version of the code that computed it.
 
-A run that was interrupted goes on where it was. A cell is run again when its parameters are new, or when the code that
-it depends on has changed. Cells of real data and those of the built-in corpus are kept apart, by their source.
+An interrupted run resumes where it stopped. A cell runs again when its parameters are new, or when the code that it
+depends on has changed. Cells of real data and of the built-in corpus are stored separately, by their source.
 """
 
 import csv

@@ -1,6 +1,6 @@
-"""Claims in the text of the paper, measured along fits of its method: rounds, distance from the optimum, time, descent.
+"""Claims in the text of the paper, measured during fits: rounds, distance from the optimum, time, descent.
 
-Every label step of a fit by switching is solved exactly as well. A loop of Algorithm 2 is a pass through its steps 2 to
+Every label step of a fit by switching is also solved exactly. A loop of Algorithm 2 is one pass through its steps 2 to
 12, the last of which finds nothing to switch. Two classes: gcat, and comp.* against the rest of 20 newsgroups.
 """
 

@@ -1,4 +1,4 @@
-"""Data sets of the studies and their splits; the built-in corpus stands in for all of them where there is no folder."""
+"""Data sets of the studies and their splits; the built-in corpus replaces all of them if there is no data folder."""
 
 from functools import lru_cache
 from pathlib import Path

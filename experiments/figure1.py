@@ -1,10 +1,10 @@
 """The first label step of Algorithm 1 by three methods: change of the cost from its initial value against time.
 
 100 labelled rows; supervised weights, greedy labels (steps 3 to 9), weights at C = 1e-4, and then step 13 on the costs
-of these weights, from these labels. ohscal has the paper's 5581 unlabelled rows. aut-avn could not be had: in its place
-the documents of gcat are cut in two, each of their words into one half or the other by chance, and 35 888 halves are
-drawn. The same from the labels of the north-west corner, with which textbooks begin, rows being in random order. Quick
-methods are timed as the best of a few runs; the simplex would be stopped after 60 seconds.
+at these weights, from these labels. ohscal has the paper's 5581 unlabelled rows. aut-avn was not available: instead,
+the words of each document of gcat are divided at random into two halves, and 35 888 halves are drawn. The same again
+from labels of the north-west corner rule, rows in random order. Fast methods are timed as the best of a few runs; the
+simplex has a limit of 60 seconds.
 """
 
 import time

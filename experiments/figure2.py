@@ -1,7 +1,7 @@
 """Macro F against the number of unlabelled rows, at 80 labels.
 
-The paper shows 20 newsgroups and says that the same holds of other sets: la1 and ohscal stand for them here. The rows
-of a smaller number are among those of a larger one.
+The paper shows 20 newsgroups and says that the same holds for other sets; here these are la1 and ohscal. Smaller sets
+of rows are subsets of larger ones.
 """
 
 from itertools import pairwise

@@ -1,7 +1,7 @@
 """Learning curves in a tree of classes: macro F of the leaves against the number of labels.
 
-20 newsgroups in the tree of its names, and rcv-mcat; each flat too, since the paper found
-almost the same performance of 20 newsgroups either way.
+20 newsgroups in the tree of its names, and rcv-mcat; both flat as well, since the paper found almost the same
+performance for 20 newsgroups either way.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Learning curves of flat classes: macro F against the number of labels, half of the rows unlabelled.
 
-Counts are weighted by tf-idf and rows scaled to length 1; pixels of usps and mnist are scaled to length 1 too, mnist by
-all of its 70 000 rows. sector_part is the fifth of the paper's sector that could be had.
+Counts are weighted by tf-idf and rows scaled to length 1; pixels of usps and mnist are scaled to length 1 too, mnist
+with all of its 70 000 rows. sector_part is the available fifth of the paper's sector.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Maxent methods on two binary problems: F of the first class against the number of labels.
 
-gcat against the rest; and comp.* against the rest of 20 newsgroups, for aut-avn could not be had. Half of the rows are
-unlabelled, labels come from a pool of 512, the rest is test; true class sizes. alpha is 1e-4, which suits rows of unit
-length, and 1e-6, about what the paper's λ = 1e-3 is against a sum of losses. Slow methods have fewer cells.
+gcat against the rest; and comp.* against the rest of 20 newsgroups, because aut-avn was not available. Half of the rows
+are unlabelled, labels come from a pool of 512, the rest is test; true class sizes. alpha is 1e-4, which suits rows of
+unit length, and 1e-6, about the paper's λ = 1e-3 for a sum of losses. Slow methods have fewer cells.
 """
 
 import time

@@ -1,10 +1,10 @@
-"""Ours beside the methods of others that users would try first, on fourteen sets with 5, 10 and 20 labels a class.
+"""transduce against the methods that users would try first, on fourteen sets with 5, 10 and 20 labels per class.
 
-Every method has the same splits. Peers have their settings chosen by labelled rows (experiments.peers), ours has its
-defaults; seconds are those of one fit, a peer's with its choice. Ours is shown twice: told the true class sizes, as it
-is meant to be used, and not told. The second is a hard case: equal numbers of labels a class say nothing of sizes.
-sector_part, whose smallest classes have 4 rows, is there with 5 labels a class only; a class with fewer rows in the
-pool of labels gives all that it has there.
+Every method has the same splits. The settings of peers are chosen with labelled rows (experiments.peers), ours has its
+defaults; seconds are those of one fit, for a peer including its selection. Ours appears twice: with the true class
+sizes, as it is meant to be used, and without. The latter is hard, because equal numbers of labels per class say
+nothing about sizes. sector_part, whose smallest classes have 4 rows, appears with 5 labels per class only; a class
+with fewer rows in the pool of labels uses all of them.
 """
 
 import time

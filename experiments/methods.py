@@ -1,4 +1,4 @@
-"""Our methods as the studies name them; all of them are told the true class sizes."""
+"""Our methods under the names that the studies use; all of them get the true class sizes."""
 
 import time
 from typing import Any

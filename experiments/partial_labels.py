@@ -1,7 +1,7 @@
-"""Labels at the top level for most rows, in full for few: macro F of the leaves, against throwing the first away.
+"""Top-level labels for most rows and full labels for few: macro F of the leaves, compared with ignoring the former.
 
-rcv_mcat, dmoz4 and the built-in corpus in their trees. Every leaf has a few full labels, a share of the other rows is
-labelled by its topmost node alone. True class sizes; partial rows weigh as unlabelled ones, or as labelled ones.
+rcv_mcat, dmoz4 and the built-in corpus in their trees. Every leaf has a few full labels; a fraction of the other rows
+is labelled by its topmost node only. True class sizes; partial rows weigh as unlabelled or as labelled rows.
 """
 
 import gzip

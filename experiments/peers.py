@@ -1,9 +1,9 @@
-"""Methods of others that users would try first, each with the setting that labelled rows like best.
+"""Methods of other packages that users would try first, with settings chosen on labelled rows.
 
-A third of the labelled rows of each class is hidden in turn, the only one of a class never; the setting with the best
-macro F on hidden rows is taken, the first of its grid where there is a tie or nothing to hide. Methods that learn from
-unlabelled rows have some of them beside, and are then fitted to all. Peers are not told class sizes.
-Calibration by temperature needs scikit-learn 1.8.
+A third of the labelled rows of each class is hidden in turn, but never the only one of a class; the setting with the
+best macro F on hidden rows wins, the first of its grid in case of a tie. Methods that learn from unlabelled rows get
+some of them for this, and are then fitted to all. Peers get no class sizes. Calibration by temperature needs scikit-
+learn 1.8.
 """
 
 from collections.abc import Callable, Iterator, Sequence

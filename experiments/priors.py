@@ -1,10 +1,10 @@
-"""Class sizes that are wrong, rough or unknown: macro F on test rows against the supervised classifier, and harm.
+"""Class sizes that are wrong, rough or unknown: macro F on test rows compared with the supervised classifier, and harm.
 
-Six sets, 80 labels drawn at random, the default method. Priors: exact; each share multiplied by a factor of up to 1.1,
-1.2 and 1.5 either way; uniform; shares of the labelled rows as they are; "labeled" and "estimate"; ranges of ±20 %;
-ranges of ±20 % around shares that are up to 20 % off. For each fit the disagreement of class sizes and labels is kept,
-from which the rule of `transduce.class_prior.diagnostics` foretells harm; two more priors that nobody should state, sizes up to 4 times
-off and those of other classes, are there for the rule alone.
+Six sets, 80 labels drawn at random, the default method. Priors: exact; each proportion multiplied by a random factor of
+up to 1.1, 1.2 and 1.5 either way; uniform; labelled fractions as they are; "labeled" and "estimate"; ranges of ±20 %;
+ranges of ±20 % around proportions that are up to 20 % off. For each fit the disagreement of class sizes and labels is
+recorded, from which `transduce.class_prior.diagnostics` predicts harm. Two more priors that nobody should state, sizes
+up to 4 times off and those of other classes, are there for this prediction only.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""What studies have in common when they show their rows: verdicts, means, tables, curves."""
+"""Tools that studies share to present their rows: verdicts, means, tables and curves."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
