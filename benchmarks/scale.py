@@ -303,7 +303,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Told:
+class Measured:
     """What came of it."""
 
     n: int
@@ -318,7 +318,7 @@ class Told:
     status: str
 
 
-def alone(fit: Fit) -> Told:
+def alone(fit: Fit) -> Measured:
     """The answer of a fresh process, whose memory is its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
         return fresh.submit(_fit, fit).result()
@@ -337,7 +337,7 @@ def _made(rows: Engine) -> None:
         print(f"{rows.n:,} rows made in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
-def _fit(fit: Fit) -> Told:
+def _fit(fit: Fit) -> Measured:
     rows = fit.rows
     X, y, labelled = make_rows(
         rows.data, rows.n, rows.seed, rows.cache, fit.n_labels,
@@ -361,7 +361,7 @@ def _fit(fit: Fit) -> Told:
     right = float(np.mean(model.transduction_[~labelled] == names[y[~labelled]]))
     n_nodes = model.taxonomy_.n_nodes
     supervised = _model(fit, names.tolist(), "labeled").fit(X[labelled], given[labelled])
-    return Told(
+    return Measured(
         len(y), names.size, n_nodes, X.nnz, seconds, peak, phases.shares(), right,
         float(np.mean(_predicted(supervised, X[~labelled]) == names[y[~labelled]])), model.termination_condition_,
     )  # fmt: skip
@@ -425,26 +425,30 @@ def growth(sizes: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def table(what: str, fits: list[Fit], size: Callable[[Told], int], limit: float) -> None:
+def table(what: str, fits: list[Fit], size: Callable[[Measured], int], limit: float) -> None:
     phases = "".join(f"{phase:>13}" for phase in PHASES)
     print(
         f"{what:>10}{'seconds':>10}{'growth':>8}{'peak GiB':>10}{'rows GiB':>10}{phases}{'accuracy':>10}{'superv.':>9}"
     )
-    told: list[Told] = []
+    measured: list[Measured] = []
     for fit in fits:
         made_alone(fit.rows)
-        told.append(alone(fit))
-        one = told[-1]
-        rate = f"{growth([size(t) for t in told[-2:]], [t.seconds for t in told[-2:]]):.2f}" if len(told) > 1 else ""
+        measured.append(alone(fit))
+        one = measured[-1]
+        rate = (
+            f"{growth([size(t) for t in measured[-2:]], [t.seconds for t in measured[-2:]]):.2f}"
+            if len(measured) > 1
+            else ""
+        )
         shares = "".join(f"{share:>13.1%}" for share in one.shares)
         print(
             f"{size(one):>10,}{one.seconds:>10.2f}{rate:>8}{one.peak:>10.2f}{8 * one.nnz / 2**30:>10.2f}{shares}"
             f"{one.accuracy:>10.3f}{one.supervised:>9.3f}  {one.status}",
             flush=True,
         )
-    if len(told) > 1:
-        overall = growth([size(t) for t in told], [t.seconds for t in told])
-        steps = [growth([size(t) for t in two], [t.seconds for t in two]) for two in pairwise(told)]
+    if len(measured) > 1:
+        overall = growth([size(t) for t in measured], [t.seconds for t in measured])
+        steps = [growth([size(t) for t in two], [t.seconds for t in two]) for two in pairwise(measured)]
         verdict = "within" if overall <= limit else "OVER"
         print(
             f"\nSeconds grow as {what}^{overall:.2f} over all sizes, between two at most as {what}^{max(steps):.2f}; "
@@ -454,7 +458,7 @@ def table(what: str, fits: list[Fit], size: Callable[[Told], int], limit: float)
 
 def rows_command(options: argparse.Namespace, cache: Path) -> None:
     print("Growth in rows: 20 classes, their true sizes " + ("estimated." if options.estimate else "given."))
-    table("rows", [_job(options, cache, n) for n in options.sizes], lambda told: told.n, ROWS_EXPONENT)
+    table("rows", [_job(options, cache, n) for n in options.sizes], lambda measured: measured.n, ROWS_EXPONENT)
 
 
 def classes_command(options: argparse.Namespace, cache: Path) -> None:
@@ -462,13 +466,13 @@ def classes_command(options: argparse.Namespace, cache: Path) -> None:
         n_classes = options.sizes[0] if options.sizes else 4 * options.nodes // 5
         fit = _job(options, cache, options.rows, n_classes, options.nodes)
         print(f"A tree over {n_classes:,} classes, {options.rows:,} rows, {options.words or 'all'} words.")
-        table("nodes", [fit], lambda told: told.n_nodes, np.inf)
+        table("nodes", [fit], lambda measured: measured.n_nodes, np.inf)
         return
     print(
         f"Growth in classes at {options.rows:,} rows: parts of newsgroups, each of {options.pool:.0%} of its documents."
     )
     fits = [_job(options, cache, options.rows, k) for k in options.sizes or (20, 105, 330, 1000)]
-    table("classes", fits, lambda told: told.n_classes, CLASSES_EXPONENT)
+    table("classes", fits, lambda measured: measured.n_classes, CLASSES_EXPONENT)
 
 
 def _job(

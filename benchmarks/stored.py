@@ -63,7 +63,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Told:
+class Measured:
     """What came of a fit: seconds, bytes, accuracy of the unlabelled rows, and how it ended."""
 
     seconds: float
@@ -113,7 +113,7 @@ def make(store: Path, gib: float, n_noise: int, seed: int) -> np.ndarray:
     return domains[order]
 
 
-def fitted(store: Path, y: np.ndarray, n_labels: int, options: dict) -> Told:
+def fitted(store: Path, y: np.ndarray, n_labels: int, options: dict) -> Measured:
     """Fit on the store."""
     warnings.simplefilter("ignore")
     X, rng = open_rows(store), np.random.default_rng(0)
@@ -127,21 +127,21 @@ def fitted(store: Path, y: np.ndarray, n_labels: int, options: dict) -> Told:
         model.fit(X, given)
     seconds = time.perf_counter() - begin
     right = float(np.mean(model.transduction_[hidden] == y[hidden]))
-    return Told(seconds, memory.anonymous, memory.mapped, right, model.termination_condition_)
+    return Measured(seconds, memory.anonymous, memory.mapped, right, model.termination_condition_)
 
 
-def report(store: Path, told: Told) -> None:
+def report(store: Path, measured: Measured) -> None:
     rows, whole = open_rows(store), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     size = sum(path.stat().st_size for path in store.iterdir())
-    shown = size > whole / 2 and told.anonymous < size / 2
+    shown = size > whole / 2 and measured.anonymous < size / 2
     for name, value, more in (
         ("rows", f"{rows.shape[0]:,}", f"of {rows.nnz / rows.shape[0]:.0f} values in {rows.shape[1]:,} columns"),
         ("physical memory", _gib(whole), "GiB"),
         ("store", _gib(size), f"GiB, {size / whole:.0%} of memory"),
-        ("anonymous at most", _gib(told.anonymous), f"GiB, {told.anonymous / size:.1%} of the store"),
-        ("mapped at most", _gib(told.mapped), "GiB, which the system may take back"),
-        ("time", f"{told.seconds:.1f}", "s"),
-        ("accuracy", f"{told.accuracy:.3f}", told.status),
+        ("anonymous at most", _gib(measured.anonymous), f"GiB, {measured.anonymous / size:.1%} of the store"),
+        ("mapped at most", _gib(measured.mapped), "GiB, which the system may take back"),
+        ("time", f"{measured.seconds:.1f}", "s"),
+        ("accuracy", f"{measured.accuracy:.3f}", measured.status),
     ):
         print(f"{name:<20}{value:>12} {more}")
     verdict = "shown" if shown else "NOT SHOWN, take a larger --gib"
@@ -175,8 +175,8 @@ def main() -> None:
         y = make(store, gib, options.noise, 0)
         print(f"store written in {time.perf_counter() - begin:.0f} s", flush=True)
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
-            told = fresh.submit(fitted, store, y, options.labels, chosen).result()
-        report(store, told)
+            measured = fresh.submit(fitted, store, y, options.labels, chosen).result()
+        report(store, measured)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
             begin = time.perf_counter()
             one = TransductiveClassifier(n_jobs=1, **params).fit(X, given)
             alone.append(time.perf_counter() - begin)
-            told("one core", alone[-1], one.objective_, one.transduction_, y, labelled)
+            report("one core", alone[-1], one.objective_, one.transduction_, y, labelled)
             sums.clear()
             before = sum(client.run(exchange.received).values())
             clf = OverWorkers(**params)
@@ -93,7 +93,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
             clf.fit(blocks, labels)
             together.append(time.perf_counter() - begin)
             n_bytes = sum(client.run(exchange.received).values()) - before
-            told(
+            report(
                 f"{options.workers} workers",
                 together[-1],
                 clf.objective_,
@@ -121,7 +121,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     )
 
 
-def told(who: str, seconds: float, objective: float, labels: np.ndarray, y: np.ndarray, labelled: np.ndarray) -> None:
+def report(who: str, seconds: float, objective: float, labels: np.ndarray, y: np.ndarray, labelled: np.ndarray) -> None:
     right = np.mean(labels[~labelled] == y[~labelled])
     print(f"{who:>10}: {seconds:7.1f} s, J {objective:.6f}, accuracy {right:.4f}", flush=True)
 

@@ -9,7 +9,7 @@ others are in the table. The paper's statement that differences are similar on o
 import numpy as np
 
 from experiments.data import Rows, Source, Split
-from experiments.methods import TOLD, measure
+from experiments.methods import METHOD_NAMES, measure
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, number, select, spread, summary, unique
 
 KEYS, RESULTS = ("set", "labels", "alpha", "seed", "method"), ("macro_f", "seconds")
@@ -70,7 +70,7 @@ def table(rows: list[Row]) -> str:
     for name, labels, alpha in cases(rows):
         mine = select(rows, set=name, labels=labels, alpha=alpha)
         lines.append([name, labels, f"{alpha:g}", *(spread(summary(mine, method=method)) for method in methods)])
-    return markdown(["set", "labels", "alpha", *(TOLD[method] for method in methods)], lines)
+    return markdown(["set", "labels", "alpha", *(METHOD_NAMES[method] for method in methods)], lines)
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
@@ -86,11 +86,11 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
             found += [_values(name, whole[FIXED]), _gains(name, whole)]
         for case, f in means.items():
             if {"default", "paper"} <= set(f):
-                found.append(_ours(f, f"{name}, {_told(case)}"))
+                found.append(_ours(f, f"{name}, {_described(case)}"))
     return found
 
 
-def _told(case: tuple[str, float]) -> str:
+def _described(case: tuple[str, float]) -> str:
     return f"labels {case[0]}, alpha {case[1]:g}"
 
 
@@ -98,11 +98,11 @@ def _values(name: str, f: dict[str, float]) -> Verdict:
     """Whether the figures are the paper's."""
     is_near = [abs(f[method] - PAPER[method]) <= NEAR for method in PAPER]
     return Verdict(
-        f"{name}, {_told(FIXED)}: macro F of supervised learning, without and with annealing",
+        f"{name}, {_described(FIXED)}: macro F of supervised learning, without and with annealing",
         ", ".join(number(value) for value in PAPER.values()),
         ", ".join(number(f[method]) for method in PAPER),
         AGREES if all(is_near) else PARTLY if any(is_near) else DIFFERS,
-        "Of the ways to draw labels and to read λ this one is nearest, the others are in the table. Rows and features "
+        "Of the four readings of the paper this one is nearest; the others are in the table. Rows and features "
         "are not the paper's (table1).",
     )
 
@@ -111,13 +111,13 @@ def _gains(name: str, whole: dict[tuple[str, float], dict[str, float]]) -> Verdi
     """Whether the alternation helps, and annealing helps it; in part where it does in the fixed case, not in all."""
     gains = {case: (f["no annealing"] - f["supervised"], f["paper"] - f["no annealing"]) for case, f in whole.items()}
     less = [case for case, pair in gains.items() if min(pair) <= WORTH]
-    others = "; ".join(f"{_told(case)}: {a:+z.3f}, {b:+z.3f}" for case, (a, b) in gains.items() if case != FIXED)
+    others = "; ".join(f"{_described(case)}: {a:+z.3f}, {b:+z.3f}" for case, (a, b) in gains.items() if case != FIXED)
     return Verdict(
-        f"{name}, {_told(FIXED)}: the alternation is above supervised learning, and annealing above no annealing",
+        f"{name}, {_described(FIXED)}: the alternation is above supervised learning, and annealing above no annealing",
         f"{PAPER['no annealing'] - PAPER['supervised']:+.3f} and {PAPER['paper'] - PAPER['no annealing']:+.3f}",
         f"{gains[FIXED][0]:+z.3f} and {gains[FIXED][1]:+z.3f}" + (f" ({others})" if others else ""),
         AGREES if not less else PARTLY if FIXED not in less else DIFFERS,
-        f"Not above by more than {WORTH:g}: {'; '.join(map(_told, less))}." if less else "",
+        f"Not above by more than {WORTH:g}: {'; '.join(map(_described, less))}." if less else "",
     )
 
 

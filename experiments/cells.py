@@ -104,14 +104,14 @@ def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
                 except BrokenProcessPool:
                     is_broken = True
                     continue
-                told = ", ".join(str(value) for value in cell.values())
+                text = ", ".join(str(value) for value in cell.values())
                 if error:
                     n_failed += 1
-                    print(f"{name}: {told} failed: {error}", file=sys.stderr, flush=True)
+                    print(f"{name}: {text} failed: {error}", file=sys.stderr, flush=True)
                     continue
                 _append(name, folder, rows)
                 left = (time.monotonic() - begin) / number * (len(tasks) - number)
-                print(f"{number} of {len(tasks)}: {name}: {told}; about {left / 60:.0f} min left", flush=True)
+                print(f"{number} of {len(tasks)}: {name}: {text}; about {left / 60:.0f} min left", flush=True)
         except BrokenProcessPool:  # by a worker that ended while cells were still handed out
             is_broken = True
         except BaseException:

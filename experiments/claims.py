@@ -108,7 +108,7 @@ def _each(rows: list[Row], value: Any) -> dict[str, float]:
     return {name: value(select(rows, set=name)) for name in unique(rows, "set")}
 
 
-def _told(each: dict[str, float], form: str) -> str:
+def _described(each: dict[str, float], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in each.items())
 
 
@@ -119,8 +119,8 @@ def _loops(rows: list[Row]) -> Verdict:
     return Verdict(
         "A typical run of switching takes about 3 loops",
         "about 3",
-        f"{mean:.1f} on average over label steps in which rows move: {_told(moved, '.1f')}; in the first label step "
-        f"{_told(first, '.0f')}; {summary(rows, 'loops').mean:.1f} over all label steps",
+        f"{mean:.1f} on average over label steps in which rows move: {_described(moved, '.1f')}; in the first "
+        f"label step {_described(first, '.0f')}; {summary(rows, 'loops').mean:.1f} over all label steps",
         AGREES if is_about else PARTLY if of_three > 0.9 else DIFFERS,
         "" if is_about else f"Three loops make {of_three:.1%} of the fall of the cost; the others go on until no "
         "switch is left.",
@@ -132,7 +132,7 @@ def _close(rows: list[Row]) -> Verdict:
     return Verdict(
         "With three classes or more, switching ends very close to the optimum",
         "very close",
-        f"above it by a share of {_told(mean, '.1e')} on average, at most {worst:.1e}",
+        f"above it by a fraction of {_described(mean, '.1e')} on average, at most {worst:.1e}",
         AGREES if worst < 0.01 else PARTLY if max(mean.values()) < 0.01 else DIFFERS,
     )
 
@@ -157,7 +157,7 @@ def _cost(rows: list[Row]) -> Verdict:
     return Verdict(
         "The whole costs about 3 to 5 times a supervised problem on the labelled and unlabelled rows",
         "3 to 5",
-        _told(ratio, ".1f"),
+        _described(ratio, ".1f"),
         AGREES if low >= 2 and high <= 6 else PARTLY if np.median(list(ratio.values())) <= 6 else DIFFERS,
         " ".join(reasons),
     )
@@ -187,7 +187,7 @@ def _crucial(rows: list[Row]) -> Verdict:
     return Verdict(
         "Reaching true optimality is not crucial",
         "not crucial",
-        f"macro F with exact labels less that with switching: {_told(gain, '+.3f')}, on average {mean:+.3f}; over "
+        f"macro F with exact labels less that with switching: {_described(gain, '+.3f')}, on average {mean:+.3f}; over "
         f"supervised learning switching gains {float(np.mean(list(lift.values()))):+.3f}",
         AGREES if abs(mean) < 0.01 and abs(largest) < 0.03 else PARTLY if abs(mean) < 0.03 else DIFFERS,
     )

@@ -85,9 +85,9 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
 
 def _falls(rows: list[Row], falls: list[tuple[int, int]]) -> str:
     """What the same splits lose from one number of rows to the next, where the mean falls."""
-    told = []
+    text = []
     for a, b in falls:
         lost = paired(select(rows, n_unlabeled=b), select(rows, n_unlabeled=a))
         if lost.size:
-            told.append(f"{a} to {b} {scatter(lost)} on {lost.size} splits")
-    return f"Steps down, the same splits compared (mean ± its standard error): {'; '.join(told)}." if told else ""
+            text.append(f"{a} to {b} {scatter(lost)} on {lost.size} splits")
+    return f"Steps down, the same splits compared (mean ± its standard error): {'; '.join(text)}." if text else ""

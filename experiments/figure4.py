@@ -90,7 +90,7 @@ def _improvement(rows: list[Row], name: str) -> list[Verdict]:
     top = max(paper, key=paper.__getitem__)
     most, (few, many) = paper[top], halves(paper)
     is_good = {"r8": most >= SHARP, "sector_part": 0 < most <= MILD}.get(name, most >= GOOD)
-    told = "; ".join(
+    text = "; ".join(
         f"{method} " + ", ".join(f"{lift:+z.3f} at {n}" for n, lift in found.items())
         for method, found in (("the paper's method", paper), ("default", ours))
         if found
@@ -108,7 +108,7 @@ def _improvement(rows: list[Row], name: str) -> list[Verdict]:
         Verdict(
             f"{name}: an improvement over supervised learning, most where labels are sparse",
             said,
-            f"{told}; all labels known {number(ceiling)}",
+            f"{text}; all labels known {number(ceiling)}",
             AGREES if is_all else PARTLY if is_above else DIFFERS,
             "" if is_all else f"{reason}.",
         )
@@ -121,8 +121,8 @@ def _alike(rows: list[Row], one: str, other: str) -> list[Verdict]:
     sizes = sorted(lift.keys() & others.keys())
     if not sizes:
         return []
-    told = ", ".join(f"{lift[n]:+z.3f} and {others[n]:+z.3f} at {n}" for n in sizes)
+    text = ", ".join(f"{lift[n]:+z.3f} and {others[n]:+z.3f} at {n}" for n in sizes)
     apart = [abs(lift[n] - others[n]) for n in sizes]
     word = AGREES if max(apart) <= ALIKE else PARTLY if np.mean(apart) <= ALIKE else DIFFERS
     reason = "" if word == AGREES else f"Apart by {np.mean(apart):.3f} on average, by {max(apart):.3f} at most."
-    return [Verdict(f"{one} and {other} perform alike", "similar", told, word, reason)]
+    return [Verdict(f"{one} and {other} perform alike", "similar", text, word, reason)]

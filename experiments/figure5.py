@@ -97,13 +97,13 @@ def plot(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(8.4, 3.2 * -(-len(found) // 2)), layout="constrained")
     panels = figure.subplots(-(-len(found) // 2), 2, squeeze=False).ravel()
     for panel, (title, mine) in zip(panels, found, strict=False):
-        for method, (told, style) in METHODS.items():
+        for method, (text, style) in METHODS.items():
             sizes = sizes_of(mine, method)
             means = [summary(mine, "f", method=method, n_labeled=n).mean for n in sizes]
             if method == "all labels" and sizes:
-                panel.axhline(means[0], label=told, **style)
+                panel.axhline(means[0], label=text, **style)
             elif sizes:
-                panel.plot(sizes, means, label=told, **style)
+                panel.plot(sizes, means, label=text, **style)
         panel.set_xscale("log", base=2)
         panel.set_xlabel("labels")
         panel.set_ylabel("F of the first class")
@@ -116,11 +116,11 @@ def plot(rows: list[Row]) -> Figure:
 def table(rows: list[Row]) -> str:
     lines = []
     for title, mine in cases(rows):
-        for method, (told, _) in METHODS.items():
+        for method, (text, _) in METHODS.items():
             sizes = sizes_of(mine, method)
             each = ", ".join(f"{n}: {spread(summary(mine, 'f', method=method, n_labeled=n))}" for n in sizes)
             if sizes:
-                lines.append([title, told, each, f"{summary(mine, 'seconds', method=method).mean:.2g}"])
+                lines.append([title, text, each, f"{summary(mine, 'seconds', method=method).mean:.2g}"])
     return markdown(["set", "method", "F of the first class against labels", "seconds"], lines)
 
 

@@ -28,9 +28,9 @@ SETS = (
 EACH = (5, 10, 20)
 N_SEEDS = 3
 FEWER_LABELS = {"sector_part": (5,)}
-OURS, NOT_TOLD = "default", "default, sizes not told"
-METHODS = (OURS, NOT_TOLD, *PEERS)
-SHOWN = {OURS: "transduce", NOT_TOLD: "transduce, sizes not told"}
+OURS, WITHOUT_SIZES = "default", "default, sizes unknown"
+METHODS = (OURS, WITHOUT_SIZES, *PEERS)
+SHOWN = {OURS: "transduce", WITHOUT_SIZES: "transduce, sizes unknown"}
 
 
 def grid(smoke: bool) -> list[Row]:
@@ -51,7 +51,7 @@ def run(source: Source, cell: Row) -> list[Row]:
     if method == OURS:
         return [measure(split, method, seed)]
     begin = time.perf_counter()
-    if method == NOT_TOLD:
+    if method == WITHOUT_SIZES:
         predict = TransductiveClassifier(random_state=seed, n_jobs=1).fit(split.X, split.marked).predict
     else:
         predict = PEERS[method](split, seed)
@@ -88,7 +88,7 @@ def ranks(rows: Sequence[Row], ours: str = OURS) -> dict[str, np.ndarray]:
 def table(rows: list[Row]) -> str:
     """How methods stand over all cells, and each cell."""
     rows = compared(rows)
-    standing = {**ranks(rows, NOT_TOLD), **ranks(rows)}
+    standing = {**ranks(rows, WITHOUT_SIZES), **ranks(rows)}
     everything = cells_of(rows)
     total = []
     for method in METHODS:
@@ -101,12 +101,13 @@ def table(rows: list[Row]) -> str:
     for name, each in cells_of(rows):
         found = [summary(rows, set=name, each=each, method=method) for method in METHODS]
         best = max(s.mean for s in found if s.n)
-        told = [f"**{spread(s)}**" if s.n and s.mean == best else spread(s) for s in found]
-        lines.append([name, str(each), *told])
+        text = [f"**{spread(s)}**" if s.n and s.mean == best else spread(s) for s in found]
+        lines.append([name, str(each), *text])
     n_splits = len(unique(rows, "seed"))
     note = (
         f"Means over {len(everything)} cells (a set and a number of labels a class), at most {n_splits} splits each. "
-        f'Ranks are those of the peers and "{SHOWN[OURS]}"; "{SHOWN[NOT_TOLD]}" has the rank that it gets in its place.'
+        f'Ranks are those of the peers and "{SHOWN[OURS]}"; "{SHOWN[WITHOUT_SIZES]}" has the rank it '
+        "would get in its place."
     )
     return "\n\n".join((
         note,
@@ -120,10 +121,10 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
     rows = compared(rows)
     if not rows:
         return []
-    return [*_targets(rows, OURS, "told the class sizes"), *_targets(rows, NOT_TOLD, "not told the class sizes")]
+    return [*_targets(rows, OURS, "with the class sizes"), *_targets(rows, WITHOUT_SIZES, "without the class sizes")]
 
 
-def _targets(rows: list[Row], ours: str, told: str) -> list[Verdict]:
+def _targets(rows: list[Row], ours: str, text: str) -> list[Verdict]:
     """How one of ours stands among the peers."""
     found = ranks(rows, ours)
     mean = {method: float(r.mean()) for method, r in found.items()}
@@ -134,13 +135,13 @@ def _targets(rows: list[Row], ours: str, told: str) -> list[Verdict]:
     leader = max(PEERS, key=best.__getitem__)
     return [
         Verdict(
-            f"our own target: {told}, ours is first by mean rank", "not in the paper",
+            f"our own target: {text}, ours is first by mean rank", "not in the paper",
             f"mean rank {mean[ours]:.2f} of {len(mean)} methods over {n} cells; the best peer, {peer}, "
             f"{mean[peer]:.2f}",
             AGREES if above == len(PEERS) else PARTLY if above == len(PEERS) - 1 else DIFFERS,
         ),
         Verdict(
-            f"our own target: {told}, ours is first outright on at least two thirds of the cells", "not in the paper",
+            f"our own target: {text}, ours is first outright on at least two thirds of the cells", "not in the paper",
             f"first in {first} of {n}; the peer most often first, {leader}, in {best[leader]}",
             AGREES if 3 * first >= 2 * n else PARTLY if 2 * first >= n else DIFFERS,
         ),
@@ -150,7 +151,7 @@ def _targets(rows: list[Row], ours: str, told: str) -> list[Verdict]:
 def plot(rows: list[Row]) -> Figure:
     """Mean rank of each method, with the rank of every cell behind it."""
     rows = compared(rows)
-    standing = {**ranks(rows, NOT_TOLD), **ranks(rows)}
+    standing = {**ranks(rows, WITHOUT_SIZES), **ranks(rows)}
     order = sorted((m for m in METHODS if standing[m].size), key=lambda m: -standing[m].mean())
     figure = Figure(figsize=(7, 0.6 + 0.35 * len(METHODS)), layout="constrained")
     panel = figure.subplots()

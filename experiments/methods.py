@@ -15,7 +15,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
 }
 """Parameters of each method; "all labels" is the supervised classifier that knows every label of the training rows."""
-TOLD = {
+METHOD_NAMES = {
     "supervised": "supervised",
     "all labels": "all labels known",
     "paper": "the paper's method",

@@ -99,9 +99,9 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
     found = []
     for name in unique(rows, "set"):
         without, used = (summary(rows, set=name, method=m).mean for m in ("thrown away", "weighing as unlabelled"))
-        told = f"{number(without)} without them, {number(used)} with"
+        text = f"{number(without)} without them, {number(used)} with"
         claim = f"{name}: partial labels are handled by making unknown labels part of the label step"
         found.append(
-            Verdict(claim, "said in the conclusion, not measured", told, AGREES if used > without else DIFFERS)
+            Verdict(claim, "said in the conclusion, not measured", text, AGREES if used > without else DIFFERS)
         )
     return found

@@ -97,8 +97,8 @@ def table(rows: list[Row]) -> str:
     for prior in SHOWN:
         means = [np.mean([r["macro_f"] for r in rows if r["prior"] == prior and r["set"] == name]) for name in names]
         hurt = np.mean(lifts(rows, prior) < -HURT)
-        told = [*(number(mean) for mean in means), number(float(np.mean(means)))]
-        lines.append([prior, *told, f"{kept(rows, prior):.0%}", f"{hurt:.0%}"])
+        text = [*(number(mean) for mean in means), number(float(np.mean(means)))]
+        lines.append([prior, *text, f"{kept(rows, prior):.0%}", f"{hurt:.0%}"])
     return markdown(["class sizes", *names, "mean", "of the lift", "hurt"], lines) + "\n\n" + rule(rows)
 
 
@@ -108,11 +108,11 @@ def rule(rows: list[Row]) -> str:
     stated = [row for row in rows if row["prior"] not in ("supervised", "labeled", "estimate")]
     worse = np.array([row["macro_f"] < base[row["set"], row["seed"]] - HURT for row in stated])
     warned = np.array([row["disagreement"] > HARMFUL for row in stated])
-    right, foretold = (float(np.mean(a[b])) if b.any() else 0.0 for a, b in ((worse, warned), (warned, worse)))
+    right, predicted = (float(np.mean(a[b])) if b.any() else 0.0 for a, b in ((worse, warned), (warned, worse)))
     return (
         f"The rule (disagreement above {HARMFUL:g}) over {len(stated)} fits with stated sizes, {worse.sum()} of them "
-        f"worse than supervised: {warned.sum()} warnings, {right:.0%} of them right; {foretold:.0%} of the harm "
-        f"foretold; {np.mean(warned[~worse]):.1%} of the rest warned of."
+        f"worse than supervised: {warned.sum()} warnings, {right:.0%} of them right; {predicted:.0%} of the harm "
+        f"predicted; {np.mean(warned[~worse]):.1%} of the rest warned of."
     )
 
 

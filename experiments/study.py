@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.methods import TOLD
+from experiments.methods import METHOD_NAMES
 
 Row = dict[str, Any]
 AGREES, PARTLY, DIFFERS = "agrees", "in part", "differs"
@@ -106,7 +106,7 @@ def unique(rows: Iterable[Row], name: str) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in rows))
 
 
-def curves_table(rows: Sequence[Row], x: str, told: str) -> str:
+def curves_table(rows: Sequence[Row], x: str, text: str) -> str:
     """Mean ± deviation of each method and set against x."""
     lines = []
     for name in unique(rows, "set"):
@@ -114,11 +114,11 @@ def curves_table(rows: Sequence[Row], x: str, told: str) -> str:
         for method in unique(mine, "method"):
             sizes = sorted(set(unique(select(mine, method=method), x)))
             each = ", ".join(f"{size}: {spread(summary(mine, method=method, **{x: size}))}" for size in sizes)
-            lines.append([name, TOLD[method], each])
-    return markdown(["set", "method", f"macro F against {told}"], lines)
+            lines.append([name, METHOD_NAMES[method], each])
+    return markdown(["set", "method", f"macro F against {text}"], lines)
 
 
-def curves(rows: Sequence[Row], x: str, told: str, n_columns: int = 3) -> Figure:
+def curves(rows: Sequence[Row], x: str, text: str, n_columns: int = 3) -> Figure:
     """Macro F against x, a panel a set, a line a method with its deviation; all labels known is a level line."""
     names = unique(rows, "set")
     n_lines = -(-len(names) // n_columns)
@@ -127,7 +127,7 @@ def curves(rows: Sequence[Row], x: str, told: str, n_columns: int = 3) -> Figure
     for panel, name in zip(panels, names, strict=False):
         _panel(panel, select(rows, set=name), x)
         panel.set_title(name, fontsize=10)
-        panel.set_xlabel(told)
+        panel.set_xlabel(text)
         panel.set_ylabel("macro F")
     for panel in panels[len(names) :]:
         panel.set_axis_off()
@@ -139,12 +139,12 @@ def _panel(panel: Axes, rows: list[Row], x: str) -> None:
     for method in unique(rows, "method"):
         mine = select(rows, method=method)
         if method == "all labels":
-            panel.axhline(summary(mine).mean, label=TOLD[method], **STYLES[method])
+            panel.axhline(summary(mine).mean, label=METHOD_NAMES[method], **STYLES[method])
             continue
         sizes = sorted(set(unique(mine, x)))
         found = [summary(mine, **{x: size}) for size in sizes]
         mean, deviation = np.array([s.mean for s in found]), np.array([s.deviation for s in found])
-        panel.plot(sizes, mean, label=TOLD[method], **STYLES[method])
+        panel.plot(sizes, mean, label=METHOD_NAMES[method], **STYLES[method])
         panel.fill_between(sizes, mean - deviation, mean + deviation, color=STYLES[method]["color"], alpha=0.12, lw=0)
     every = sorted({row[x] for row in rows if row["method"] != "all labels"} or {row[x] for row in rows})
     panel.set_xscale("log")

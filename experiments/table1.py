@@ -27,11 +27,11 @@ PAPER = {
 NOT_HAD = ("aut-avn", 71175, 20707, 2)
 IN_A_TREE = ("news20_train", "rcv_mcat")
 REASONS = {
-    "news20_train": "The training file of the same collection; its test file could not be had.",
+    "news20_train": "The training file of the same collection; its test file was not available.",
     "20ng_raw": "The texts, by date and without duplicates, headers left out; every word is a feature.",
     "webkb7": "Nearly the same pages; the paper keeps 3000 features and does not say which, ours are all stems.",
     "r8": "The usual split of Reuters into eight classes; the paper's choice of documents is not known.",
-    "sector_part": "Two of the three files of the same collection; the largest could not be had.",
+    "sector_part": "Two of the three files of the same collection; the largest was not available.",
     "mnist": "The same images, of 784 pixels; the paper does not say which five it leaves out.",
     "rcv_mcat": "Documents of the public subsets of rcv1 with exactly one of the seven leaves; "
     "features that none of them has are kept.",
@@ -72,7 +72,7 @@ def table(rows: list[Row]) -> str:
         shape = f"{row['depth']}/{row['n_inner']}, {row['n_nodes']} nodes" if row["n_inner"] else ""
         kind = "multi-class, and in a tree" if shape else "multi-class" if row["n_classes"] > 2 else "binary"
         lines.append([name, row["set"], kind, *map(str, paper), tree, *ours, shape])
-    lines.append([NOT_HAD[0], "could not be had", "binary", *map(str, NOT_HAD[1:]), *[""] * 6])
+    lines.append([NOT_HAD[0], "was not available", "binary", *map(str, NOT_HAD[1:]), *[""] * 6])
     head = ["paper's set", "ours", "type", "paper: N", "d", "m", "D/I", "ours: N", "d", "d in use", "m", "depth/inner"]
     return markdown(head, lines)
 
@@ -82,16 +82,16 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
     for row in rows:
         name, *paper, tree = PAPER[row["set"]]
         ours = [row["n_rows"], row["n_features"], row["n_classes"]]
-        told = f"{ours[0]} x {ours[1]}, {row['n_used']} of them in use; {ours[2]} classes"
+        text = f"{ours[0]} x {ours[1]}, {row['n_used']} of them in use; {ours[2]} classes"
         word = AGREES if ours == paper else PARTLY if ours[2] == paper[2] else DIFFERS
         reason = "" if word == AGREES else REASONS.get(row["set"], "")
         said = f"{paper[0]} x {paper[1]}; {paper[2]} classes"
-        found.append(Verdict(f"{row['set']} is the paper's {name}", said, told, word, reason))
+        found.append(Verdict(f"{row['set']} is the paper's {name}", said, text, word, reason))
         if row["n_inner"]:
             found.append(_tree_verdict(row, tree))
     said = f"{NOT_HAD[1]} x {NOT_HAD[2]}; {NOT_HAD[3]} classes"
     reason = "comp.* against the rest of 20 newsgroups stands in for it, and for its size halves of documents of gcat."
-    return [*found, Verdict(f"{NOT_HAD[0]} is the paper's", said, "could not be had", DIFFERS, reason)]
+    return [*found, Verdict(f"{NOT_HAD[0]} is the paper's", said, "was not available", DIFFERS, reason)]
 
 
 def _tree_verdict(row: Row, tree: str) -> Verdict:

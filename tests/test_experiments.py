@@ -64,7 +64,7 @@ def test_the_page_has_a_verdict_for_every_claim(smoke):
     head, own = text.split("## Our own targets and additions")
     assert "## Claims of the paper, in a word" in head
     assert "our own target" not in head
-    assert "our own target: not told the class sizes" in own
+    assert "our own target: without the class sizes" in own
 
 
 def test_cells_that_are_there_are_not_run_again(smoke):
