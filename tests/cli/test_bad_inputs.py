@@ -33,8 +33,8 @@ FULL = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\n"
 TREE = GOOD.replace(",tea", ",hot/tea").replace(",coffee", ",hot/coffee")
 LABEL, PREDICT = "label pile.csv -o out.csv ", "predict m.safetensors pile.csv -o out.csv "
 ASSUMED = re.compile(
-    r"Took it that |Note: |Class sizes: |\d+ answers? w|Reading words of |\d+ labelled rows, |"
-    r"\S+ does not hold the results "
+    r"Using column |Note: |Class sizes: |Filled in \d+ answer|Reading \d+ texts|\d+ labelled rows, |"
+    r"\S+ holds no results "
 )
 """What may be said before the sentence."""
 
@@ -141,7 +141,7 @@ FILES = {
         "notes.doc.gz", gzip.compress(GOOD.encode()), r".*does not tell.*Say which it is by --format"
     ),
     "output in the folder": case(
-        "label place -o place/out.csv", r"place/out\.csv lies in a folder.*name", place=folder
+        "label place -o place/out.csv", r"place/out\.csv is in the folder place.*Name", place=folder
     ),
     "folder as csv": case(
         "label place -o out.csv --format csv", r"place.*expected a csv file.*Name a file", place=folder
@@ -177,7 +177,7 @@ CSV = {
     "NUL": on_file("a.csv", GOOD.replace("mug", "m\0g"), r", line 5.*NUL.*Save"),
     "half a UTF-16 character": on_file("a.csv", GOOD.encode("utf-16")[:-1], r", line 5.*UTF-16.*Save"),
     "UTF-16 without a mark": on_file("a.csv", GOOD.encode("utf-16-le"), r", line 1.*NUL.*Save"),
-    "TSV with commas": on_file("a.tsv", GOOD, r".*no column that is plainly the labels.*--label"),
+    "TSV with commas": on_file("a.tsv", GOOD, r".*which column .* holds the labels.*--label"),
     "gzip cut": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-9], r".*gzip.*cut short.*again"),
     "gzip in name only": on_file("a.csv.gz", GOOD, r".*gzip.*corrupt.*again"),
     "gzip with a wrong sum": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-8] + b"12345678", r".*gzip.*corrupt"),
@@ -234,7 +234,7 @@ OTHER_FORMATS = {
     "svmlight labels": on_file("a.svm", "1,2 1:1\n", r', line 1.*"1,2".*Keep one label'),
     "svmlight without features": on_file("a.svm", "1\n2\n", r", line 1.*no row has a feature.*index:value"),
     "svmlight of nothing": on_file("a.svm", "# nothing\n", r".*no row.*Give"),
-    "svmlight with one class": on_file("a.svm", "1 1:1\n0 2:1\n", r".*one class only, '1'.*label rows"),
+    "svmlight with one class": on_file("a.svm", "1 1:1\n0 2:1\n", r".*only one class, '1'.*Label rows"),
     "empty folder": on_file("place", folder, r".*no file in the folder.*Give"),
     "folder with a link out": case(
         "label place -o out.csv", r'place.*"tea/x".*leads out.*Copy', place___tea___x=link("/etc/hostname")
@@ -244,7 +244,7 @@ OTHER_FORMATS = {
     ),
     "folder with one class": case(
         "label place -o out.csv",
-        r"place.*one class only, 'tea'",
+        r"place.*only one class, 'tea'",
         place___tea___1__txt=LONG,
         place___unlabelled___2__txt=LONG,
     ),
@@ -261,11 +261,11 @@ COLUMNS = {
     "text": case(LABEL + "--text txt", r'pile\.csv.*"txt".*Did you mean "text"'),
     "label": case(LABEL + "--label lable", r'pile\.csv.*"lable".*Did you mean "label"'),
     "truth": case(LABEL + "--truth turth --report r.html", r'pile\.csv.*"turth".*Did you mean "truth"'),
-    "text is label": case(LABEL + "--text label --label label", r"'label' of pile\.csv.*both.*name two"),
+    "text is label": case(LABEL + "--text label --label label", r"'label' of pile\.csv.*both.*Name two"),
     "text twice": case(LABEL + "--text text --text text", r"'text' of pile\.csv.*twice.*once"),
     "no text": on_file("a.csv", "a,label\nx,y\nz,\n", r".*no column that could be the text.*'a'.*--text"),
     "several texts": on_file("a.csv", f"a,b,label\n{LONG},{LONG},y\n", r".*several columns.*'a', 'b'.*--text"),
-    "no labels": on_file("a.csv", f"text,b\n{LONG},1\n{LONG},2\n", r".*plainly the labels.*'text', 'b'.*--label"),
+    "no labels": on_file("a.csv", f"text,b\n{LONG},1\n{LONG},2\n", r".*holds the labels.*'text', 'b'.*--label"),
     "predict": case(PREDICT + "--text body", r'pile\.csv.*"body"'),
     "evaluate": case("evaluate m.safetensors pile.csv --label nope", r'pile\.csv.*"nope".*It has: id, text'),
     "check": case("check pile.csv --label nope", r'pile\.csv.*"nope".*It has: id, text'),
@@ -286,14 +286,10 @@ COLUMNS = {
 }
 
 LABELS = {
-    "none": case(
-        "label a.csv -o out.csv", r"'label' of a\.csv.*no label at all.*fill", a__csv="text,label\na b,\nc d,\n"
-    ),
-    "blanks": case(
-        "label a.csv -o out.csv", r"'label' of a\.csv.*no label at all", a__csv="text,label\na b, \nc d,  \n"
-    ),
+    "none": case("label a.csv -o out.csv", r"'label' of a\.csv.*no labels.*Fill", a__csv="text,label\na b,\nc d,\n"),
+    "blanks": case("label a.csv -o out.csv", r"'label' of a\.csv.*no labels", a__csv="text,label\na b, \nc d,  \n"),
     "one class": case(
-        "label a.csv -o out.csv", r"'label' of a\.csv.*one class only, 'x'.*two", a__csv="text,label\na,x\nb,\n"
+        "label a.csv -o out.csv", r"'label' of a\.csv.*only one class, 'x'.*two", a__csv="text,label\na,x\nb,\n"
     ),
     "empty part": on_file("a.csv", TREE + "x,hot//tea\n", r" has 'hot//tea'.*empty part.*--flat"),
     "leading slash": on_file("a.csv", TREE + "x,/cold\n", r" has '/cold'.*empty part.*--flat"),
@@ -301,17 +297,19 @@ LABELS = {
     "evaluate without": case(
         "evaluate m.safetensors a.csv", r"'label' of a\.csv.*no label to compare.*--label", a__csv="text,label\na b,\n"
     ),
-    "queue with none left": case("queue full.csv -o q.csv", r"full\.csv.*label in every row.*--label", full__csv=FULL),
+    "queue with none left": case(
+        "queue full.csv -o q.csv", r"every row of full\.csv has a label.*--label", full__csv=FULL
+    ),
     "queue by model with none left": case(
         "queue full.csv -o q.csv --model m.safetensors",
-        r"full\.csv.*label in every row.*--label",
+        r"every row of full\.csv has a label.*--label",
         full__csv=FULL,
     ),
     "queue with a text called row": case(
-        "queue a.csv -o q.csv --text row", r"'row'.*rename", a__csv=GOOD.replace("text", "row", 1)
+        "queue a.csv -o q.csv --text row", r"'row'.*Rename", a__csv=GOOD.replace("text", "row", 1)
     ),
     "class that XML cannot hold": case(
-        "queue a.csv -o q.json", r"'t\\x01a'.*rename", a__csv=GOOD.replace(",tea", ",t\x01a")
+        "queue a.csv -o q.json", r"'t\\x01a'.*Rename", a__csv=GOOD.replace(",tea", ",t\x01a")
     ),
 }
 
@@ -362,8 +360,8 @@ PRIORS = {
     "branch of flat names": Case(
         "label a.csv -o out.csv --flat --prior hot=0.5", r"'hot'.*holds 'hot/coffee'.*instead", {"a.csv": TREE}
     ),
-    "missing file": case(stated("p.toml"), r"p\.toml does not exist.*check"),
-    "a folder": case(stated("p.toml"), r"p\.toml cannot be read.*name a file", p__toml=folder),
+    "missing file": case(stated("p.toml"), r"p\.toml does not exist.*Check"),
+    "a folder": case(stated("p.toml"), r"p\.toml cannot be read.*Name a file", p__toml=folder),
     "broken TOML": case(stated("p.toml"), r"p\.toml is not valid TOML.*line 1.*correct", p__toml="travel = = 1"),
     "broken JSON": case(stated("p.json"), r"p\.json is not valid JSON.*line 1.*correct", p__json='{"travel": 1'),
     "JSON list": case(stated("p.json"), r"p\.json must map each class", p__json="[1, 2]"),
@@ -426,7 +424,7 @@ VECTORS = {
         {"a.jsonl": "".join(f'{{"text": "{LONG}", "label": "{c}", "v": []}}\n' for c in "ab")},
     ),
     "for a model of texts": case(
-        PREDICT + "--vectors v.npy", r"model reads texts.*v\.npy.*--text", v__npy=numpy_file(np.ones((120, 2)))
+        PREDICT + "--vectors v.npy", r"model needs texts.*v\.npy.*--text", v__npy=numpy_file(np.ones((120, 2)))
     ),
 }
 
@@ -441,15 +439,15 @@ MODELS = {
     "cut in its header": case(
         "inspect cut.safetensors", r"cut\.safetensors.*part of one.*Copy it again", cut__safetensors=cut_model(0.02)
     ),
-    "empty": case("inspect m", r"m is not a model.*empty.*Copy it again", m=b""),
+    "empty": case("inspect m", r"m is not a usable model.*empty.*Copy it again", m=b""),
     "pickle": case(
         "predict m.pkl pile.csv -o out.csv", r"m\.pkl.*pickle.*run code.*again", m__pkl=pickle.dumps({"a": 1})
     ),
     "archive": case("evaluate m.zip pile.csv", r"m\.zip.*zip archive.*again", m__zip=zipped("x")),
-    "CSV": case("report pile.csv pile.csv -o r.html", r"pile\.csv is not a model.*again"),
-    "exchanged with the file": case("predict pile.csv m.safetensors -o out.csv", r"the order is MODEL FILE"),
+    "CSV": case("report pile.csv pile.csv -o r.html", r"pile\.csv is not a usable model.*again"),
+    "exchanged with the file": case("predict pile.csv m.safetensors -o out.csv", r"The order is MODEL FILE"),
     "another's": case(
-        "inspect o.safetensors", r"o\.safetensors.*not of transduce.*again", o__safetensors=save({"a": np.ones(3)})
+        "inspect o.safetensors", r"o\.safetensors.*not one of transduce.*again", o__safetensors=save({"a": np.ones(3)})
     ),
     "newer": case(
         "inspect n.safetensors",
@@ -488,18 +486,18 @@ MODELS = {
     ),
     "huge header": case("inspect n.safetensors", r"n\.safetensors.*again", n__safetensors=b"\xff" * 64),
     "of texts for svmlight": case(
-        "predict m.safetensors a.svm -o out.csv", r"reads texts.*a\.svm.*give a file", a__svm="1 1:1\n"
+        "predict m.safetensors a.svm -o out.csv", r"needs texts.*a\.svm.*Pass a file", a__svm="1 1:1\n"
     ),
     "of vectors for texts": case(
         "predict v.safetensors pile.csv -o out.csv", r"vectors of 8 numbers.*pile\.csv.*--vectors"
     ),
     "of shorter vectors": case(
         "predict v.safetensors pile.csv -o out.csv --vectors w.npy",
-        r"vectors of 8 numbers.*pile\.csv have 9; give",
+        r"vectors of 8 numbers.*pile\.csv have 9.*Make",
         w__npy=numpy_file(np.ones((120, 9))),
     ),
     "of shorter svmlight": case(
-        "predict v.safetensors a.svm -o out.csv", r"vectors of 8 numbers.*a\.svm have 9; give", a__svm="1 8:1\n"
+        "predict v.safetensors a.svm -o out.csv", r"vectors of 8 numbers.*a\.svm have 9.*Make", a__svm="1 8:1\n"
     ),
     "of vectors for queue": case(
         "queue pile.csv -o q.csv --model v.safetensors", r"vectors of 8 numbers.*pile\.csv.*--vectors"
@@ -510,48 +508,48 @@ MODELS = {
 }
 
 OUTPUTS = {
-    "suffix": case("label pile.csv -o out.txt", r"out\.txt must end in \.csv.*rename"),
-    "no suffix": case("predict m.safetensors pile.csv -o out", r"output out must end in \.csv.*rename"),
-    "svmlight": case("label pile.csv -o out.svm", r"out\.svm must end in \.csv.*rename"),
-    "folder missing": case("label pile.csv -o no/out.csv", r"no/out\.csv.*no folder no.*make it"),
-    "a folder": case("label pile.csv -o out.csv", r"out\.csv is a folder.*name a file", out__csv=folder),
-    "the input": case("label pile.csv -o pile.csv", r"pile\.csv is a file that is read.*name another"),
+    "suffix": case("label pile.csv -o out.txt", r"out\.txt must end in \.csv.*Rename"),
+    "no suffix": case("predict m.safetensors pile.csv -o out", r"output out must end in \.csv.*Rename"),
+    "svmlight": case("label pile.csv -o out.svm", r"out\.svm must end in \.csv.*Rename"),
+    "folder missing": case("label pile.csv -o no/out.csv", r"no/out\.csv.*no folder no.*Make it"),
+    "a folder": case("label pile.csv -o out.csv", r"out\.csv is a folder.*Name a file", out__csv=folder),
+    "the input": case("label pile.csv -o pile.csv", r"pile\.csv is also an input.*Name another"),
     "the input by another way": case(
-        "label pile.csv -o ./sub/../pile.csv", r"pile\.csv is a file that is read.*name another", sub=folder
+        "label pile.csv -o ./sub/../pile.csv", r"pile\.csv is also an input.*Name another", sub=folder
     ),
     "a link to the input": case(
-        "label pile.csv -o l.csv", r"l\.csv is a file that is read.*name another", l__csv=link("pile.csv")
+        "label pile.csv -o l.csv", r"l\.csv is also an input.*Name another", l__csv=link("pile.csv")
     ),
     "the answers": case(
         LABEL.replace("out.csv", "q.csv") + "--answers q.csv",
-        r"q\.csv is a file that is read.*name another",
+        r"q\.csv is also an input.*Name another",
         q__csv="row,label\n30,travel\n",
     ),
     "the prior": case(
         LABEL.replace("out.csv", "p.csv") + "--prior p.csv",
-        r"p\.csv is a file that is read.*name another",
+        r"p\.csv is also an input.*Name another",
         p__csv="travel,0.3\n",
     ),
-    "model suffix": case(LABEL + "--model m.pkl", r"m\.pkl must end in \.safetensors.*rename"),
-    "model folder missing": case(LABEL + "--model no/m.safetensors", r"no/m\.safetensors.*no folder no.*make it"),
-    "report suffix": case(LABEL + "--report r.pdf", r"r\.pdf must end in \.html.*rename"),
-    "report folder missing": case(LABEL + "--report no/r.html", r"no/r\.html.*no folder no.*make it"),
-    "report on standard output": case("report m.safetensors pile.csv -o -", r"- must end in \.html.*rename"),
-    "queue suffix": case("queue pile.csv -o q.xlsx", r"q\.xlsx must end in \.csv.*rename"),
+    "model suffix": case(LABEL + "--model m.pkl", r"m\.pkl must end in \.safetensors.*Rename"),
+    "model folder missing": case(LABEL + "--model no/m.safetensors", r"no/m\.safetensors.*no folder no.*Make it"),
+    "report suffix": case(LABEL + "--report r.pdf", r"r\.pdf must end in \.html.*Rename"),
+    "report folder missing": case(LABEL + "--report no/r.html", r"no/r\.html.*no folder no.*Make it"),
+    "report on standard output": case("report m.safetensors pile.csv -o -", r"- must end in \.html.*Rename"),
+    "queue suffix": case("queue pile.csv -o q.xlsx", r"q\.xlsx must end in \.csv.*Rename"),
     "one file for two": case(
         LABEL + "--report r.html",
-        r"out\.csv and r\.html.*name them differently",
+        r"out\.csv and r\.html.*Name them differently",
         r__html=link("out.csv"),
         out__csv="x\n",
     ),
-    "two things on standard output": case("label pile.csv -o - --json", r"--json.*standard output.*name a file"),
+    "two things on standard output": case("label pile.csv -o - --json", r"--json.*standard output.*Name a file"),
     "two things on standard output of predict": case(
-        "predict m.safetensors pile.csv -o - --json", r"--json.*standard output.*name a file"
+        "predict m.safetensors pile.csv -o - --json", r"--json.*standard output.*Name a file"
     ),
     "two things on standard output of queue": case(
-        "queue pile.csv -o - --json", r"--json.*standard output.*name a file"
+        "queue pile.csv -o - --json", r"--json.*standard output.*Name a file"
     ),
-    "demo into a file": case("demo -o pile.csv", r"pile\.csv cannot be made.*name another"),
+    "demo into a file": case("demo -o pile.csv", r"pile\.csv cannot be made.*Name another"),
 }
 
 OPTIONS = {
@@ -585,32 +583,40 @@ def configured(content: Content, expected: str, typed: str = LABEL) -> Case:
 
 
 CONFIGS = {
-    "missing": case(LABEL + "--config nope.toml", r"nope\.toml does not exist.*check"),
-    "folder": configured(folder, r"c\.toml cannot be read.*name a file"),
-    "broken": configured("seed = = 1", r"c\.toml is not valid TOML.*line 1.*correct"),
-    "Latin-1": configured(b'text = "\xe9"', r"c\.toml is not UTF-8.*save"),
-    "unknown": configured("sede = 1", r"c\.toml sets 'sede'.*mend or remove"),
+    "missing": case(LABEL + "--config nope.toml", r"nope\.toml does not exist.*Check"),
+    "folder": configured(folder, r"c\.toml cannot be read.*Name a file"),
+    "broken": configured("seed = = 1", r"c\.toml is not valid TOML.*line 1.*Correct"),
+    "Latin-1": configured(b'text = "\xe9"', r"c\.toml is not UTF-8.*Save"),
+    "unknown": configured("sede = 1", r"c\.toml sets 'sede'.*Correct or remove"),
     "unknown for one": configured("[label]\nwords = 1", r"c\.toml sets 'words' for label.*--help"),
-    "a word for a number": configured('seed = "x"', r"c\.toml sets 'seed' to 'x'; give it a whole number"),
-    "a list for a number": configured("seed = [1, 2]", r"c\.toml sets 'seed' to \[1, 2\]; give it a whole number"),
-    "a fraction for a number": configured("seed = 1.5", r"c\.toml sets 'seed' to 1\.5; give it a whole number"),
-    "a date for a number": configured("seed = 2024-01-01", r"c\.toml sets 'seed' to .*; give it a whole number"),
-    "a truth value for a number": configured("seed = true", r"c\.toml sets 'seed' to True; give it a whole number"),
-    "a number for a column": configured("label = 3", r"c\.toml sets 'label' to 3; give it a text"),
-    "a number for columns": configured("text = 3", r"c\.toml sets 'text' to 3; give it a text, or a list"),
-    "numbers for columns": configured("text = [3]", r"c\.toml sets 'text' to \[3\]; give it a text, or a list"),
-    "a number for the prior": configured("prior = 3", r"c\.toml sets 'prior' to 3; give it a text, or a list"),
-    "a list for one": configured('label = ["a"]', r"c\.toml sets 'label' to \['a'\]; give it a text"),
-    "a word for a flag": configured('quiet = "maybe"', r"c\.toml sets 'quiet' to 'maybe'; give it true or false"),
-    "a table for one value": configured("[seed]\na = 1", r"c\.toml sets 'seed' to \{'a': 1\}; give it a whole number"),
-    "a value for a command": configured("predict = 3", r"c\.toml sets 'predict'.*mend or remove"),
-    "choice": configured('loss = "l0"', r"c\.toml sets 'loss' wrongly.*'l0'.*'hinge'"),
-    "range": configured("alpha = -1", r"c\.toml sets 'alpha' wrongly.*-1.*1e-12<=x"),
-    "NaN": configured("alpha = nan", r"c\.toml sets 'alpha' wrongly.*nan"),
-    "share of a class": configured(
-        "[prior]\ntravel = {a = 1}", r"c\.toml sets 'prior' to \{'a': 1\} for class 'travel'; give"
+    "a word for a number": configured('seed = "x"', r"c\.toml sets 'seed' to 'x', but it must be a whole number"),
+    "a list for a number": configured(
+        "seed = [1, 2]", r"c\.toml sets 'seed' to \[1, 2\], but it must be a whole number"
     ),
-    "a config in a config": configured('config = "d.toml"', r"c\.toml sets 'config'.*mend or remove"),
+    "a fraction for a number": configured("seed = 1.5", r"c\.toml sets 'seed' to 1\.5, but it must be a whole number"),
+    "a date for a number": configured("seed = 2024-01-01", r"c\.toml sets 'seed' to .*, but it must be a whole number"),
+    "a truth value for a number": configured(
+        "seed = true", r"c\.toml sets 'seed' to True, but it must be a whole number"
+    ),
+    "a number for a column": configured("label = 3", r"c\.toml sets 'label' to 3, but it must be a string"),
+    "a number for columns": configured("text = 3", r"c\.toml sets 'text' to 3, but it must be a string or a list"),
+    "numbers for columns": configured("text = [3]", r"c\.toml sets 'text' to \[3\], but it must be a string or a list"),
+    "a number for the prior": configured("prior = 3", r"c\.toml sets 'prior' to 3, but it must be a string or a list"),
+    "a list for one": configured('label = ["a"]', r"c\.toml sets 'label' to \['a'\], but it must be a string"),
+    "a word for a flag": configured(
+        'quiet = "maybe"', r"c\.toml sets 'quiet' to 'maybe', but it must be true or false"
+    ),
+    "a table for one value": configured(
+        "[seed]\na = 1", r"c\.toml sets 'seed' to \{'a': 1\}, but it must be a whole number"
+    ),
+    "a value for a command": configured("predict = 3", r"c\.toml sets 'predict'.*Correct or remove"),
+    "choice": configured('loss = "l0"', r"c\.toml sets 'loss' to an invalid value.*'l0'.*'hinge'"),
+    "range": configured("alpha = -1", r"c\.toml sets 'alpha' to an invalid value.*-1.*1e-12<=x"),
+    "NaN": configured("alpha = nan", r"c\.toml sets 'alpha' to an invalid value.*nan"),
+    "share of a class": configured(
+        "[prior]\ntravel = {a = 1}", r"c\.toml sets 'prior' to \{'a': 1\} for class 'travel', but it must"
+    ),
+    "a config in a config": configured('config = "d.toml"', r"c\.toml sets 'config'.*Correct or remove"),
     "an argument": configured(
         '[label]\nfile = "pile.csv"', r"c\.toml sets 'file' for label.*--help", "label -o out.csv "
     ),
@@ -626,19 +632,17 @@ def answered(content: Content, expected: str, typed: str = LABEL) -> Case:
 ANSWERS = {
     "missing": case(LABEL + "--answers nope.csv", r"nope\.csv.*no such file.*Check"),
     "empty": answered("", r"q\.csv.*empty.*Give"),
-    "no row": answered("label\ntravel\n", r"q\.csv must have.*no 'row'.*add"),
-    "no label": answered("row\n30\n", r"q\.csv must have.*no 'label'.*add"),
-    "row too large": answered(
-        "row,label\n30,travel\n121,travel\n", r"row 2 of q\.csv labels row 121.*1 to 120; correct"
-    ),
-    "row 0": answered("row,label\n0,travel\n", r"row 1 of q\.csv labels row 0.*1 to 120; correct"),
-    "row in words": answered("row,label\nthird,travel\n", r"row 1 of q\.csv.*'third'.*correct"),
-    "row missing": answered("row,label\n,travel\n", r"row 1 of q\.csv.*''.*correct"),
+    "no row": answered("label\ntravel\n", r"q\.csv needs.*no 'row'.*Add"),
+    "no label": answered("row\n30\n", r"q\.csv needs.*no 'label'.*Add"),
+    "row too large": answered("row,label\n30,travel\n121,travel\n", r"row 2 of q\.csv labels row 121.*1 to 120"),
+    "row 0": answered("row,label\n0,travel\n", r"row 1 of q\.csv labels row 0.*1 to 120"),
+    "row in words": answered("row,label\nthird,travel\n", r"row 1 of q\.csv.*'third'.*Correct"),
+    "row missing": answered("row,label\n,travel\n", r"row 1 of q\.csv.*''.*Correct"),
     "against a label": answered(
-        "row,label\n1,nonsense\n", r"row 1 has the label '\w+', but q\.csv says 'nonsense'.*correct"
+        "row,label\n1,nonsense\n", r"row 1 has the label '\w+', but q\.csv says 'nonsense'.*Correct"
     ),
-    "twice": answered("row,label\n30,travel\n30,banking\n", r"q\.csv labels row 30 twice.*keep one"),
-    "another text": answered("row,label,text\n30,travel,what?\n", r"row 30 of q\.csv.*'text'.*sorted\?.*Bring back"),
+    "twice": answered("row,label\n30,travel\n30,banking\n", r"q\.csv labels row 30 twice.*Keep one"),
+    "another text": answered("row,label,text\n30,travel,what?\n", r"row 30 of q\.csv.*'text'.*sorted\?.*Restore"),
     "queue": answered("row,label\n999,travel\n", r"row 1 of q\.csv labels row 999", "queue pile.csv -o new.csv "),
 }
 

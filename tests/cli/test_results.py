@@ -5,22 +5,22 @@ import polars as pl
 import pytest
 
 from transduce.cli.formats import read_table, write_table
-from transduce.cli.results import Verdict, add_results, read_results
+from transduce.cli.results import Predictions, add_results, read_results
 
 CLASSES = ("@tea", "coffee")
 
 
-def verdict(label: list[int], confidence: list[float]) -> Verdict:
+def predictions(label: list[int], confidence: list[float]) -> Predictions:
     codes = np.array(label)
-    return Verdict(codes, np.array(confidence), 1 - codes, 1 - codes)
+    return Predictions(codes, np.array(confidence), 1 - codes, 1 - codes)
 
 
 @pytest.mark.parametrize("in_place", ["label", None])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_of_a_file_labelled_twice_the_last_results_are_read(tmp_path, in_place, suffix):
     frame = pl.DataFrame({"text": ["a", "b"], "label": ["@tea", ""]})
-    once, _ = add_results(frame, ["text"], CLASSES, verdict([0, 0], [1.0, 0.6]), ["@tea", None], in_place)
-    twice, names = add_results(once, ["text"], CLASSES, verdict([0, 1], [1.0, 0.9]), ["@tea", None])
+    once, _ = add_results(frame, ["text"], CLASSES, predictions([0, 0], [1.0, 0.6]), ["@tea", None], in_place)
+    twice, names = add_results(once, ["text"], CLASSES, predictions([0, 1], [1.0, 0.9]), ["@tea", None])
     write_table(twice, str(tmp_path / f"out.{suffix}"))
     found = read_results(read_table(str(tmp_path / f"out.{suffix}")).frame, ("text",), CLASSES)
     assert found is not None
@@ -33,7 +33,7 @@ def test_of_a_file_labelled_twice_the_last_results_are_read(tmp_path, in_place, 
 
 def test_labels_filled_in_are_read_from_their_column():
     frame = pl.DataFrame({"text": ["a"], "label": [""], "label_2": ["another thing"]})
-    done, names = add_results(frame, ["text"], CLASSES, verdict([1], [0.7]), [None], "label")
+    done, names = add_results(frame, ["text"], CLASSES, predictions([1], [0.7]), [None], "label")
     assert read_results(done, ("text",), CLASSES) is None
     found = read_results(done, ("text",), CLASSES, in_place=True)
     assert found is not None

@@ -1,14 +1,14 @@
-"""What a person runs: thin commands over the library, and the place that prints."""
+"""The command line: thin commands over the library, and the only package that prints."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line, or say what to install for it."""
+    """Run the command line, or say which extra is missing."""
     try:
         from transduce.cli.main import main as run
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
-        sys.exit("transduce: the command line needs the extra app; run: pip install 'transduce[app]'")
+        sys.exit("transduce: the command line needs the extra 'app'. Run: pip install 'transduce[app]'")
     run()

@@ -1,15 +1,12 @@
-"""Which columns hold the text and the labels: as asked for, else by their names, else by what is in them.
+"""Choose the text and label columns of a table: as named by the user, else by column names, else by contents."""
 
-Whatever is taken without being asked for is said in a sentence.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table
+from transduce.errors import name_list
 
 TEXT_NAMES = (
     "text", "texts", "document", "documents", "doc", "content", "body", "message", "sentence", "utterance", "question",
@@ -19,90 +16,88 @@ LABEL_NAMES = (
     "label", "labels", "class", "category", "categories", "target", "topic", "intent", "tag", "y", "genre", "group",
 )  # fmt: skip
 RESULT_NAMES = ("confidence", "runner_up", "overruled", "given")
-TEXT_LENGTH = 15
-"""Mean number of characters from which a column reads like text."""
+MIN_TEXT_LENGTH = 15
+"""Mean number of characters from which a column counts as text."""
+MAX_LISTED = 12
+
+Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns of the text, of the labels (None where there are none), and sentences on what was guessed."""
-
-    text: tuple[str, ...]
-    label: str | None
-    said: tuple[str, ...]
-
-
-def choose_columns(
-    table: Table, text: Sequence[str] = (), label: str | None = None, *, labels: bool = True, texts: bool = True
-) -> Columns:
-    """Columns as asked for, or guessed where that is safe; `labels` and `texts` say what is needed.
-
-    Texts that are not needed, because there are vectors, are still taken where they are plain to see: people read them.
+def choose_label(table: Table, label: str | None, text: Sequence[str], say: Say) -> str:
+    """Return the label column; `say` reports a guess.
 
     >>> frame = pl.DataFrame({"id": [1, 2], "Text": ["a nice cup of tea", "a mug of coffee"], "Label": ["tea", None]})
-    >>> choose_columns(Table("drinks.csv", frame, "csv"))
-    Columns(text=('Text',), label='Label', said=("texts are in column 'Text'", "labels are in column 'Label'"))
+    >>> choose_label(Table("drinks.csv", frame, "csv"), None, (), print)
+    Using column 'Label' as the label.
+    'Label'
     """
-    said: list[str] = []
-    if label is None and labels:
+    if label is None:
         label = table.label or _guess_label(table, text)
-        said.append(f"labels are in column {label!r}")
-    if not text and table.vectors is None:
-        text = _texts(table, label, texts)
-        said[:0] = [f"texts are in column {name!r}" for name in text if texts]
+        say(f"Using column {label!r} as the label.")
+    return label
+
+
+def choose_text(
+    table: Table, text: Sequence[str], label: str | None, say: Say, *, required: bool = True
+) -> tuple[str, ...]:
+    """Return the text columns; `say` reports a guess.
+
+    Where text is not `required`, because there are vectors, an obvious text column is still used: people read it.
+    """
     for name in text:
         if list(text).count(name) > 1:
-            raise InputError(f"column {name!r} of {table.name} is named twice by --text; name it once.")
+            raise InputError(f"--text names column {name!r} of {table.name} twice. Name it once.")
     if label is not None and label in text:
-        raise InputError(f"column {label!r} of {table.name} cannot be both text and label; name two columns.")
-    return Columns(tuple(text), label, tuple(said))
-
-
-def _texts(table: Table, label: str | None, needed: bool) -> tuple[str, ...]:
+        raise InputError(f"column {label!r} of {table.name} cannot be both text and label. Name two columns.")
+    if text or table.vectors is not None:
+        return tuple(text)
     try:
-        return (table.text or _guess_text(table, label),)
+        guess = table.text or _guess_text(table, label)
     except InputError:
-        if needed:
+        if required:
             raise
         return ()
+    if required:
+        say(f"Using column {guess!r} as the text.")
+    return (guess,)
 
 
 def _guess_label(table: Table, text: Sequence[str]) -> str:
-    left = [name for name in table.frame.columns if name not in text]
-    named = _by_name(left, LABEL_NAMES)
+    columns = [name for name in table.frame.columns if name not in text]
+    named = _by_name(columns, LABEL_NAMES)
     if named:
         return named
-    columns = [name for name in left if _looks_like_labels(table.frame[name])]
-    if len(columns) == 1:
-        return columns[0]
+    likely = [name for name in columns if _looks_like_labels(table.frame[name])]
+    if len(likely) == 1:
+        return likely[0]
     raise InputError(
-        f"{table.name} has no column that is plainly the labels; its columns are {_list(table.frame.columns)}. "
-        "Name it by --label."
+        f"cannot tell which column of {table.name} holds the labels. Its columns are "
+        f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --label."
     )
 
 
 def _guess_text(table: Table, label: str | None) -> str:
-    left = [name for name in table.frame.columns if name != label and name not in RESULT_NAMES]
-    named = _by_name(left, TEXT_NAMES)
+    columns = [name for name in table.frame.columns if name != label and name not in RESULT_NAMES]
+    named = _by_name(columns, TEXT_NAMES)
     if named:
         return named
-    columns = [name for name in left if _mean_length(table.frame[name]) >= TEXT_LENGTH]
-    if len(columns) == 1:
-        return columns[0]
+    likely = [name for name in columns if _mean_length(table.frame[name]) >= MIN_TEXT_LENGTH]
+    if len(likely) == 1:
+        return likely[0]
     raise InputError(
-        f"{table.name} has {'several columns' if columns else 'no column'} that could be the text; its columns are "
-        f"{_list(table.frame.columns)}. Name it by --text (or several, by several --text)."
+        f"{table.name} has {'several columns' if likely else 'no column'} that could be the text. Its columns are "
+        f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --text, or several with several --text."
     )
 
 
 def _by_name(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    """The column whose name is the first of the names that any has."""
+    """The column with the first of these names, ignoring case."""
     folded = {column.strip().casefold(): column for column in reversed(columns)}
     return next((folded[name] for name in names if name in folded), None)
 
 
 def _looks_like_labels(column: pl.Series) -> bool:
-    """Partly empty, and few values that repeat."""
+    """Whether a column is partly empty and has few distinct values."""
     if column.dtype not in (pl.String, pl.Int64, pl.List(pl.String)):
         return False
     filled = column.drop_nulls()
@@ -115,7 +110,3 @@ def _mean_length(column: pl.Series) -> float:
     if column.dtype != pl.String:
         return 0.0
     return float(column.str.len_chars().mean() or 0.0)  # type: ignore[arg-type]
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names[:12]) + (" and others" if len(names) > 12 else "")

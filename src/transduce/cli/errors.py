@@ -1,5 +1,15 @@
-"""What a user can mend: one sentence that says what was expected, what came and what to do."""
+"""Errors that the command line reports in one sentence: what was expected, what was found and what to do."""
+
+from collections.abc import Sequence
 
 
 class InputError(Exception):
-    """Input that cannot be used as it is; the command line prints the sentence and exits with 2."""
+    """Input that cannot be used as it is; the command line prints the message and exits with 2."""
+
+
+class InterruptedFitError(Exception):
+    """A fit that Ctrl-C stopped, after its partial results were written; the command line exits with 1."""
+
+    def __init__(self, written: Sequence[str]) -> None:
+        super().__init__(written)
+        self.written = written

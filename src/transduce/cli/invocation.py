@@ -1,4 +1,4 @@
-"""How this program was called, so that a command it suggests can be typed as it stands."""
+"""How this program was called, so that a suggested command can be typed as it is."""
 
 import shlex
 import shutil
@@ -8,10 +8,10 @@ from pathlib import Path
 NAME = "transduce"
 
 
-def command(*arguments: str) -> str:
+def command_line(*arguments: str) -> str:
     """A command line that calls this program again.
 
-    >>> command("predict", "my model.safetensors").endswith("predict 'my model.safetensors'")
+    >>> command_line("predict", "my model.safetensors").endswith("predict 'my model.safetensors'")
     True
     """
     return " ".join([_program(), *map(shlex.quote, arguments)])

@@ -1,72 +1,69 @@
-"""What is said at the end of a job: what came, how many rows each class got, and what was left when it was stopped."""
+"""What commands print when they are done: results on standard output, summaries and tables of class sizes."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transduce.cli.commands.label import Labelled
-from transduce.cli.formats.errors import shown
-from transduce.cli.queue.table import Queue
+import click
 
-MOST_CLASSES = 20
-_WIDEST = 40
+MAX_CLASSES = 20
+MAX_WIDTH = 40
 
 
-def of_labels(done: Labelled, written: Sequence[str]) -> str:
-    """How many rows were labelled, how it ended, and where it is."""
-    about, overruled = done.model.about, int(done.frame[done.names.overruled].sum())
+def print_text(text: str) -> None:
+    """Print lines, with control characters of the input escaped."""
+    from transduce.cli.formats.errors import shown
+
+    click.echo("\n".join(map(shown, text.split("\n"))))
+
+
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print values as JSON."""
+    click.echo(json.dumps(values, ensure_ascii=False, indent=2))
+
+
+def label_summary(about: Mapping[str, Any], n_overruled: int, written: Sequence[str]) -> str:
+    """How many rows were labelled, how the fit ended, and where the results are."""
     return (
-        f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; the class sizes overruled the classifier "
-        f"in {overruled}. {about['ending']} {wrote(written)}"
+        f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; class sizes overruled the classifier in "
+        f"{n_overruled}. {about['ending']} {wrote(written)}"
     )
 
 
-def of_sizes(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A short table of the rows that each class got, the largest first; and the totals of branches with a size.
+def size_table(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]] = ()) -> list[str]:
+    """Lines with the rows of each class, the largest first, and the totals of branches with a stated size.
 
-    >>> print(of_sizes([{"class": "tea", "assigned": 30}, {"class": "coffee", "assigned": 120}]))
-      coffee  120   80 %
-      tea      30   20 %
     >>> sizes = [{"class": "hot/tea", "assigned": 30}, {"class": "milk", "assigned": 70}]
-    >>> print(of_sizes(sizes, [{"branch": "hot", "assigned": 30}]))
+    >>> print("\\n".join(size_table(sizes, [{"branch": "hot", "assigned": 30}])))
       milk        70   70 %
       hot/tea     30   30 %
-      hot in all  30   30 %
+      hot, total  30   30 %
     """
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))
-    total = max(1, sum(int(size["assigned"]) for size in sizes))
-    rows = [(_short(size["class"]), int(size["assigned"])) for size in by_size[:MOST_CLASSES]]
-    totals = [(f"{_short(one['branch'])} in all", int(one["assigned"])) for one in branches[:MOST_CLASSES]]
-    wide, high = max(len(name) for name, _ in rows + totals), max(len(str(count)) for _, count in rows + totals)
-    lines = [f"  {name:<{wide}}  {count:>{high}}  {100 * count / total:3.0f} %" for name, count in rows + totals]
-    if len(sizes) > MOST_CLASSES:
-        lines.insert(len(rows), f"  and {len(sizes) - MOST_CLASSES} more")
-    return "\n".join(lines)
+    n_rows = max(1, sum(int(size["assigned"]) for size in sizes))
+    rows = [(_short(size["class"]), int(size["assigned"])) for size in by_size[:MAX_CLASSES]]
+    totals = [(f"{_short(one['branch'])}, total", int(one["assigned"])) for one in branches[:MAX_CLASSES]]
+    width, digits = max(len(name) for name, _ in rows + totals), max(len(str(count)) for _, count in rows + totals)
+    lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows + totals]
+    if len(sizes) > MAX_CLASSES:
+        lines.insert(len(rows), f"  and {len(sizes) - MAX_CLASSES} more")
+    return lines
 
 
 def _short(name: str) -> str:
+    from transduce.cli.formats.errors import shown
+
     name = shown(name)
-    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
+    return name if len(name) <= MAX_WIDTH else f"{name[: MAX_WIDTH - 1]}…"
 
 
-def of_queue(chosen: Queue, asked: int) -> str:
-    """How many rows were chosen, and why they are fewer than asked for, if they are."""
-    n = chosen.frame.height
-    said = f"Chose {n} row{'' if n == 1 else 's'}"
-    if n < min(asked, chosen.n_open):
-        return f"{said}, not {asked}: texts repeat, and no text is asked for twice."
-    return f"{said}, not {asked}: no more are without a label." if n < asked else f"{said}."
-
-
-def of_interruption(written: Sequence[str]) -> str:
+def interruption(written: Sequence[str]) -> str:
     """What an interrupted fit has left.
 
-    >>> of_interruption(["-"]), of_interruption(["a.csv", "m.safetensors"])
-    ('interrupted; standard output holds what there was.', 'interrupted; a.csv and m.safetensors hold what there was.')
+    >>> interruption(["a.csv", "m.safetensors"])
+    'interrupted. Partial results are in a.csv, m.safetensors.'
     """
-    verb = "holds" if len(written) == 1 else "hold"
-    return (
-        f"interrupted; {' and '.join(filter(None, [named(written[:-1]), named(written[-1:])]))} {verb} what there was."
-    )
+    return f"interrupted. Partial results are in {_named(written)}."
 
 
 def wrote(written: Sequence[str]) -> str:
@@ -75,9 +72,8 @@ def wrote(written: Sequence[str]) -> str:
     >>> wrote(["-", "m.safetensors"])
     'Results are in standard output, m.safetensors.'
     """
-    return f"{'Results are in' if '-' in written else 'Wrote'} {named(written)}."
+    return f"{'Results are in' if '-' in written else 'Wrote'} {_named(written)}."
 
 
-def named(written: Sequence[str]) -> str:
-    """Names of outputs, as a person calls them."""
+def _named(written: Sequence[str]) -> str:
     return ", ".join("standard output" if name == "-" else name for name in written)

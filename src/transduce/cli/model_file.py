@@ -1,12 +1,12 @@
-"""A model as one safetensors file: weights, words and how they came about; it holds no training text and runs no code.
+"""A classifier and its vectorizer as one safetensors file, without training text and without code.
 
-docs/model-file.md describes the format. What is saved comes back bit for bit, and the same model makes the same file;
-what is loaded has been checked, so that every number is finite and all sizes agree.
+docs/model-file.md describes the format, which is that of version 0.1. A model is loaded bit for bit as it was saved,
+and the same model makes the same file. Loading checks that every number is finite and that all sizes agree.
 """
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer
-from transduce.cli.safetensors_file import read_tensors, strict_json, write_tensors
+from transduce.cli.safetensors_file import parse_json, read_tensors, write_tensors
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.taxonomy import Taxonomy
 
@@ -25,10 +25,10 @@ Array: TypeAlias = NDArray[Any]
 FORMAT, VERSION = "transduce-model", 1
 TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
 LARGEST_WEIGHT = 1e30
-"""No training comes near; scores of unit rows stay finite below it."""
+"""Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
-MOST_HISTORY_ROWS = 1000
+MAX_HISTORY_ROWS = 1000
 _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "hinge": LargeMargin().posterior,
     "squared_hinge": SquaredLargeMargin().posterior,
@@ -58,23 +58,23 @@ _BRANCH: Mapping[str, type] = {
     **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
 }
 _HISTORY_ROW: Mapping[str, type] = {
-    **dict.fromkeys(("restart", "stage", "moved"), int),
+    **dict.fromkeys(("way", "stage", "moved"), int),
     **dict.fromkeys(("objective", "seconds", "temperature", "weight"), float),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A classifier with its vectoriser; K classes, d columns.
+    """A classifier with its vectorizer; K classes, d features.
 
     classes     K names
-    coef        (K, d) one row a class
-    intercept   (K,) with the prices of the class sizes in it
-    shift       (K,) the part of intercept that comes from the prices: scores − shift is the classifier's own choice
-    vectorizer  from texts to rows of d columns
-    tree        whether names of classes are paths split by "/"
-    loss        "hinge", "squared_hinge" or "maxent": what scores mean as probabilities
-    about       how it came about, as plain JSON values; docs/model-file.md lists them
+    coef        (K, d) weights
+    intercept   (K,) including the prices of the class sizes
+    shift       (K,) the part of the intercept that comes from the prices: scores − shift ignores class sizes
+    vectorizer  turns texts into rows of d features
+    tree        whether class names are paths separated by "/"
+    loss        "hinge", "squared_hinge" or "maxent": how scores become probabilities
+    about       provenance as plain JSON values; docs/model-file.md lists them
 
     >>> words = Vectorizer(Features(), ("coffee", "tea"), np.ones(2, np.float32))
     >>> model = Model(("coffee", "tea"), np.eye(2), np.zeros(2), np.zeros(2), words, False, "maxent", {})
@@ -96,28 +96,30 @@ class Model:
         """Scores (n, K) of rows (n, d), sparse or dense."""
         if X.shape[1] != self.coef.shape[1]:
             raise InputError(
-                f"The model reads rows of {self.coef.shape[1]} numbers, but these have {X.shape[1]}. "
-                "Give rows made as those it was trained on."
+                f"The model needs rows of {self.coef.shape[1]} numbers, but these have {X.shape[1]}. "
+                "Make them in the same way as those it was trained on."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.asarray(X @ self._columns) + self.intercept
         bad = ~np.isfinite(scores).all(axis=1)
         if bad.any():
-            raise InputError(f"Row {np.argmax(bad) + 1} has numbers too large for the model. Scale it to length 1.")
+            raise InputError(
+                f"Row {np.argmax(bad) + 1} has numbers that are too large for the model. Scale it to length 1."
+            )
         return scores
 
     def probabilities(self, scores: Array) -> Array:
-        """Probabilities (n, K) that the scores stand for under the model's loss."""
+        """Probabilities (n, K) of the classes under the model's loss."""
         return _POSTERIORS[self.loss](scores)
 
     @cached_property
     def _columns(self) -> Array:
-        """Weights (d, K) in C order: a sparse row reads the K weights of each of its columns in one stretch."""
+        """Weights (d, K) in C order, so that a sparse row reads contiguous weights."""
         return np.ascontiguousarray(self.coef.T)
 
 
 def save_model(model: Model, target: str) -> None:
-    """Write the model into one file; a file of that name is replaced, as a whole or not at all.
+    """Write the model to a file; an existing file is replaced completely or not at all.
 
     >>> import tempfile
     >>> about = {**dict.fromkeys(("transduce", "created", "source", "prior", "ending"), ""), "settings": {}, "seed": 0,
@@ -137,67 +139,89 @@ def save_model(model: Model, target: str) -> None:
         "tree": model.tree,
         "loss": model.loss,
         "features": asdict(model.vectorizer.features),
-        "about": dict(model.about),
+        "about": _renamed(model.about, "restart", "way"),
     }
     text = json.dumps(description, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    text = text.encode("utf-8", "replace").decode("utf-8")  # the name of a source may hold bytes that are no text
-    _check_about(strict_json(text)["about"], model.classes)
+    text = text.encode("utf-8", "replace").decode("utf-8")  # a file name may hold bytes that are not text
+    _check_about(parse_json(text)["about"], model.classes)
     vocabulary = np.frombuffer("\n".join(model.vectorizer.vocabulary).encode("utf-8"), np.uint8)
     numbers = {"coef": model.coef, "intercept": model.intercept, "shift": model.shift, "idf": model.vectorizer.idf}
     write_tensors(target, {**numbers, "vocabulary": vocabulary}, {"transduce": text})
 
 
 def load_model(source: str) -> Model:
-    """Read a model file, from wherever it came: it is checked before use, and nothing in it is run.
+    """Read a model file from any source: it is checked before use, and nothing in it is executed.
 
     See `save_model` for an example.
     """
     try:
         tensors, metadata = read_tensors(source)
-        model = _assembled(tensors, metadata)
+        model = _assemble(tensors, metadata)
         _check(model)
         _check_about(model.about, model.classes)
     except (ValueError, TypeError) as error:
-        advice = "Upgrade transduce" if isinstance(error, _NewerError) else "Copy it again, or train the model anew"
-        raise InputError(f"{source} is not a model file that can be used: {error}. {advice}.") from error
-    return model
+        advice = "Upgrade transduce" if isinstance(error, _NewerVersionError) else "Copy it again, or train a new model"
+        raise InputError(f"{source} is not a usable model file: {error}. {advice}.") from error
+    return replace(model, about=_renamed(model.about, "way", "restart"))
 
 
-class _NewerError(ValueError):
-    """A file of a version that did not exist yet."""
+def load_model_argument(model: str, file: str) -> Model:
+    """Read the MODEL of a command line, or say that MODEL and FILE were swapped."""
+    try:
+        return load_model(model)
+    except InputError:
+        try:
+            load_model(file)
+        except InputError:
+            pass
+        else:
+            raise InputError(f"{file} is a model and {model} is not. The order is MODEL FILE.") from None
+        raise
 
 
-def _assembled(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Model:
+def _renamed(about: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Rename a key of every history row: the file format calls a restart a "way"."""
+    rows = about.get("history")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return dict(about)  # to be refused by `_check_about`
+    return {**about, "history": [{new if key == old else key: value for key, value in row.items()} for row in rows]}
+
+
+class _NewerVersionError(ValueError):
+    """A file of a later version."""
+
+
+def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Model:
     if "transduce" not in metadata:
-        raise ValueError("it is a safetensors file, but not of transduce")
-    said = _known(strict_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
-    if said["format"] != FORMAT:
+        raise ValueError("it is a safetensors file, but not one of transduce")
+    header = _typed(parse_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
+    if header["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
-    if said["version"] > VERSION:
-        raise _NewerError(f"its version is {said['version']}, and this transduce knows {VERSION}")
-    kinds = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
-    _known(said, kinds, "the description")
-    if said["version"] != VERSION or set(tensors) != set(TENSORS):
+    if header["version"] > VERSION:
+        raise _NewerVersionError(f"its version is {header['version']}, and this transduce reads {VERSION}")
+    types = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
+    _typed(header, types, "the description")
+    if header["version"] != VERSION or set(tensors) != set(TENSORS):
         raise ValueError(f"it must be of version {VERSION} and hold the tensors {', '.join(TENSORS)}")
-    features = said["features"]
+    features = header["features"]
     if set(features) != {field.name for field in fields(Features)}:
         raise ValueError("its features are not those of this version")
     vectorizer = Vectorizer(_features(features), _words(tensors["vocabulary"]), tensors["idf"])
     coef = np.asfortranarray(tensors["coef"])  # so that its transpose is in the order that scores want
     numbers = (coef, tensors["intercept"], tensors["shift"])
-    return Model(tuple(said["classes"]), *numbers, vectorizer, said["tree"], said["loss"], said["about"])
+    return Model(tuple(header["classes"]), *numbers, vectorizer, header["tree"], header["loss"], header["about"])
 
 
 def _features(values: Mapping[str, Any]) -> Features:
     try:
         return Features(**values)
     except InputError as error:
-        raise ValueError(f"its features cannot be: {str(error).rstrip('.')}") from error
+        raise ValueError(f"its features are invalid: {str(error).rstrip('.')}") from error
 
 
 def _words(encoded: Array) -> tuple[str, ...]:
     if encoded.dtype != np.uint8 or encoded.ndim != 1:
-        raise ValueError("its vocabulary is not a text")
+        raise ValueError("its vocabulary is not text")
     try:
         return tuple(encoded.tobytes().decode("utf-8").split("\n")) if encoded.size else ()
     except UnicodeError as error:
@@ -205,7 +229,7 @@ def _words(encoded: Array) -> tuple[str, ...]:
 
 
 def _check(model: Model) -> None:
-    """Sizes agree, numbers are finite, names are names."""
+    """Check that sizes agree, numbers are finite and names are strings."""
     n_classes, n_columns = len(model.classes), model.vectorizer.n_columns
     _check_classes(model.classes, model.tree)
     if model.loss not in _POSTERIORS:
@@ -223,7 +247,7 @@ def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
         raise ValueError("its classes are not names")
     if len(set(classes)) != len(classes):
         raise ValueError("it has a class twice")
-    "".join(classes).encode("utf-8")  # half a character raises UnicodeEncodeError, a ValueError
+    "".join(classes).encode("utf-8")  # a lone surrogate raises UnicodeEncodeError, a ValueError
     if tree:
         Taxonomy(classes, tuple(tuple(name.split("/")) for name in classes))
 
@@ -231,9 +255,9 @@ def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
 def _check_vectorizer(vectorizer: Vectorizer) -> None:
     kind, words, idf = vectorizer.features.kind, vectorizer.vocabulary, vectorizer.idf
     if kind != "tfidf" and words:
-        raise ValueError(f"it has words, which {kind} does not use")
+        raise ValueError(f"it has words, but {kind} features use none")
     if not all(words) or any(first >= second for first, second in pairwise(words)):
-        raise ValueError("its words are not sorted, or one is empty or there twice")
+        raise ValueError("its words are not sorted, not distinct, or empty")
     if any("\n" in word for word in words):
         raise ValueError("one of its words has a line break")
     if idf.dtype != np.float32:
@@ -251,8 +275,8 @@ def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float
 
 
 def _check_about(about: Any, classes: tuple[str, ...]) -> None:
-    """What `report`, `inspect` and `predict` rely on."""
-    _known(about, _ABOUT, "about")
+    """Check what `report`, `inspect` and `predict` rely on."""
+    _typed(about, _ABOUT, "about")
     if type(about.get("seed", "")) not in (int, type(None)):
         raise ValueError("about must have a whole number or null as its 'seed'")
     if type(about.get("objective", 0.0)) not in (int, float):
@@ -260,25 +284,25 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
     columns = about["settings"].get("text", [])
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise ValueError("the settings must name their 'text' as a list of columns")
-    if len(about["history"]) > MOST_HISTORY_ROWS:
-        raise ValueError(f"about must have at most {MOST_HISTORY_ROWS} rows of history")
+    if len(about["history"]) > MAX_HISTORY_ROWS:
+        raise ValueError(f"about must have at most {MAX_HISTORY_ROWS} rows of history")
     for size in about["sizes"]:
-        _known(size, _SIZE, "a row of sizes")
+        _typed(size, _SIZE, "a row of sizes")
     if not isinstance(about.get("branches", []), list):
         raise ValueError("about must have a list as its 'branches', if it has any")
     for branch in about.get("branches", []):
-        _known(branch, _BRANCH, "a row of branches")
+        _typed(branch, _BRANCH, "a row of branches")
     for row in about["history"]:
-        _known(row, _HISTORY_ROW, "a row of the history")
+        _typed(row, _HISTORY_ROW, "a row of the history")
     if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):
         raise ValueError("its sizes must be those of its classes")
 
 
-def _known(values: Any, kinds: Mapping[str, type], what: str) -> Mapping[str, Any]:
-    """All keys are there with values of their kind; a whole number will do for a number; all are in bounds."""
+def _typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, Any]:
+    """Check that all keys are there with values of their type and within bounds; an int may stand for a float."""
     if not isinstance(values, dict):
         raise ValueError(f"{what} is not an object")
-    for key, kind in kinds.items():
+    for key, kind in types.items():
         accepted = (int, float) if kind is float else (kind,)
         if key not in values or type(values[key]) not in accepted:
             raise ValueError(f"{what} must have {key!r} of type {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Options that several commands share, each written once."""
+"""Options that several commands share."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ READ_FORMATS = ("csv", "tsv", "jsonl", "parquet", "svmlight", "folder", "label-s
 
 
 def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order they are named."""
+    """Several options as one decorator, in this order."""
 
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -22,7 +22,7 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Options from a TOML file become the defaults of this command."""
+    """Make the options in a TOML file the defaults of this command."""
     if value is not None:
         from transduce.cli.config import read_config
 
@@ -34,51 +34,50 @@ def _config(context: click.Context, parameter: click.Parameter, value: str | Non
 
 
 def _options(commands: Iterable[click.Command]) -> dict[str, click.Option]:
-    """Options by name; arguments are none, nor is the file that would name itself."""
+    """Options by name, without --config itself."""
     found = [one for command in commands for one in command.params if isinstance(one, click.Option)]
     return {one.name: one for one in found if one.name and one.name != "config"}
 
 
 class _FiniteRange(click.FloatRange):
-    """A range that NaN is not in."""
+    """A range of numbers that refuses NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or a complaint."""
+        """Convert and check a number."""
         number = super().convert(value, param, ctx)
         return number if number == number else self.fail(f"{number} is not in the range.", param, ctx)
 
 
-CONFIG = click.option(
-    "--config", metavar="FILE.toml", is_eager=True, callback=_config, help="Options from a file; [label] and so on."
-)
-COLUMNS = _with(
-    click.option("--text", multiple=True, metavar="COL", help="Column of the text; several are joined."),
-    click.option("--vectors", metavar="FILE|COL", help="Vectors instead of text: .npy, .npz or a list column."),
+INPUT_OPTIONS = _with(
+    click.option("--text", multiple=True, metavar="COL", help="Text column; repeat it to join several."),
+    click.option("--vectors", metavar="FILE|COL", help="Vectors in place of text: .npy, .npz or a list column."),
     click.option(
-        "--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE, if its name does not say."
+        "--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE, if its name is unclear."
     ),
-    click.option("--jobs", type=click.IntRange(min=1), help="Cores to use; all by default."),
+    click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
 )
-SPOKEN = _with(
-    click.option("--quiet", is_flag=True, help="Say nothing but errors."),
+MESSAGE_OPTIONS = _with(
+    click.option("--quiet", is_flag=True, help="Print errors only."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    CONFIG,
-)
-FIT = _with(
-    click.option("--label", metavar="COL", help="Column of the labels; empty cells are to be labelled."),
     click.option(
-        "--prior", multiple=True, metavar="NAME=SHARE|FILE", help="Class sizes: sport=0.2, rec=0.1:0.3, a file."
+        "--config", metavar="FILE.toml", is_eager=True, callback=_config, help="Read options from a file: [label] etc."
     ),
-    click.option("--flat", is_flag=True, help="Read 'a/b' labels as plain names, not as paths in a tree."),
+)
+FIT_OPTIONS = _with(
+    click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled."),
+    click.option(
+        "--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class sizes: sport=0.2, rec=0.1:0.3, or a file."
+    ),
+    click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     click.option("--features", type=click.Choice(("tfidf", "hashing")), default="tfidf", show_default=True),
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
-    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; a good value by default."),
+    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation strength; depends on the loss."),
     click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True),
     click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True),
-    click.option("--answers", metavar="FILE", help="Labels that a person gave to rows of `transduce queue`."),
+    click.option("--answers", metavar="FILE", help="Labels that a person gave to rows from `transduce queue`."),
 )
-OUTPUT = _with(
+OUTPUT_OPTIONS = _with(
     click.option("-o", "--out", required=True, metavar="OUT", help="File to write: csv, tsv, jsonl or parquet."),
-    click.option("--keep-formulas", is_flag=True, help="Leave CSV cells that begin with = + - @ as they are."),
+    click.option("--keep-formulas", is_flag=True, help="Do not guard CSV cells that begin with = + - @."),
 )

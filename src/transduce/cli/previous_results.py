@@ -1,47 +1,45 @@
-"""A file that `label` wrote, as it was before: labels that were not given are taken out, and so are the old results.
+"""Remove the results of a previous `transduce label` run from a table, so that it can be labelled again."""
 
-Nothing else is changed; a file that only looks like one stays as it is.
-"""
-
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
 from transduce.cli.formats import Table, labels_of
-from transduce.cli.results import given_rows, result_columns, without_mark
+from transduce.cli.results import given_rows, result_columns, without_guard
 
 
-def without_results(table: Table, label: str) -> tuple[Table, list[str]]:
-    """The table without the results of an earlier run, and a sentence that says so; others as they are.
+def remove_results(table: Table, label: str, say: Callable[[str], None]) -> Table:
+    """Return the table without previous results, keeping the labels that a person gave; others as they are.
 
-    `label` is the column of the labels: the one that was filled in, or one that still holds the given labels alone.
+    `label` is the label column: the one that was filled in, or one that still holds only what a person gave.
     """
     names = result_columns(table.frame)
     if names is None or label not in table.frame.columns:
-        return table, []
+        return table
     given = given_rows(table.frame, label)
     if given is not None:
-        labels = table.frame.select(without_mark(pl.col(label))).to_series() if table.format in ("csv", "tsv") else None
-        column = table.frame[label] if labels is None else labels
-        frame = table.frame.with_columns(column.zip_with(given, pl.Series([None], dtype=column.dtype))).drop(names)
-        return replace(table, frame=frame), [_sentence(table.name, int(given.sum()))]
-    if label == "label":  # there is another column of labels beside the results, and no telling whose it is
-        return table, []
-    added = table.frame.columns[table.frame.columns.index(names[0]) - 1]
-    given = given_rows(table.frame, added)
-    if given is None or not _holds_the_given(table, label, added, given):
-        return table, []
-    return replace(table, frame=table.frame.drop(added, *names)), [_sentence(table.name, int(given.sum()))]
+        column = table.frame[label]
+        if table.format in ("csv", "tsv"):
+            column = table.frame.select(without_guard(pl.col(label))).to_series()
+        filled = column.zip_with(given, pl.Series([None], dtype=column.dtype))
+        frame = table.frame.with_columns(filled).drop(names)
+    else:
+        if label == "label":  # another label column stands beside the results, and nothing tells whose it is
+            return table
+        added = table.frame.columns[table.frame.columns.index(names[0]) - 1]
+        given = given_rows(table.frame, added)
+        if given is None or not _holds_given_labels(table, label, added, given):
+            return table
+        frame = table.frame.drop(added, *names)
+    say(
+        f"{table.name} holds the results of an earlier run: keeping the {int(given.sum())} labels with given = true "
+        "and replacing the rest. To keep a label that you have checked, set given to true."
+    )
+    return replace(table, frame=frame)
 
 
-def _holds_the_given(table: Table, label: str, added: str, given: pl.Series) -> bool:
-    """Whether the column of labels has those that were given, and the added one repeats them."""
+def _holds_given_labels(table: Table, label: str, added: str, given: pl.Series) -> bool:
+    """Whether the label column has the given labels and the added column repeats them."""
     ours, theirs = labels_of(table, label).filter(given), labels_of(table, added).filter(given)
     return ours.null_count() == 0 and bool((ours == theirs).all())
-
-
-def _sentence(name: str, n_given: int) -> str:
-    return (
-        f"{name} holds the results of an earlier run: the {n_given} labels with given = true are kept, the others are "
-        "found anew, and the old results are replaced; write true into given where you have checked a label."
-    )

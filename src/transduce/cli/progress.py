@@ -1,81 +1,80 @@
-"""What a person sees while it works, on standard error: a live line, plain lines if it is no terminal, or nothing."""
+"""Progress on standard error: a live line on a terminal, plain lines elsewhere, nothing with --quiet."""
 
 import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from transduce.history import HistoryRow
 
 SECONDS_BETWEEN_LINES = 2.0
-"""How often a plain line tells of the rounds."""
-LEAST_DONE = 0.05
-"""Before so much is done, the time left is anybody's guess."""
-
-
-class Listener(Protocol):
-    """Who hears of the work."""
-
-    def say(self, sentence: str) -> None:
-        """Tell a finished step or an assumption."""
-
-    def round(self, row: "HistoryRow") -> None:
-        """Tell a round of the fit."""
+MIN_FRACTION = 0.05
+"""No estimate of the time left before this fraction of the work is done."""
 
 
 class Progress:
-    """A listener for a person; a context manager, so that a live line is always taken away again."""
+    """Messages and progress for a person; a context manager, so that the live line is always removed."""
 
     def __init__(self, *, quiet: bool = False, n_restarts: int = 1, n_stages: int = 10) -> None:
         self.quiet = quiet
         self.n_restarts = n_restarts
         self.n_stages = n_stages
-        self.begin = time.perf_counter()
-        self.told = self.begin
-        self.stage_of_way: dict[int, int] = {}
+        self.start = time.perf_counter()
+        self.last_line = self.start
+        self.stage_of_restart: dict[int, int] = {}
         self.live: Any = None
         self.task: Any = None
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "Progress":
+        """Progress of a command with these options."""
+        from transduce.solvers.schedule import COOLINGS, N_STAGES
+
+        n_restarts = 1 + len(COOLINGS) if options.get("annealing") == "soft" else 1
+        return cls(quiet=options["quiet"], n_restarts=n_restarts, n_stages=N_STAGES + 1)
 
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: "TracebackType | None") -> None:
         self.close()
 
     def close(self) -> None:
-        """Take the live line away."""
+        """Remove the live line."""
         if self.live is not None:
             self.live.stop()
             self.live = None
 
-    def say(self, sentence: str) -> None:
-        """Tell a finished step or an assumption, on a line of its own."""
-        if self.quiet:
-            return
-        if self.live is not None:
-            self.live.console.print(sentence, markup=False, highlight=False)
-        else:
-            print(sentence, file=sys.stderr, flush=True)
+    def say(self, *lines: str) -> None:
+        """Print each of these lines, with unprintable characters escaped."""
+        from transduce.cli.formats.errors import shown
 
-    def round(self, row: "HistoryRow") -> None:
-        """Tell a round of the fit: at once on a terminal, now and then elsewhere."""
+        for line in () if self.quiet else map(shown, lines):
+            if self.live is not None:
+                self.live.console.print(line, markup=False, highlight=False)
+            else:
+                print(line, file=sys.stderr, flush=True)
+
+    def show_round(self, row: "HistoryRow") -> None:
+        """Show a row of the history: at once on a terminal, every few seconds elsewhere."""
         if self.quiet:
             return
-        self.stage_of_way[row.restart] = max(self.stage_of_way.get(row.restart, 0), row.stage)
-        line = describe(row, self.share_done(), time.perf_counter() - self.begin)
+        self.stage_of_restart[row.restart] = max(self.stage_of_restart.get(row.restart, 0), row.stage)
+        now = time.perf_counter()
+        line = describe(row, self.fraction_done(), now - self.start)
         if sys.stderr.isatty():
             self._show(line)
-        elif time.perf_counter() - self.told >= SECONDS_BETWEEN_LINES:
-            self.told = time.perf_counter()
+        elif now - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = now
             print(line, file=sys.stderr, flush=True)
 
-    def share_done(self) -> float:
-        """Share of all stages of all ways that are behind us."""
-        behind = sum(min(stage, self.n_stages) for stage in self.stage_of_way.values())
-        return behind / (self.n_stages * self.n_restarts)
+    def fraction_done(self) -> float:
+        """Fraction of the stages of all restarts that are done."""
+        done = sum(min(stage, self.n_stages) for stage in self.stage_of_restart.values())
+        return done / (self.n_stages * self.n_restarts)
 
     def _show(self, line: str) -> None:
         if self.live is None:
@@ -87,17 +86,17 @@ class Progress:
             self.live = Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8)
             self.task = self.live.add_task("", total=1.0)
             self.live.start()
-        self.live.update(self.task, completed=self.share_done(), description=line)
+        self.live.update(self.task, completed=self.fraction_done(), description=line)
 
 
 def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
-    """One line on a round.
+    """One line about a row of the history.
 
     >>> from transduce.history import HistoryRow
     >>> describe(HistoryRow(3, 0.01, 0.4, 1200, 1e-3, 2.0), 0.25, 2.0)
-    'stage 3, objective 0.4000, 1 200 labels moved, 2 s, about 6 s left'
+    'stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
     """
     restart = f"restart {row.restart + 1}, " if row.restart else ""
-    left = f", about {elapsed * (1 - done) / done:.0f} s left" if LEAST_DONE <= done < 1 else ""
-    moved = f"{row.n_moved:,}".replace(",", " ")
-    return f"{restart}stage {row.stage}, objective {row.objective:.4f}, {moved} labels moved, {elapsed:.0f} s{left}"
+    left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
+    changed = f"{row.n_moved:,}".replace(",", " ")
+    return f"{restart}stage {row.stage}, objective {row.objective:.4f}, {changed} labels changed, {elapsed:.0f} s{left}"

@@ -1,6 +1,6 @@
-"""What `label` and `predict` add to a file: a label for every row, how sure it is, and who decided it.
+"""The columns that `label` and `predict` add to a table: label, confidence, runner-up, overruled and given.
 
-Other columns and the order of the rows stay as they are; a label that was given is never changed.
+Other columns and the order of the rows stay as they are, and so does every label that a person gave.
 """
 
 import re
@@ -16,12 +16,12 @@ from transduce.cli.formats.spreadsheet import FORMULA_BEGINNINGS
 from transduce.cli.model_file import Model
 
 RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
-"""What `label` adds, unless the file has a column of that name."""
+"""The columns that `label` adds, unless the table has a column of that name."""
 
 
 @dataclass(frozen=True)
 class ResultNames:
-    """Names of the columns that hold the results."""
+    """Names of the text columns and of the columns that hold the results."""
 
     text: tuple[str, ...]
     label: str
@@ -32,56 +32,63 @@ class ResultNames:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """For each row: class, its probability, the most probable other class, and the classifier's own choice.
+class Predictions:
+    """Label of each row, its probability, the most probable other class, and the prediction without class sizes.
 
-    label, runner_up, own (n,) indices of classes; confidence (n,)
+    label, runner_up, unpriced (n,) indices of classes; confidence (n,)
     """
 
     label: NDArray[np.int64]
     confidence: NDArray[np.float64]
     runner_up: NDArray[np.int64]
-    own: NDArray[np.int64]
+    unpriced: NDArray[np.int64]
 
 
-def judge(label: NDArray[np.int64], probabilities: NDArray[np.float64], own: NDArray[np.int64]) -> Verdict:
-    """Verdict from the probabilities (n, K) of labels that were chosen already.
+def make_predictions(
+    label: NDArray[np.int64], probabilities: NDArray[np.float64], unpriced: NDArray[np.int64]
+) -> Predictions:
+    """Predictions from labels (n,) and probabilities (n, K).
 
-    >>> verdict = judge(np.array([1]), np.array([[0.5, 0.3, 0.2]]), np.array([0]))
-    >>> verdict.confidence, verdict.runner_up
+    >>> predictions = make_predictions(np.array([1]), np.array([[0.5, 0.3, 0.2]]), np.array([0]))
+    >>> predictions.confidence, predictions.runner_up
     (array([0.3]), array([0]))
     """
     rows = np.arange(label.size)
     confidence = np.asarray(probabilities[rows, label], dtype=np.float64)
     others = probabilities.copy()
     others[rows, label] = -1.0
-    return Verdict(label, np.clip(confidence, 0.0, 1.0), others.argmax(axis=1), own)
+    return Predictions(label, np.clip(confidence, 0.0, 1.0), others.argmax(axis=1), unpriced)
+
+
+def predict_rows(model: Model, scores: NDArray[np.float64]) -> Predictions:
+    """Predictions of a model for rows with these scores."""
+    return make_predictions(scores.argmax(axis=1), model.probabilities(scores), (scores - model.shift).argmax(axis=1))
 
 
 def add_results(
     frame: pl.DataFrame,
     text: Sequence[str],
     classes: Sequence[str],
-    verdict: Verdict,
+    predictions: Predictions,
     given: Sequence[str | None] | None = None,
     in_place: str | None = None,
 ) -> tuple[pl.DataFrame, ResultNames]:
-    """The frame with its results, and what their columns are called.
+    """Return the frame with its results, and the names of their columns.
 
-    `in_place` names a column of the frame that the labels are to stand in; what it holds already stays as it is.
+    `given` holds the label that a person gave to each row, if any. `in_place` is a label column whose empty cells are
+    filled in; otherwise the labels get a column of their own.
     """
     taken = set(frame.columns)
     label = in_place if in_place is not None else free_name("label", taken)
-    confidence, runner_up, overruled = (free_name(name, taken) for name in ("confidence", "runner_up", "overruled"))
-    names = ResultNames(tuple(text), label, confidence, runner_up, overruled)
+    names = ResultNames(tuple(text), label, *(free_name(name, taken) for name in RESULTS[1:4]))
     is_given = np.zeros(frame.height, bool) if given is None else np.array([g is not None for g in given], bool)
-    chosen = [classes[k] for k in verdict.label]
-    second = ["" if g else classes[k] for g, k in zip(is_given, verdict.runner_up, strict=True)]
+    labels = [classes[k] for k in predictions.label]
+    second = ["" if g else classes[k] for g, k in zip(is_given, predictions.runner_up, strict=True)]
     columns = [
-        pl.Series(label, chosen, dtype=pl.String) if in_place is None else _filled(frame[in_place], chosen, is_given),
-        pl.Series(confidence, np.where(is_given, 1.0, np.round(verdict.confidence, 4))),
-        pl.Series(runner_up, second, dtype=pl.String),
-        pl.Series(overruled, (verdict.own != verdict.label) & ~is_given),
+        pl.Series(label, labels, dtype=pl.String) if in_place is None else _filled(frame[in_place], labels, is_given),
+        pl.Series(names.confidence, np.where(is_given, 1.0, np.round(predictions.confidence, 4))),
+        pl.Series(names.runner_up, second, dtype=pl.String),
+        pl.Series(names.overruled, (predictions.unpriced != predictions.label) & ~is_given),
     ]
     if given is not None:
         names = replace(names, given=free_name("given", taken))
@@ -89,25 +96,19 @@ def add_results(
     return frame.with_columns(columns), names
 
 
-def _filled(column: pl.Series, chosen: Sequence[str], is_given: NDArray[np.bool_]) -> pl.Series:
-    """The column with labels where it had none; text that was there stays to the letter, other kinds become text."""
-    labels = pl.Series(column.name, chosen, dtype=pl.String)
-    return column.zip_with(pl.Series(is_given), labels) if column.dtype == pl.String else labels
-
-
-def model_verdict(model: Model, scores: NDArray[np.float64]) -> Verdict:
-    """What a model says of rows with these scores."""
-    return judge(scores.argmax(axis=1), model.probabilities(scores), (scores - model.shift).argmax(axis=1))
+def _filled(column: pl.Series, labels: Sequence[str], is_given: NDArray[np.bool_]) -> pl.Series:
+    """Fill in the empty cells; text that was there is kept exactly, other types become text."""
+    found = pl.Series(column.name, labels, dtype=pl.String)
+    return column.zip_with(pl.Series(is_given), found) if column.dtype == pl.String else found
 
 
 def read_results(
     frame: pl.DataFrame, text: tuple[str, ...], classes: Sequence[str], *, in_place: bool = False
 ) -> tuple[pl.DataFrame, ResultNames] | None:
-    """A frame that `label` wrote, with numbers and truth values as such again; None if it is another.
+    """Restore the types of a frame that `label` wrote; None if `label` did not write it.
 
-    CSV keeps all cells as text, so confidence and the two truth values are read from text too, and labels without the
-    mark of a formula. Of a file that was labelled twice the last results are taken; `in_place` says that `label` filled
-    in the column "label" itself.
+    CSV holds text only, so numbers and booleans are parsed again, and labels lose the apostrophe that guards formulas.
+    If a file was labelled twice, the last results are read; `in_place` says that `label` filled in the column "label".
     """
     label, *others = (_last_name(name, frame.columns) for name in RESULTS)
     label = RESULTS[0] if in_place else label
@@ -115,9 +116,9 @@ def read_results(
     if any(name not in frame.columns for name in (label, *others, *text)):
         return None
     frame = frame.with_columns(
-        without_mark(pl.col(label)).str.strip_chars(),
+        without_guard(pl.col(label)).str.strip_chars(),
         pl.col(confidence).cast(pl.Float64, strict=False),
-        without_mark(pl.col(runner_up)).fill_null(""),
+        without_guard(pl.col(runner_up)).fill_null(""),
         *(pl.col(name).cast(pl.String).str.to_lowercase().is_in(["true", "1"]) for name in (overruled, given)),
     )
     known = frame[label].is_in(list(classes)).all() and frame[confidence].is_between(0.0, 1.0).all()
@@ -127,7 +128,7 @@ def read_results(
 
 
 def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
-    """Whether the label of each row was given, if `label` filled in the column; None for any other column.
+    """Which labels a person gave, if `label` filled in this column; None for any other column.
 
     >>> cells = {"label": ["tea", "tea"], "confidence": ["1.0", "0.7"], "runner_up": ["", "coffee"]}
     >>> frame = pl.DataFrame({**cells, "overruled": ["false", "false"], "given": ["true", "false"]})
@@ -138,13 +139,12 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
     if names is None:
         return None
     before = frame.columns[frame.columns.index(names[0]) - 1]
-    added = re.fullmatch(r"label_\d+", before) is not None
-    filled = before if added else "label"
-    return _truth_values(frame[names[-1]]) if column == filled else None
+    filled = before if re.fullmatch(r"label_\d+", before) else "label"
+    return frame[names[-1]].cast(pl.String).str.to_lowercase() == "true" if column == filled else None
 
 
 def result_columns(frame: pl.DataFrame) -> tuple[str, str, str, str] | None:
-    """Names of confidence, runner-up, overruled and given, the last ones, if `label` wrote the file; else None."""
+    """Names of the last confidence, runner-up, overruled and given columns, if `label` wrote the file; else None."""
     confidence, runner_up, overruled, given = (_last_name(name, frame.columns) for name in RESULTS[1:])
     names = (confidence, runner_up, overruled, given)
     if any(name not in frame.columns for name in names):
@@ -152,10 +152,6 @@ def result_columns(frame: pl.DataFrame) -> tuple[str, str, str, str] | None:
     between = frame[confidence].cast(pl.Float64, strict=False).is_between(0.0, 1.0)
     words = pl.concat([frame[name].cast(pl.String, strict=False).str.to_lowercase() for name in (overruled, given)])
     return names if between.fill_null(False).all() and words.is_in(["true", "false"]).fill_null(False).all() else None
-
-
-def _truth_values(column: pl.Series) -> pl.Series:
-    return column.cast(pl.String).str.to_lowercase() == "true"
 
 
 def _last_name(name: str, columns: Sequence[str]) -> str:
@@ -170,6 +166,6 @@ def _last_name(name: str, columns: Sequence[str]) -> str:
     return last
 
 
-def without_mark(column: pl.Expr) -> pl.Expr:
+def without_guard(column: pl.Expr) -> pl.Expr:
     """Text without the apostrophe that keeps a spreadsheet from running it as a formula."""
     return column.cast(pl.String).str.replace(f"^'([{FORMULA_BEGINNINGS}])", "$1")

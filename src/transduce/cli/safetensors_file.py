@@ -1,10 +1,10 @@
-"""A safetensors file read with suspicion: every size is checked against the file before anything is allocated for it.
+"""Read and write safetensors files; every size is checked against the file before memory is allocated.
 
-    8 bytes   n, length of the header, little endian
+    8 bytes   n, the length of the header, little endian
     n bytes   JSON: {"__metadata__": {name: text}, name: {"dtype", "shape", "data_offsets"}, ...}
     the rest  the numbers, without gaps
 
-Reading runs no code. What does not fit raises ValueError with the reason; what cannot be opened, InputError.
+Reading runs no code. An invalid file raises ValueError with the reason; one that cannot be opened, InputError.
 """
 
 import math
@@ -21,9 +21,9 @@ from transduce.cli.errors import InputError
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, loads
 
-MOST_HEADER_BYTES = 1 << 25
+MAX_HEADER_BYTES = 1 << 25
 DTYPES: Mapping[str, str] = {"F32": "<f4", "F64": "<f8", "U8": "|u1"}
-_KNOWN_BEGINNINGS = {
+_OTHER_FORMATS = {
     b"PK": "a zip archive",
     b"\x80": "a pickle, which could run code when read",
     b"\x1f\x8b": "a gzip archive",
@@ -33,7 +33,7 @@ _KNOWN_BEGINNINGS = {
 
 
 def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Write beside the target, then put the whole file in its place: never half a file, nothing left over.
+    """Write tensors and metadata to one file, completely or not at all.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,8 +43,8 @@ def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Ma
     ({'a': array([1.5])}, {'note': 'hot'})
     """
     content = serialize({name: np.ascontiguousarray(array) for name, array in tensors.items()}, dict(metadata))
-    if int.from_bytes(content[:8], "little") > MOST_HEADER_BYTES:
-        raise ValueError(f"the description of a model must fit into {MOST_HEADER_BYTES} bytes; shorten it.")
+    if int.from_bytes(content[:8], "little") > MAX_HEADER_BYTES:
+        raise ValueError(f"the description of a model must fit into {MAX_HEADER_BYTES} bytes. Shorten it.")
     with atomic_write(target) as file:
         file.write(content)
 
@@ -52,7 +52,7 @@ def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Ma
 def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """Read all tensors and the metadata; see `write_tensors` for an example."""
     try:
-        if not stat.S_ISREG(os.stat(source).st_mode):  # before it is opened: a pipe would wait for ever
+        if not stat.S_ISREG(os.stat(source).st_mode):  # checked before opening, because opening a pipe would block
             raise InputError(f"{source} is a folder or a device, not a model file. Name the file itself.")
         with open(source, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -67,7 +67,7 @@ def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise InputError(f"{source} cannot be opened: {error.strerror or error}. Check its permissions.") from error
 
 
-def strict_json(text: bytes | str) -> Any:
+def parse_json(text: bytes | str) -> Any:
     """Parse the JSON of a model file; a ValueError says what is wrong with its description."""
     try:
         return loads(text)
@@ -82,10 +82,10 @@ def _header(file: BinaryIO, size: int) -> dict[str, Any]:
         raise ValueError("it is empty")
     beginning = file.read(8)
     length = int.from_bytes(beginning, "little")
-    if len(beginning) < 8 or not 2 <= length <= size - 8 or length > MOST_HEADER_BYTES:
-        known = [kind for prefix, kind in _KNOWN_BEGINNINGS.items() if beginning.startswith(prefix)]
+    if len(beginning) < 8 or not 2 <= length <= size - 8 or length > MAX_HEADER_BYTES:
+        known = [kind for prefix, kind in _OTHER_FORMATS.items() if beginning.startswith(prefix)]
         raise ValueError(f"it is {known[0] if known else 'another kind of file, or only a part of one'}")
-    header = strict_json(file.read(length))
+    header = parse_json(file.read(length))
     if not isinstance(header, dict):
         raise ValueError("its header is not a JSON object")
     return header
@@ -93,12 +93,12 @@ def _header(file: BinaryIO, size: int) -> dict[str, Any]:
 
 def _metadata(value: Any) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise ValueError("its metadata are not texts by name")
+        raise ValueError("its metadata is not a mapping of strings")
     return value
 
 
 def _places(header: Mapping[str, Any], n_bytes: int) -> dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]]:
-    """Offset, type and shape of each tensor; together they fill the bytes exactly."""
+    """Offset, type and shape of each tensor; together they must fill the bytes exactly."""
     places = {}
     for name, entry in header.items():
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
@@ -107,9 +107,9 @@ def _places(header: Mapping[str, Any], n_bytes: int) -> dict[str, tuple[int, np.
             raise ValueError(f"tensor {name!r} must have a type of {', '.join(DTYPES)}")
         dtype, shape, ends = np.dtype(DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
         if not _are_sizes(shape) or not _are_sizes(ends) or len(shape) > 2 or len(ends) != 2:
-            raise ValueError(f"tensor {name!r} has a shape or place that cannot be")
+            raise ValueError(f"tensor {name!r} has an invalid shape or offset")
         if math.prod(shape) * dtype.itemsize != ends[1] - ends[0]:
-            raise ValueError(f"tensor {name!r} does not fit its place")
+            raise ValueError(f"tensor {name!r} does not fit its offsets")
         places[name] = (ends[0], dtype, tuple(shape), ends[1])
     reached = 0
     for begin, *_, end in sorted(places.values(), key=lambda place: (place[0], place[-1])):
@@ -117,7 +117,7 @@ def _places(header: Mapping[str, Any], n_bytes: int) -> dict[str, tuple[int, np.
             raise ValueError("its tensors overlap or leave gaps")
         reached = end
     if reached != n_bytes:
-        raise ValueError(f"it has {n_bytes} bytes of numbers where {reached} are announced")
+        raise ValueError(f"it has {n_bytes} bytes of numbers, but its header says {reached}")
     return {name: place[:3] for name, place in places.items()}
 
 
@@ -125,7 +125,7 @@ def _tensor(file: BinaryIO, start: int, offset: int, dtype: np.dtype[Any], shape
     file.seek(start + offset)
     numbers = np.fromfile(file, dtype, math.prod(shape))
     if numbers.size != math.prod(shape):
-        raise ValueError("it became shorter while it was read")
+        raise ValueError("it was truncated while it was read")
     return numbers.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
 
 

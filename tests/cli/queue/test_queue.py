@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score
 
 from transduce import TransductiveClassifier
 from transduce.cli.errors import InputError
-from transduce.cli.formats import read_table
+from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.queue import (
     choose_rows,
     label_studio_config,
@@ -23,6 +23,14 @@ from transduce.cli.queue import (
     write_queue,
 )
 from transduce.datasets import load_clinc150
+
+
+def merged_frame(documents, column, answers, name):
+    """The documents with the answers in their label column."""
+    labels = labels_of(Table("the documents", documents, ""), column).to_list()
+    filled = merge_answers(documents, column, labels, Table(name, answers, ""), lambda _: None)
+    return documents.with_columns(pl.Series(column, filled, dtype=pl.String))
+
 
 NASTY = ["=1+1", "-a\nb", 'say "hi", ok; no', "  spaced ", "É\u0301 ünï", "\ttab", "'quoted", "1.0", "x\r\ny", "@home"]
 CLASSES = ["tea & <milk>", 'the "best"', "it's", "a/b", "=sum"]
@@ -158,7 +166,7 @@ def _queue():
     )
     rows = np.array([7, 0, 3, 5, 1, 9])
     suggestions = [CLASSES[row % len(CLASSES)] for row in rows]
-    return table, queue_frame(table, rows, suggestions, rows / 10, ["the text", "body"], "label")
+    return table, queue_frame(table, rows, suggestions, rows / 10, ["the text", "body"])
 
 
 def test_the_queue_has_rows_from_one_empty_labels_and_the_texts_of_the_rows():
@@ -167,13 +175,13 @@ def test_the_queue_has_rows_from_one_empty_labels_and_the_texts_of_the_rows():
     assert frame["row"].to_list() == [8, 1, 4, 6, 2, 10]
     assert set(frame["label"]) == {""}
     assert all(table["body"][row - 1] == text for row, text in frame.select("row", "body").iter_rows())
-    assert queue_frame(table, [], [], [], ["body"], "label").height == 0
-    assert queue_frame(table, [1], ["x"], [0.5], [], "label").columns == frame.columns[:4]
+    assert queue_frame(table, [], [], [], ["body"]).height == 0
+    assert queue_frame(table, [1], ["x"], [0.5], []).columns == frame.columns[:4]
 
 
 def test_a_text_column_with_a_name_of_the_queue_is_refused():
     with pytest.raises(InputError, match="'row' has the name of a column of the queue"):
-        queue_frame(pl.DataFrame({"row": ["a"]}), [0], ["x"], [0.5], ["row"], "label")
+        queue_frame(pl.DataFrame({"row": ["a"]}), [0], ["x"], [0.5], ["row"])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
@@ -185,7 +193,7 @@ def test_answers_written_read_and_merged_land_in_their_rows(tmp_path, suffix):
     answers = [None if row == 6 else frame["suggested"][k] for k, row in enumerate(frame["row"])]
     filled = back.frame.with_columns(pl.Series("label", answers, dtype=pl.String))
     write_queue(filled, target, CLASSES, ["the text", "body"])  # as a spreadsheet would: the class "=sum" is marked now
-    merged = merge_answers(table, "label", read_table(target).frame, target)
+    merged = merged_frame(table, "label", read_table(target).frame, target)
     expected = [None] * len(NASTY)
     for row, answer in zip(frame["row"], answers, strict=True):
         expected[row - 1] = answer
@@ -225,7 +233,7 @@ def test_an_export_of_label_studio_is_merged(tmp_path):
         task.update(id=number, annotations=[{"result": result, "was_cancelled": number == 103}])
     (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
     answers = read_table(str(tmp_path / "export.json"))
-    merged = merge_answers(table, "label", answers.frame, answers.name)["label"].to_list()
+    merged = merged_frame(table, "label", answers.frame, answers.name)["label"].to_list()
     given = {row: label for row, label in frame.select("row", "suggested").iter_rows() if row != frame["row"][3]}
     assert merged == [given.get(row) for row in range(1, len(NASTY) + 1)]
 
@@ -260,16 +268,16 @@ def _table():
 @pytest.mark.parametrize("row", [2, 2.0, "2", " 2 ", "2.0"])
 @pytest.mark.parametrize("column", ["label", "topic"])
 def test_row_numbers_are_read_as_tables_give_them(row, column):
-    merged = merge_answers(_table(), "topic", pl.DataFrame({"row": [row], column: ["milk"]}), "a.csv")
+    merged = merged_frame(_table(), "topic", pl.DataFrame({"row": [row], column: ["milk"]}), "a.csv")
     assert merged["topic"].to_list() == ["tea", "milk", None]
 
 
 def test_numbers_as_labels_and_a_column_without_any_label():
     table = pl.DataFrame({"topic": [1.0, None, None]})
-    merged = merge_answers(table, "topic", pl.DataFrame({"row": [1, 3], "label": ["1", "2"]}), "a.csv")
+    merged = merged_frame(table, "topic", pl.DataFrame({"row": [1, 3], "label": ["1", "2"]}), "a.csv")
     assert merged["topic"].to_list() == ["1", None, "2"]
     empty = pl.DataFrame({"topic": [None, None]})
-    assert merge_answers(empty, "topic", pl.DataFrame({"row": [2], "label": [7]}), "a")["topic"].to_list() == [
+    assert merged_frame(empty, "topic", pl.DataFrame({"row": [2], "label": [7]}), "a")["topic"].to_list() == [
         None,
         "7",
     ]
@@ -277,7 +285,7 @@ def test_numbers_as_labels_and_a_column_without_any_label():
 
 def test_blank_lines_and_repeated_equal_answers_are_fine():
     answers = pl.DataFrame({"row": ["2", "", "2", "3"], "label": ["x", "", "x", None], "note": ["sure", "", "", "?"]})
-    assert merge_answers(_table(), "topic", answers, "a.csv")["topic"].to_list() == ["tea", "x", None]
+    assert merged_frame(_table(), "topic", answers, "a.csv")["topic"].to_list() == ["tea", "x", None]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +300,7 @@ def test_blank_lines_and_repeated_equal_answers_are_fine():
         ({"row": ["-1"], "label": ["x"]}, "row number"),
         ({"row": [None], "label": ["x"]}, "row number in 'row', but has ''"),
         ({"row": ["9" * 30], "label": ["x"]}, "row number"),
-        ({"row": [2], "label": ["x"], "text": ["c"]}, r"row 2 of a\.csv has another text in 'text'.*sorted\?"),
+        ({"row": [2], "label": ["x"], "text": ["c"]}, r"row 2 of a\.csv has a different text in 'text'.*sorted\?"),
         ({"row": [2], "label": [""], "text": ["c"]}, "sorted"),
         ({"label": ["x"]}, "no 'row'"),
         ({"row": [2]}, "no 'topic'"),
@@ -300,9 +308,9 @@ def test_blank_lines_and_repeated_equal_answers_are_fine():
 )
 def test_answers_that_do_not_fit_are_named(answers, message):
     with pytest.raises(InputError, match=message):
-        merge_answers(_table(), "topic", pl.DataFrame(answers), "a.csv")
+        merged_frame(_table(), "topic", pl.DataFrame(answers), "a.csv")
 
 
 def test_a_label_column_that_is_not_there_is_named():
     with pytest.raises(InputError, match="topik"):
-        merge_answers(_table(), "topik", pl.DataFrame({"row": [2], "label": ["x"]}), "a.csv")
+        merged_frame(_table(), "topik", pl.DataFrame({"row": [2], "label": ["x"]}), "a.csv")

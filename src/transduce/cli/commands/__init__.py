@@ -1,1 +1,1 @@
-"""One module for each command of the command line."""
+"""The commands, one module each: the click command and its job. Heavy imports are inside functions."""

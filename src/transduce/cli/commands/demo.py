@@ -1,22 +1,20 @@
-"""The demo: the main job on the built-in corpus, by the same command that a person would type.
+"""transduce demo: run `transduce label` on the built-in corpus and show what it gains.
 
-Eighty requests of 22 500 keep their label, ten domains are told apart, and the truth, which the job does not see, says
-what was gained over the supervised classifier of the eighty.
+Of 22 500 requests in ten domains, eighty keep their label. The true labels, which the fit does not see, give the score
+before (a supervised classifier of the eighty) and after.
 """
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
+import click
 
-from transduce.cli.commands.evaluate import evaluate
+from transduce.cli.commands.evaluate import score_labels
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features, fit_vectorizer
-from transduce.cli.formats import read_table, write_table
-from transduce.cli.invocation import command
-from transduce.datasets import load_clinc150
-from transduce.estimators import TransductiveClassifier
+from transduce.cli.invocation import command_line
+
+if TYPE_CHECKING:
+    import polars as pl
 
 N_LABELED = 80
 NEW_REQUESTS = (
@@ -27,52 +25,52 @@ NEW_REQUESTS = (
     "how many vacation days do I still have this year",
     "the engine light came on, when is the next service due",
 )
-"""Requests that the corpus does not have, for the model to label."""
+"""Requests that are not in the corpus, for `transduce predict`."""
 
 
-def run_demo(folder: Path, run: Callable[[list[str]], int], seed: int = 0, *, quiet: bool = False) -> int:
-    """Write the corpus with eighty labels, run `transduce label` on it, print what it gained, and give its exit code.
+@click.command()
+@click.option("-o", "--out", default="transduce-demo", show_default=True, metavar="FOLDER", help="Folder to write to.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.pass_context
+def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
+    """Run `transduce label` on the built-in corpus: labelled CSV, model and report."""
+    import polars as pl
 
-    `run` takes the arguments of the command line and gives its exit code.
-    """
+    from transduce.cli.formats import write_table
+
+    folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"the folder {folder} cannot be made ({error.strerror}); name another by -o.") from None
+        raise InputError(f"the folder {folder} cannot be made ({error.strerror}). Name another with -o.") from None
     frame = demo_frame(seed)
-    source, out, model, page, new = (
+    source, labeled, model, page, new = (
         str(folder / name) for name in ("requests.csv", "labelled.csv", "model.safetensors", "report.html", "new.csv")
     )
     write_table(frame, source)
     write_table(pl.DataFrame({"text": NEW_REQUESTS}), new)
+    outputs = ["-o", labeled, "--model", model, "--report", page]
+    arguments = ["label", source, *outputs, "--truth", "truth", "--seed", str(seed)]
     sizes = frame.filter(pl.col("label").is_null())["truth"].value_counts().sort("truth").rows()
     prior = [word for name, count in sizes for word in ("--prior", f"{name}={count}")]
-    arguments = [
-        "label",
-        source,
-        "-o",
-        out,
-        "--model",
-        model,
-        "--report",
-        page,
-        "--truth",
-        "truth",
-        "--seed",
-        str(seed),
-    ]
     if not quiet:
-        print(f"$ {command(*arguments)} --prior ...")
-    status = run([*arguments, *prior, *(["--quiet"] if quiet else [])])
-    if not status and not quiet:
-        _print_gain(frame, out, seed)
+        print(f"$ {command_line(*arguments)} --prior ...")
+    group = context.find_root().command
+    group.main([*arguments, *prior, *(["--quiet"] if quiet else [])], prog_name="transduce", standalone_mode=False)
+    if not quiet:
+        _print_gain(frame, labeled, seed)
         print(f"\nOpen {page} in a browser. Then label a file of new requests with the model:")
-        print(command("predict", model, new, "-o", str(folder / "new-labelled.csv")))
-    return status
+        print(command_line("predict", model, new, "-o", str(folder / "new-labelled.csv")))
 
 
-def demo_frame(seed: int) -> pl.DataFrame:
-    """The built-in corpus: text, label (eighty of them, every domain at least once), truth."""
+def demo_frame(seed: int) -> "pl.DataFrame":
+    """The built-in corpus: text, label (of eighty rows, at least one in each domain), truth."""
+    import numpy as np
+    import polars as pl
+
+    from transduce.datasets import load_clinc150
+
     texts, paths, _ = load_clinc150()
     truth = np.array([path.split("/")[0] for path in paths])
     rng = np.random.default_rng(seed)
@@ -85,16 +83,22 @@ def demo_frame(seed: int) -> pl.DataFrame:
     return pl.DataFrame({"text": texts.tolist(), "label": label, "truth": truth.tolist()})
 
 
-def _print_gain(frame: pl.DataFrame, out: str, seed: int) -> None:
-    """Macro F on the rows that had no label, supervised and by the job; a few of the labels."""
+def _print_gain(frame: "pl.DataFrame", out: str, seed: int) -> None:
+    """Print macro F on the rows without a label, supervised and transductive, and a few of the labels."""
+    import polars as pl
+
+    from transduce.cli.features import Features, fit_vectorizer
+    from transduce.cli.formats import read_table
+    from transduce.estimators import TransductiveClassifier
+
     _, X = fit_vectorizer(frame["text"].to_list(), Features())
     known = frame["label"].is_not_null().to_numpy()
     clf = TransductiveClassifier(random_state=seed).fit(X[known], frame["label"].drop_nulls().to_numpy())
-    done = read_table(out).frame.filter(~pl.Series(known))
-    truth, labels = done["truth"].to_list(), done["label"].to_list()
-    before = evaluate(truth, clf.predict(X[~known]).tolist(), out).macro_f
-    after = evaluate(truth, labels, out).macro_f
+    result = read_table(out).frame.filter(~pl.Series(known))
+    truth, labels = result["truth"].to_list(), result["label"].to_list()
+    before = score_labels(truth, clf.predict(X[~known]).tolist(), out).macro_f
+    after = score_labels(truth, labels, out).macro_f
     print(f"\nMacro F on the {len(truth)} requests without a label: supervised {before:.3f}, transduce {after:.3f}")
-    for row in done.sample(8, seed=seed).rows(named=True):
-        wrong = "" if row["label"] == row["truth"] else f"   (was {row['truth']})"
+    for row in result.sample(8, seed=seed).rows(named=True):
+        wrong = "" if row["label"] == row["truth"] else f"   (should be {row['truth']})"
         print(f"  {row['label']:<20}{float(row['confidence']):5.2f}  {row['text'][:60]}{wrong}")

@@ -1,20 +1,97 @@
-"""How right a model is on rows whose labels are known: F for all and for each class, confusions, levels of a tree."""
+"""transduce evaluate: compare a model's predictions with the labels of a file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from sklearn.metrics import precision_recall_fscore_support
+import click
 
+from transduce.cli import messages
+from transduce.cli.commands.predict import feature_rows
 from transduce.cli.errors import InputError
+from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 
-SHOWN_CONFUSIONS = 15
+if TYPE_CHECKING:
+    from transduce.cli.formats import Table
+    from transduce.cli.model_file import Model
+
+MAX_CONFUSIONS = 15
+
+
+@click.command()
+@click.argument("model")
+@click.argument("file")
+@click.option("--label", metavar="COL", help="Column of the true labels.")
+@INPUT_OPTIONS
+@MESSAGE_OPTIONS
+def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
+    """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree."""
+    from transduce.cli.formats import read_table
+    from transduce.cli.model_file import load_model_argument
+    from transduce.cli.progress import Progress
+
+    with Progress.from_options(options) as progress:
+        loaded = load_model_argument(model, file)
+        found = evaluate_table(loaded, read_table(file, options["format_"]), label, options, progress.say)
+    if options["as_json"]:
+        messages.print_json(asdict(found))
+    else:
+        messages.print_text(str(found))
+
+
+def evaluate_table(
+    model: "Model", table: "Table", label: str | None, options: dict[str, Any], say: Callable[[str], None]
+) -> "Evaluation":
+    """Score the model on the labels that people gave; labels that `label` itself wrote are left out."""
+    from transduce.cli.columns import choose_label
+    from transduce.cli.results import predict_rows
+
+    X, text = feature_rows(model, table, options["text"], options["vectors"], options["jobs"], say)
+    label = choose_label(table, label, text, say)
+    truth, n_given = _true_labels(table, label, say)
+    if Path(table.name).name == model.about["source"] or n_given == model.about["n_labelled"]:
+        say("Note: the model was trained on these rows and their labels, so the scores are too optimistic.")
+    predicted = [model.classes[k] for k in predict_rows(model, model.scores(X)).label]
+    found = score_labels(truth, predicted, f"column {label!r} of {table.name}", tree=model.tree)
+    unknown = [each for each in found.classes if each.rows and each.name not in model.classes]
+    if unknown:
+        n_rows = sum(each.rows for each in unknown)
+        which = (
+            "none of the true labels is" if n_rows == found.rows else f"{n_rows} of {found.rows} true labels are not"
+        )
+        say(
+            f"Note: {which} a class of the model ({unknown[0].name!r}, for example), and these count as wrong. If this "
+            "is not the column of true labels, name it with --label."
+        )
+    return found
+
+
+def _true_labels(table: "Table", column: str, say: Callable[[str], None]) -> tuple[list[str | None], int | None]:
+    """Labels that people gave, and how many, if the file says which ones those are."""
+    import polars as pl
+
+    from transduce.cli.formats import labels_of
+    from transduce.cli.results import given_rows, without_guard
+
+    labels, given = labels_of(table, column), given_rows(table.frame, column)
+    if given is None:
+        return labels.to_list(), None
+    n_given = int(given.sum())
+    if not n_given:
+        raise InputError(
+            f"column {column!r} of {table.name} holds only the model's own labels (given is false in every row). "
+            "Name the column of true labels with --label."
+        )
+    say(f"Using only the {n_given} rows with given = true; the others hold the model's own labels.")
+    labels = labels.to_frame().select(without_guard(pl.col(labels.name))).to_series()
+    return [label if known else None for label, known in zip(labels, given, strict=True)], n_given
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One class: precision, recall, F and rows that are truly of it."""
+    """Precision, recall and F of one class, and its number of rows."""
 
     name: str
     precision: float
@@ -25,7 +102,7 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Level:
-    """F when paths are cut after so many parts."""
+    """F-scores when paths are cut off at this depth."""
 
     depth: int
     macro_f: float
@@ -34,7 +111,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Figures over the rows with a known label; confusion[i][j] counts rows of class i that were given class j."""
+    """Scores over the rows with a known label; confusion[i][j] counts rows of class i that are predicted as class j."""
 
     rows: int
     left_out: int
@@ -45,85 +122,71 @@ class Evaluation:
     names: tuple[str, ...]
     confusion: tuple[tuple[int, ...], ...]
 
-    def as_json(self) -> dict[str, object]:
-        """Plain data."""
-        return asdict(self)
-
     def __str__(self) -> str:
         lines = [f"{self.rows} rows with a known label{f', {self.left_out} without' if self.left_out else ''}"]
         lines.append(f"macro F {self.macro_f:.4f}   micro F {self.micro_f:.4f}")
-        lines += [
-            f"  level {each.depth}: macro F {each.macro_f:.4f}, micro F {each.micro_f:.4f}" for each in self.levels
-        ]
+        lines += [f"  level {one.depth}: macro F {one.macro_f:.4f}, micro F {one.micro_f:.4f}" for one in self.levels]
         width = max(5, *(len(each.name) for each in self.classes))
         lines.append(f"\n{'class':<{width}}  precision  recall      F    rows")
         lines += [
             f"{c.name:<{width}}  {c.precision:9.3f}  {c.recall:6.3f}  {c.f:5.3f}  {c.rows:6}" for c in self.classes
         ]
         confusions = [f"  {count:6}  {truth} -> {guess}" for truth, guess, count in self.confusions()]
-        lines += ["\nmost frequent confusions (truth -> model):", *confusions] if confusions else []
+        lines += ["\nmost frequent confusions (true -> predicted):", *confusions] if confusions else []
         return "\n".join(lines)
 
-    def strangers(self, classes: Sequence[str]) -> list[str]:
-        """A sentence on true labels that the model cannot give, if there are any."""
-        known = set(classes)
-        strange = [each for each in self.classes if each.rows and each.name not in known]
-        if not strange:
-            return []
-        n_rows = sum(each.rows for each in strange)
-        which = "none of the true labels is" if n_rows == self.rows else f"{n_rows} of {self.rows} true labels are not"
-        return [
-            f"{which} a class of the model ({strange[0].name!r}, for one), and these count as wrong; if this is not "
-            "the column of the truth, name it by --label."
-        ]
-
     def confusions(self) -> list[tuple[str, str, int]]:
-        """The most frequent wrong pairs (truth, given, rows)."""
+        """The most frequent wrong pairs: true class, predicted class, rows."""
         pairs = [
             (self.names[i], self.names[j], count)
             for i, row in enumerate(self.confusion)
             for j, count in enumerate(row)
             if i != j and count
         ]
-        return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:SHOWN_CONFUSIONS]
+        return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:MAX_CONFUSIONS]
 
 
-def evaluate(truth: Sequence[str | None], guesses: Sequence[str], where: str, *, tree: bool = False) -> Evaluation:
-    """Compare; rows without a known label are left out.
+def score_labels(
+    truth: Sequence[str | None], predicted: Sequence[str], where: str, *, tree: bool = False
+) -> Evaluation:
+    """Score predictions against true labels; rows without one are left out.
 
-    >>> found = evaluate(["tea", "tea", "coffee", None], ["tea", "coffee", "coffee", "tea"], "here")
+    >>> found = score_labels(["tea", "tea", "coffee", None], ["tea", "coffee", "coffee", "tea"], "here")
     >>> round(found.macro_f, 3), found.rows, found.left_out
     (0.667, 3, 1)
     """
-    pairs = [(right, guess) for right, guess in zip(truth, guesses, strict=True) if right is not None]
+    import numpy as np
+    from sklearn.metrics import precision_recall_fscore_support
+
+    pairs = [(right, guess) for right, guess in zip(truth, predicted, strict=True) if right is not None]
     if not pairs:
-        raise InputError(f"{where} has no label to compare with; name the column of the truth by --label.")
-    right, given = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    names = sorted(set(right) | set(given))
-    precision, recall, f, rows = precision_recall_fscore_support(right, given, labels=names, zero_division=0)
-    micro = float(np.mean([a == b for a, b in pairs]))
+        raise InputError(f"{where} has no label to compare with. Name the column of true labels with --label.")
+    names = sorted({name for pair in pairs for name in pair})
+    right, guesses = map(list, zip(*pairs, strict=True))
+    precision, recall, f, rows = precision_recall_fscore_support(right, guesses, labels=names, zero_division=0)
     scores = tuple(
         ClassScore(name, float(precision[k]), float(recall[k]), float(f[k]), int(rows[k]))
         for k, name in enumerate(names)
     )
-    counts, index = Counter(pairs), {name: k for k, name in enumerate(names)}
-    confusion = np.zeros((len(names), len(names)), int)
-    for (a, b), count in counts.items():
-        confusion[index[a], index[b]] = count
-    table = tuple(tuple(int(count) for count in row) for row in confusion)
-    levels = _levels(right, given) if tree else ()
+    counts = Counter(pairs)
+    confusion = tuple(tuple(counts[a, b] for b in names) for a in names)
+    depth = max(name.count("/") for name in names) if tree else 0
+    levels = tuple(_level(pairs, level) for level in range(1, depth + 1))
+    left_out = len(truth) - len(pairs)
     return Evaluation(
-        len(pairs), len(truth) - len(pairs), float(np.mean(f)), micro, scores, levels, tuple(names), table
+        len(pairs), left_out, float(np.mean(f)), _accuracy(pairs), scores, levels, tuple(names), confusion
     )
 
 
-def _levels(right: Sequence[str], given: Sequence[str]) -> tuple[Level, ...]:
-    """F at every depth above the leaves."""
-    depth = max(name.count("/") for name in (*right, *given))
-    found = []
-    for level in range(1, depth + 1):
-        a = ["/".join(name.split("/")[:level]) for name in right]
-        b = ["/".join(name.split("/")[:level]) for name in given]
-        _, _, f, _ = precision_recall_fscore_support(a, b, labels=sorted(set(a) | set(b)), zero_division=0)
-        found.append(Level(level, float(np.mean(f)), float(np.mean([x == y for x, y in zip(a, b, strict=True)]))))
-    return tuple(found)
+def _level(pairs: Sequence[tuple[str, str]], depth: int) -> Level:
+    """Scores of paths cut off at a depth."""
+    from sklearn.metrics import f1_score
+
+    cut = [tuple("/".join(name.split("/")[:depth]) for name in pair) for pair in pairs]
+    right, guesses = map(list, zip(*cut, strict=True))
+    macro = f1_score(right, guesses, labels=sorted({*right, *guesses}), average="macro", zero_division=0)
+    return Level(depth, float(macro), _accuracy(cut))
+
+
+def _accuracy(pairs: Sequence[tuple[str, ...]]) -> float:
+    return sum(right == guess for right, guess in pairs) / len(pairs)

@@ -1,19 +1,38 @@
-"""What is in a model file, for a person and as plain data."""
+"""transduce inspect: show what is in a model file."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from transduce.cli.model_file import Model
-from transduce.cli.report import strongest_words
+import click
 
-NO_WORDS = {
-    "hashing": "(no words: hashing keeps none)",
-    "vectors": "(no words: the rows came as vectors)",
-}
+from transduce.cli import messages
+
+if TYPE_CHECKING:
+    from transduce.cli.model_file import Model
+
+NO_WORDS = {"hashing": "(no words: hashing does not store them)", "vectors": "(no words: trained on vectors)"}
 """Why a model of these features has no words to show."""
 
 
-def inspection(model: Model, n_words: int) -> dict[str, Any]:
+@click.command()
+@click.argument("model")
+@click.option("--words", type=click.IntRange(0, 1000), default=10, show_default=True, help="Words for each class.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--quiet", is_flag=True, help="Print errors only: tells whether MODEL can be read.")
+def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
+    """Show the classes, counts, strongest words, settings and provenance of MODEL."""
+    from transduce.cli.model_file import load_model
+
+    found = inspection(load_model(model), words)
+    if as_json:
+        messages.print_json(found)
+    elif not quiet:
+        messages.print_text(as_text(found))
+
+
+def inspection(model: "Model", n_words: int) -> dict[str, Any]:
     """Classes with their counts and words, settings and provenance."""
+    from transduce.cli.report import strongest_words
+
     words = strongest_words(model, n_words) if n_words else [[] for _ in model.classes]
     sizes = {size["class"]: size for size in model.about.get("sizes", [])}
     classes = [
@@ -26,7 +45,7 @@ def inspection(model: Model, n_words: int) -> dict[str, Any]:
 
 
 def as_text(found: dict[str, Any]) -> str:
-    """The same for a terminal."""
+    """Format an inspection for a terminal."""
     settings = found.get("settings", {})
     lines = [
         f"transduce {found.get('transduce', '?')}, {found.get('created', '?')}, from {found.get('source', '?')}",
@@ -43,7 +62,7 @@ def as_text(found: dict[str, Any]) -> str:
         counts = f"{each.get('labelled', '?'):>9}{each.get('assigned', '?'):>9}"
         lines.append(f"{each['class']:<28}{counts}  {' '.join(each['words'])}")
     lines += [
-        f"{each['branch'] + ' in all':<28}{each['labelled']:>9}{each['assigned']:>9}"
+        f"{each['branch'] + ', total':<28}{each['labelled']:>9}{each['assigned']:>9}"
         for each in found.get("branches", ())
     ]
     return "\n".join(lines)

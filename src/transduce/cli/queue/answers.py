@@ -1,133 +1,94 @@
-"""Answers of a person, read back into the table: they fill empty labels, and never change one that was given."""
+"""Merge a person's answers into the labels: they fill empty labels and never change one that was given."""
 
-import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from transduce.cli.candidate_syntax import parts_of
+from transduce.cli.candidate_syntax import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.spreadsheet import FORMULA_BEGINNINGS
+from transduce.suggest import did_you_mean
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
 """The columns of a queue, before the text."""
-LABEL_STUDIO_OWN = frozenset(("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"))
-"""Columns that Label Studio adds to what it exports; one of the documents with such a name is another thing."""
+LABEL_STUDIO_COLUMNS = frozenset(("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"))
+"""Columns that Label Studio adds to its exports; a column of the documents with such a name is something else."""
+MAX_NEW_CLASSES = 10
+_FORMULA_GUARD = re.compile(rf"\A'(?=[{FORMULA_BEGINNINGS}])")
 
-MOST_NEW = 10
-_DOCUMENTS = "the documents"
-_FORMULA_MARK = re.compile(rf"\A'(?=[{FORMULA_BEGINNINGS}])")
+Labels = list[str | None]
 
 
 def merge_answers(
-    table_frame: pl.DataFrame, label_column: str, answers_frame: pl.DataFrame, answers_name: str
-) -> pl.DataFrame:
-    """The table with the answers filled in; a label that was given stays, and one against it is an error.
+    documents: pl.DataFrame, column: str, labels: Labels, answers: Table, say: Callable[[str], None]
+) -> Labels:
+    """Return the labels with the answers filled in; an answer that contradicts a given label is an error.
 
-    >>> table = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
-    >>> answers = pl.DataFrame({"row": ["3", "2"], "label": ["coffee", ""], "text": ["c", "b"]})
-    >>> merge_answers(table, "label", answers, "answers.csv")["label"].to_list()
-    ['tea', None, 'coffee']
+    `documents` is the table that the queue was made from, `column` its label column and `labels` that column's labels.
+
+    >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> frame = pl.DataFrame({"row": ["3", "2"], "label": ["tee", ""], "text": ["c", "b"]})
+    >>> merge_answers(documents, "label", ["tea", None, None], Table("ask.csv", frame, "csv"), print)
+    Filled in 1 answer; 1 row has none.
+    Note: the answer 'tee' in ask.csv is a new class. Did you mean 'tea'?
+    ['tea', None, 'tee']
     """
-    answered = LABEL if LABEL in answers_frame.columns else label_column
+    answered = LABEL if LABEL in answers.frame.columns else column
     for name in (ROW, answered):
-        if name not in answers_frame.columns:
-            raise InputError(f"{answers_name} must have the columns 'row' and 'label', but has no {name!r}; add it.")
-    labels = labels_of(Table(_DOCUMENTS, table_frame, ""), label_column).to_list()
-    answers = _answers(answers_frame, answered, answers_name)
-    numbers = _row_numbers(answers_frame, answers, len(labels), answers_name)
-    own = {ROW, SUGGESTED, CONFIDENCE, answered, label_column} | LABEL_STUDIO_OWN
-    shared = [name for name in answers_frame.columns if name in table_frame.columns and name not in own]
-    _check_texts(table_frame.select(shared), answers_frame.select(shared), numbers, answers_name)
-    filled = _fill(labels, numbers, answers, answers_name)
-    return table_frame.with_columns(pl.Series(label_column, filled, dtype=pl.String))
+        if name not in answers.frame.columns:
+            raise InputError(f"{answers.name} needs the columns 'row' and 'label', but has no {name!r}. Add it.")
+    new = [None if label is None else _FORMULA_GUARD.sub("", label) for label in labels_of(answers, answered)]
+    rows = _row_numbers(answers, new, len(labels))
+    queue_columns = {ROW, SUGGESTED, CONFIDENCE, answered, column} | LABEL_STUDIO_COLUMNS
+    shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]
+    _check_texts(documents, answers, rows, shared)
+    filled = _fill(labels, rows, new, answers.name)
+    for sentence in _summary(rows, new, answers.name, labels):
+        say(sentence)
+    return filled
 
 
-def account_of(frame: pl.DataFrame, label_column: str, name: str, before: Sequence[str | None]) -> list[str]:
-    """How many answers there were, and which name a class that no label named before, with the nearest that one did.
-
-    >>> answers = pl.DataFrame({"row": ["2", "3"], "label": ["tee", ""]})
-    >>> for sentence in account_of(answers, "label", "ask.csv", ["tea", None, None]):
-    ...     print(sentence)
-    1 answer was filled in, 1 left empty.
-    Note: the answer 'tee' in ask.csv is a new class; the nearest known is 'tea'.
-    """
-    answers = _answers(frame, LABEL if LABEL in frame.columns else label_column, name)
-    rows = texts_of(Table(name, frame, ""), [ROW])
-    n_filled = sum(answer is not None for answer in answers)
-    n_empty = sum(answer is None and bool(row.strip()) for row, answer in zip(rows, answers, strict=True))
-    said = [f"{n_filled} {'answer was' if n_filled == 1 else 'answers were'} filled in, {n_empty} left empty."]
-    known = sorted({label for label in before if label is not None})
-    named = {name for answer in answers if answer is not None for name in _named(answer, known)}
-    new = sorted(named.difference(known))
-    said += [
-        f"Note: the answer {answer!r} in {name} is a new class{_nearest(answer, known)}." for answer in new[:MOST_NEW]
-    ]
-    return said + ([f"Note: there are {len(new) - MOST_NEW} more new classes."] if len(new) > MOST_NEW else [])
-
-
-def _named(answer: str, known: Sequence[str]) -> tuple[str, ...]:
-    """What an answer names: itself, or the parts of a set of which one is known."""
-    parts = parts_of(answer)
-    return (answer,) if set(parts).isdisjoint(known) else tuple(filter(None, parts))
-
-
-def _nearest(answer: str, known: Sequence[str]) -> str:
-    folded = {label.casefold(): label for label in known}
-    near = difflib.get_close_matches(answer.casefold(), folded, 1, 0.0)
-    return f"; the nearest known is {folded[near[0]]!r}" if near else ""
-
-
-def _answers(frame: pl.DataFrame, column: str, name: str) -> list[str | None]:
-    """Labels, None where there is none, without the mark that keeps a spreadsheet from running them as formulas."""
-    labels = labels_of(Table(name, frame, ""), column)
-    return [None if label is None else _FORMULA_MARK.sub("", label) for label in labels]
-
-
-def _row_numbers(frame: pl.DataFrame, answers: list[str | None], n_rows: int, name: str) -> list[int | None]:
-    """Row numbers from 1, None for a line that is blank altogether."""
+def _row_numbers(answers: Table, labels: Labels, n_rows: int) -> list[int | None]:
+    """Row numbers from 1, None for a blank line."""
     numbers: list[int | None] = []
-    for place, (text, answer) in enumerate(zip(texts_of(Table(name, frame, ""), [ROW]), answers, strict=True), 1):
+    for place, (text, label) in enumerate(zip(texts_of(answers, [ROW]), labels, strict=True), 1):
         row = text.strip()
-        if not row and answer is None:
+        if not row and label is None:
             numbers.append(None)
             continue
         whole = re.fullmatch(r"([0-9]{1,18})(?:\.0*)?", row, re.ASCII)
         if whole is None:
-            raise InputError(f"row {place} of {name} must have a row number in 'row', but has {row!r}; correct it.")
+            raise InputError(f"row {place} of {answers.name} needs a row number in 'row', but has {row!r}. Correct it.")
         if not 1 <= int(whole[1]) <= n_rows:
             raise InputError(
-                f"row {place} of {name} labels row {row}, but the documents have rows 1 to {n_rows}; correct it."
+                f"row {place} of {answers.name} labels row {row}, but the documents have rows 1 to {n_rows}."
             )
         numbers.append(int(whole[1]))
     return numbers
 
 
-def _check_texts(table: pl.DataFrame, answers: pl.DataFrame, numbers: list[int | None], name: str) -> None:
+def _check_texts(documents: pl.DataFrame, answers: Table, numbers: list[int | None], columns: Sequence[str]) -> None:
     """Columns that both have must agree, or the answers belong to other rows."""
     lines = [place for place, number in enumerate(numbers) if number is not None]
     rows = [number - 1 for number in numbers if number is not None]
-    for column in answers.columns:
-        theirs = texts_of(Table(name, answers[lines], ""), [column])
-        ours = texts_of(Table(_DOCUMENTS, table[rows], ""), [column])
-        for row, one, other in zip(rows, theirs, ours, strict=True):
+    ours, theirs = Table("the documents", documents[rows], ""), Table(answers.name, answers.frame[lines], "")
+    for column in columns:
+        for row, one, other in zip(rows, texts_of(theirs, [column]), texts_of(ours, [column]), strict=True):
             if _comparable(one) != _comparable(other):
                 raise InputError(
-                    f"row {row + 1} of {name} has another text in {column!r} than row {row + 1} of the documents; "
-                    "was the file sorted? Bring back its order, or write the queue again."
+                    f"row {row + 1} of {answers.name} has a different text in {column!r} than row {row + 1} of the "
+                    "documents. Was the file sorted? Restore its order, or write the queue again."
                 )
 
 
 def _comparable(text: str) -> str:
-    """A text as a spreadsheet may hand it back: with other line ends, without NUL, with the mark of a formula."""
-    return " ".join(_FORMULA_MARK.sub("", text).replace("\0", "\ufffd").split())
+    """A text without what a spreadsheet may change: line ends, NUL, the apostrophe that guards a formula."""
+    return " ".join(_FORMULA_GUARD.sub("", text).replace("\0", "\ufffd").split())
 
 
-def _fill(
-    labels: list[str | None], numbers: list[int | None], answers: list[str | None], name: str
-) -> list[str | None]:
+def _fill(labels: Labels, numbers: list[int | None], answers: Labels, name: str) -> Labels:
     filled = list(labels)
     for number, answer in zip(numbers, answers, strict=True):
         if number is None or answer is None:
@@ -135,9 +96,32 @@ def _fill(
         given, before = labels[number - 1], filled[number - 1]
         if given is not None and given != answer:
             raise InputError(
-                f"row {number} has the label {given!r}, but {name} says {answer!r}; correct one of them by hand."
+                f"row {number} has the label {given!r}, but {name} says {answer!r}. Correct one of them by hand."
             )
         if before is not None and before != answer:
-            raise InputError(f"{name} labels row {number} twice, {before!r} and {answer!r}; keep one of them.")
+            raise InputError(f"{name} labels row {number} twice, {before!r} and {answer!r}. Keep one of them.")
         filled[number - 1] = answer
     return filled
+
+
+def _summary(numbers: list[int | None], answers: Labels, name: str, labels: Labels) -> Iterator[str]:
+    """How many answers there were, and which of them name a new class."""
+    n_filled = sum(answer is not None for answer in answers)
+    n_empty = sum(number is not None and answer is None for number, answer in zip(numbers, answers, strict=True))
+    yield (
+        f"Filled in {n_filled} answer{'' if n_filled == 1 else 's'}; "
+        f"{n_empty} row{' has' if n_empty == 1 else 's have'} none."
+    )
+    known = {label for label in labels if label is not None}
+    named = {one for answer in answers if answer is not None for one in _named(answer, known)}
+    new = sorted(named - known)
+    for answer in new[:MAX_NEW_CLASSES]:
+        yield f"Note: the answer {answer!r} in {name} is a new class.{did_you_mean(answer, known)}"
+    if len(new) > MAX_NEW_CLASSES:
+        yield f"Note: there are {len(new) - MAX_NEW_CLASSES} more new classes."
+
+
+def _named(answer: str, known: set[str]) -> tuple[str, ...]:
+    """The classes that an answer names: itself, or the parts of a set if one of them is known."""
+    parts = split_candidates(answer)
+    return (answer,) if known.isdisjoint(parts) else tuple(filter(None, parts))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from transduce.cli.classes import read_names
+from transduce.cli.classes import read_class_names
 from transduce.cli.validation.findings import NOTE, PROBLEM, WARNING, Documents, Finding
 from transduce.cli.validation.label_checks import LABEL_CHECKS, NOTED
 from transduce.cli.validation.prior_checks import PRIOR_CHECKS
@@ -49,7 +49,7 @@ def label_notes(labels: Sequence[str | None], *, flat: bool = False) -> list[str
     >>> label_notes(["tea", "tea", "?", "?", None])
     ["'?' (rows 3 and 4) counts as a class, but may stand for no label. Leave the cells empty where there is none."]
     """
-    tree = read_names(Counter(label for label in labels if label is not None), flat=flat).tree
+    tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
     documents = Documents((), labels, None, tree, flat)
     found = [one for check in NOTED for one in check(documents) if one.severity in (PROBLEM, WARNING)]
     return [f"{one.what} {one.advice}" for one in found]

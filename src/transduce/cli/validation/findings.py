@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from transduce.cli.classes import Names, read_names
+from transduce.cli.classes import ClassNames, read_class_names
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 MOST_ROWS = 20
@@ -52,17 +52,17 @@ class Documents:
         return dict(sorted(found.items()))
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> ClassNames:
         """What the labels name."""
         counts = {name: len(rows) for name, rows in self.rows_with.items()}
-        return read_names(counts, flat=self.flat, tree=self.tree)
+        return read_class_names(counts, flat=self.flat, tree=self.tree)
 
     @cached_property
     def rows_naming(self) -> dict[str, list[int]]:
         """Rows that name each class or branch, counted from 1, by a label or as a part of a set; names in order."""
         found: dict[str, list[int]] = {}
         for label, rows in self.rows_with.items():
-            for name in self.names.choices.parts.get(label, (label,)):
+            for name in self.names.sets.candidates.get(label, (label,)):
                 found.setdefault(name, []).extend(rows)
         return dict(sorted(found.items()))
 
@@ -70,7 +70,7 @@ class Documents:
     def rows_of(self) -> dict[str, list[int]]:
         """Rows of each class, counted from 1, that have a full label; classes by name."""
         found = {name: list(self.rows_with.get(name, ())) for name in self.names.classes}
-        for name, each in self.names.meant.items():
+        for name, each in self.names.candidates.items():
             if len(each) == 1:
                 found[min(each)] += self.rows_with[name]
         return found

@@ -71,19 +71,19 @@ def scarce_classes(documents: Documents) -> Iterator[Finding]:
 
 def sets_of_labels(documents: Documents) -> Iterator[Finding]:
     """Sets of candidates with a part that can be no class, classes known from sets alone, and sets that are none."""
-    choices, rows_with = documents.names.choices, documents.rows_with
-    wrong = {slip: rows_with[slip.label] for slip in choices.slips}
+    sets, rows_with = documents.names.sets, documents.rows_with
+    wrong = {one: rows_with[one.label] for one in sets.unknown}
     yield from first_of(
-        finding(PROBLEM, f"The label of {row_list(rows)} is {slip}", rows, ADVICE) for slip, rows in wrong.items()
+        finding(PROBLEM, f"The label of {row_list(rows)} is {one}", rows, ADVICE) for one, rows in wrong.items()
     )
-    if choices.unseen:
-        classes = number_of(len(choices.unseen), "class", "classes")
-        rows = (row for name in choices.unseen for row in documents.rows_naming[name])
-        what = f"{classes} known from partial labels alone: {name_list(choices.unseen)}."
+    if sets.only_in_sets:
+        classes = number_of(len(sets.only_in_sets), "class", "classes")
+        rows = (row for name in sets.only_in_sets for row in documents.rows_naming[name])
+        what = f"{classes} known from partial labels alone: {name_list(sets.only_in_sets)}."
         yield finding(NOTE, what, rows, "A few full labels help; correct it if it is a misspelling.")
-    if choices.plain:
-        what = f'Labels with "|" are read as plain names, such as {choices.plain[0]!r}: no part is a label by itself.'
-        rows = (row for name in choices.plain for row in rows_with[name])
+    if sets.plain:
+        what = f'Labels with "|" are read as plain names, such as {sets.plain[0]!r}: no part is a label by itself.'
+        rows = (row for name in sets.plain for row in rows_with[name])
         yield finding(NOTE, what, rows, "If they mean one of several, label a few rows of each class in full.")
 
 

@@ -1,0 +1,44 @@
+"""transduce check: check a file for common problems."""
+
+from collections import Counter
+from typing import Any
+
+import click
+
+from transduce.cli import messages
+from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
+
+
+@click.command()
+@click.argument("file")
+@click.option("--label", metavar="COL", help="Column of the labels.")
+@click.option("--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class sizes to compare with the labels.")
+@click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there is a problem or a warning.")
+@INPUT_OPTIONS
+@MESSAGE_OPTIONS
+def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, strict: bool, **options: Any) -> int:
+    """Check FILE for common problems."""
+    from transduce.cli.classes import read_class_names
+    from transduce.cli.columns import choose_text
+    from transduce.cli.formats import texts_of
+    from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.prior_options import as_ranges, read_prior
+    from transduce.cli.progress import Progress
+    from transduce.cli.validation import as_json, check_documents, is_odd, render_findings
+
+    with Progress.from_options(options) as progress:
+        stated = read_prior(prior)
+        source = read_labeled_table(file, {**options, "label": label}, progress.say, notes=False)
+        table, labels = source.table, source.labels
+        text = choose_text(table, options["text"], source.column, progress.say, required=options["vectors"] is None)
+        texts = texts_of(table, text).to_list() if text else [f"row {i}" for i in range(len(labels))]
+        names = read_class_names(Counter(name for name in labels if name is not None), flat=flat)
+        n_unlabeled = sum(name is None or len(names.candidates.get(name, ())) > 1 for name in labels)
+        ranges = as_ranges(stated, n_unlabeled) if stated else None
+        findings = check_documents(texts, labels, ranges, tree=names.tree, flat=flat)
+    if options["as_json"]:
+        messages.print_json({"file": file, "findings": as_json(findings)})
+    else:
+        messages.print_text(render_findings(findings))
+    return int(strict and is_odd(findings))

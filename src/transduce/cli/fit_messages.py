@@ -1,0 +1,92 @@
+"""Errors and warnings of a fit in the words of the command line: its options in place of Python parameters."""
+
+from collections.abc import Mapping
+from warnings import WarningMessage
+
+from sklearn.exceptions import ConvergenceWarning
+
+from transduce.errors import LabelWarning, PriorConflict, PriorError, PriorErrorKind, PriorWarning, PriorWarningKind
+from transduce.label_step.infeasible import InfeasibleError
+
+_PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
+    PriorErrorKind.SUM: (
+        "fractions must sum to 1 and numbers of rows to the {n_rows} rows to label, but the sum is {total:.6g}. "
+        "Correct them, or leave out a class that you are not sure of."
+    ),
+    PriorErrorKind.LOW_SUM: (
+        "they ask for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). Lower some of them."
+    ),
+    PriorErrorKind.HIGH_SUM: (
+        "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some of them."
+    ),
+    PriorErrorKind.TOO_MANY_ROWS: (
+        "{name!r} is to get {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
+    ),
+    PriorErrorKind.NO_WHOLE_NUMBER: (
+        "{name!r} is to get between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a whole "
+        "number. Widen it."
+    ),
+    PriorErrorKind.MIXED_UNITS: (
+        "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use fractions for both, or rows."
+    ),
+    PriorErrorKind.BRANCH_TOO_SMALL: (
+        "{name!r} may get at most {high} of the {n_rows} rows to label, but its parts must get at least {needed}. "
+        "Raise its size, or lower those of its parts."
+    ),
+    PriorErrorKind.BRANCH_TOO_LARGE: (
+        "{name!r} must get at least {low} of the {n_rows} rows to label, but its parts may get at most {allowed}. "
+        "Lower its size, or raise those of its parts."
+    ),
+}
+_PRIOR_WARNINGS: Mapping[PriorWarningKind, str] = {
+    PriorWarningKind.AGAINST_LABELS: (
+        "--prior and the labels disagree: {conflicts} If the labelled rows are a random sample, expect worse labels "
+        "than without --prior; leave it out to follow the labels."
+    ),
+    PriorWarningKind.AGAINST_ROWS: (
+        "--prior and the texts disagree: {conflicts} The numbers of labels are so equal that they say nothing about "
+        "class sizes. Unless you are sure of --prior, leave it out: class sizes are then estimated from all rows."
+    ),
+}
+
+
+def describe_prior_error(error: PriorError) -> str:
+    """Why stated class sizes cannot be used.
+
+    >>> describe_prior_error(PriorError(PriorErrorKind.LOW_SUM, total=12, n_rows=10, fraction=1.2))
+    'the class sizes of --prior cannot be used: they ask for at least 12 rows, but there are 10 to label (120.0%). Lower some of them.'
+    """  # noqa: E501
+    sentence = _PRIOR_ERRORS.get(error.kind, error.kind.value)
+    fields = {name: "/".join(value) if isinstance(value, tuple) else value for name, value in error.fields.items()}
+    return f"the class sizes of --prior cannot be used: {sentence.format_map(fields)}"
+
+
+def describe_infeasible(error: InfeasibleError) -> str:
+    """Why stated class sizes and partial labels cannot both be met."""
+    return f"the class sizes of --prior and the partial labels cannot both be met. {error}"
+
+
+def describe_warning(caught: WarningMessage) -> str | None:
+    """A warning of a fit as a sentence; None for one that the command line reports by itself."""
+    warning = caught.message
+    if isinstance(warning, PriorWarning):
+        conflicts = " ".join(map(_describe_conflict, warning.conflicts))
+        return _PRIOR_WARNINGS[warning.kind].format(conflicts=conflicts)
+    if isinstance(warning, LabelWarning):
+        return None
+    if isinstance(warning, ConvergenceWarning):
+        return "The fit stopped before it reached its tolerance. Raise --alpha."
+    return str(warning)
+
+
+def _describe_conflict(conflict: PriorConflict) -> str:
+    """The stated size of a class beside what labels and texts say."""
+    stated = " to ".join(dict.fromkeys(f"{end:.1%}" for end in (conflict.low, conflict.high)))
+    labels = ""
+    if conflict.labeled is not None:
+        labels = f"it has {conflict.labeled:.1%} of the {conflict.n_labeled} labels and "
+    low, high = conflict.suggestion
+    return (
+        f"{conflict.name!r} is to get {stated} of the rows, but {labels}the supervised classifier gives it "
+        f"{conflict.predicted:.1%}; {low:g}:{high:g} would fit."
+    )

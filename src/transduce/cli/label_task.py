@@ -1,0 +1,191 @@
+"""What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.proportions import are_balanced_by_design
+from transduce.class_prior.resolve import prior_bounds
+from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
+from transduce.cli.columns import choose_text
+from transduce.cli.errors import InputError
+from transduce.cli.features import Features
+from transduce.cli.fit_messages import describe_prior_error
+from transduce.cli.formats import Table
+from transduce.cli.labeled_table import LabeledTable
+from transduce.cli.prior_options import Prior, Share, complete_prior, is_covered, read_prior, understood
+from transduce.cli.progress import Progress
+from transduce.errors import PriorError, name_list
+from transduce.taxonomy import Taxonomy
+
+MAX_LISTED = 4
+STATED = "Class sizes were stated."
+PARTLY_STATED = "Some class sizes were stated."
+ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to tell."
+FROM_LABELS = "Class sizes follow the labelled rows, as if these were a random sample."
+"""Where class sizes came from, as a model file says it."""
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """Options of the fit."""
+
+    text: tuple[str, ...] = ()
+    prior: Mapping[str, Share] = field(default_factory=dict)
+    features: Features = field(default_factory=Features)
+    vectors: str | None = None
+    flat: bool = False
+    loss: str = "hinge"
+    alpha: float | None = None
+    annealing: str | None = "soft"
+    seed: int = 0
+    n_jobs: int | None = None
+    checkpoint: str | None = None
+    dask: str | None = None
+    workers: int | None = None
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "LabelSettings":
+        """Settings from the options of the command line."""
+        names = ("vectors", "flat", "loss", "alpha", "seed", "checkpoint", "dask", "workers")
+        same: dict[str, Any] = {name: options.get(name) for name in names}
+        return cls(
+            text=tuple(options["text"]),
+            prior=read_prior(options["prior"]),
+            features=Features(kind=options["features"], ngrams=options["ngrams"]),
+            annealing=None if options["annealing"] == "none" else options["annealing"],
+            n_jobs=options["jobs"],
+            **same,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTask:
+    """Everything that is known before the fit.
+
+    table         the documents
+    text          text columns
+    label         label column
+    labels        the class of each row, None where the row has no label or a partial one
+    partial       the candidate classes of each row with a partial label
+    classes       class names, sorted
+    taxonomy      the tree of the class names, None if they are flat
+    prior         class prior by class or branch name, or "labeled" or "estimate"
+    prior_source  where class sizes came from, in a sentence
+    bounds        stated sizes as numbers of rows to label
+    """
+
+    table: Table
+    text: tuple[str, ...]
+    label: str
+    labels: tuple[str | None, ...]
+    partial: Mapping[int, frozenset[str]]
+    classes: tuple[str, ...]
+    taxonomy: Taxonomy | None
+    prior: Prior | str
+    prior_source: str
+    bounds: Bounds
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The class index of each row (n,), -1 where there is none."""
+        return _codes(self.classes, self.labels)
+
+    @property
+    def class_prior(self) -> object:
+        """The class prior as the library takes it: a branch is a path, which no class can be taken for."""
+        return _by_path(self.prior, self.classes)
+
+    @property
+    def unstated(self) -> list[str]:
+        """Classes without a stated size."""
+        return [name for name in self.classes if isinstance(self.prior, str) or self.prior[name] is None]
+
+
+def read_task(source: LabeledTable, settings: LabelSettings, progress: Progress) -> LabelTask:
+    """Read columns, labels, classes and class sizes, and report what had to be guessed."""
+    table, column = source.table, source.column
+    text = choose_text(table, settings.text, column, progress.say, required=settings.vectors is None)
+    parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=settings.flat)
+    progress.say(*_label_notes(source, parsed))
+    taxonomy = Taxonomy.from_names(parsed.classes) if parsed.tree else None
+    codes = _codes(parsed.classes, parsed.full)
+    prior, prior_source = _read_prior(settings.prior, parsed, codes, progress)
+    bounds = _bounds(prior, parsed.classes, codes, taxonomy)
+    if not isinstance(prior, str):
+        progress.say(*_describe_sizes(prior, parsed.classes, bounds, int((codes < 0).sum())))
+    found = (parsed.full, parsed.partial, parsed.classes, taxonomy, prior, prior_source, bounds)
+    return LabelTask(table, text, column, *found)
+
+
+def _codes(classes: Sequence[str], labels: Sequence[str | None]) -> NDArray[np.int64]:
+    index = {name: k for k, name in enumerate(classes)}
+    return np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
+
+
+def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> list[str]:
+    """Interpretations of labels that the user may not have meant."""
+    notes = list(parsed.notes)
+    for name in paths_of_classes(source.labels)[:1] if parsed.tree else ():
+        parts = name.split("/")
+        label = parts if source.table.frame[source.column].dtype.is_nested() else repr(name)
+        notes.append(f'Reading {label} as a path. For one of several classes, write "{"|".join(parts)}".')
+    if parsed.partial:
+        first = min(parsed.partial)
+        candidates, n_rows = sorted(parsed.partial[first]), len(parsed.partial)
+        rows = "1 row has a partial label" if n_rows == 1 else f"{n_rows} rows have partial labels"
+        notes.append(f"{rows}: {source.labels[first]} is one of {name_list(candidates, MAX_LISTED)}.")
+    return notes
+
+
+def _read_prior(
+    stated: Mapping[str, Share], parsed: ParsedLabels, codes: NDArray[np.int64], progress: Progress
+) -> tuple[Prior | str, str]:
+    """The class prior, and where it came from."""
+    if stated:
+        prior, notes = complete_prior(stated, parsed.classes, tree=parsed.tree)
+        progress.say(*(f"Note: {note}." for note in notes))
+        covered = all(is_covered(name, stated, tree=parsed.tree) for name in parsed.classes)
+        return prior, STATED if covered else PARTLY_STATED
+    if are_balanced_by_design(np.bincount(codes[codes >= 0], minlength=len(parsed.classes))):
+        progress.say(
+            "Note: no class sizes were stated, and the numbers of labels are so equal that they say nothing about "
+            "class sizes. Estimating class sizes from all rows. State what you know with --prior."
+        )
+        return "estimate", ESTIMATED
+    progress.say(
+        "Note: no class sizes were stated. Using about the proportions of the labelled rows, as if these were a random "
+        "sample. State what you know with --prior."
+    )
+    return "labeled", FROM_LABELS
+
+
+def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64], taxonomy: Taxonomy | None) -> Bounds:
+    names, n_rows = np.array(classes, dtype=object), int((codes < 0).sum())
+    known = "labeled" if isinstance(prior, str) else _by_path(prior, classes)
+    try:
+        return prior_bounds(known, names, codes[codes >= 0], n_rows, None, taxonomy)
+    except PriorError as error:
+        raise InputError(describe_prior_error(error)) from None
+    except (ValueError, TypeError) as error:
+        raise InputError(f"the class sizes of --prior cannot be used: {error}") from None
+
+
+def _by_path(prior: Prior | str, classes: Sequence[str]) -> object:
+    if isinstance(prior, str):
+        return prior
+    return {name if name in classes else tuple(name.split("/")): size for name, size in prior.items()}
+
+
+def _describe_sizes(prior: Prior, classes: Sequence[str], bounds: Bounds, n_rows: int) -> list[str]:
+    """Stated sizes of classes and branches as numbers of rows."""
+    low, high = (dict(zip(classes, map(int, end), strict=True)) for end in (bounds.low, bounds.high))
+    if bounds.groups is not None:
+        low |= dict(zip(bounds.groups.names, map(int, bounds.groups.low), strict=True))
+        high |= dict(zip(bounds.groups.names, map(int, bounds.groups.high), strict=True))
+    told = understood({name: share for name, share in prior.items() if name in low}, low, high, n_rows)
+    return [told] if told else []

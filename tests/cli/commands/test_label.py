@@ -1,0 +1,419 @@
+"""transduce label: rows are kept, sizes are met, every format gives the same labels."""
+
+import io
+import json
+import re
+import sys
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from helpers.commands import ADDED, EXACT_SIZES, N_UNLABELED, QUICK, read, sizes_of
+from helpers.documents import DOMAINS, N_LABELLED, N_ROWS, pile, vectors_of
+from polars.testing import assert_frame_equal
+from sklearn.datasets import dump_svmlight_file
+
+from transduce.class_prior.resolve import prior_bounds
+from transduce.cli.formats import write_table
+from transduce.cli.main import run
+from transduce.cli.model_file import load_model
+
+
+def test_rows_columns_and_given_labels_are_kept(example):
+    done = read(example.out)
+    assert done.columns == [*example.frame.columns, *ADDED]
+    for name in ("id", "text", "truth"):
+        assert done[name].to_list() == example.frame[name].cast(pl.String).to_list()
+    given = example.frame["label"].is_not_null()
+    assert done["given"].to_list() == [str(one).lower() for one in given]
+    assert done["label"].filter(given).to_list() == example.frame["label"].drop_nulls().to_list()
+
+
+def test_confidence_and_runner_up_are_added(example):
+    done = read(example.out).with_columns(pl.col("confidence").cast(pl.Float64))
+    given, other = (done.filter(pl.col("given") == word) for word in ("true", "false"))
+    assert (given["confidence"] == 1.0).all()
+    assert set(given["runner_up"]) == {""}
+    assert set(given["overruled"]) == {"false"}
+    assert other["confidence"].is_between(0, 1).all()
+    assert set(other["runner_up"]) <= set(DOMAINS)
+    assert (other["runner_up"] != other["label"]).all()
+
+
+def test_exact_sizes_are_met_and_better_than_chance(example):
+    done = read(example.out)
+    assert sizes_of(done) == EXACT_SIZES
+    assert (done["label"] == done["truth"]).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("prior", "bounds"),
+    [
+        (["travel=0.5", "banking=25%", "auto_and_commute=0.25"], {"travel": (48, 48), "banking": (24, 24)}),
+        (["travel=0.6:0.7", "banking=0.05:0.1"], {"travel": (58, 67), "banking": (5, 9)}),
+        (["travel=70"], {"travel": (70, 70)}),
+        (["travel=?", "banking=8:9"], {"banking": (8, 9)}),
+        (["travel=0"], {"travel": (0, 0)}),
+        (["travel=0.331", "banking=0.331", "auto_and_commute=0.331"], dict.fromkeys(DOMAINS, (32, 32))),
+    ],
+)
+def test_stated_sizes_are_met(example, run_ok, tmp_path, prior, bounds):
+    options = [word for one in prior for word in ("--prior", one)]
+    run_ok("label", example.file, "-o", tmp_path / "out.csv", *QUICK, *options)
+    sizes = sizes_of(read(tmp_path / "out.csv"))
+    assert sum(sizes.values()) == N_UNLABELED
+    for name, (low, high) in bounds.items():
+        assert low <= sizes.get(name, 0) <= high
+
+
+def test_without_sizes_the_labelled_proportions_are_used_and_reported(example, run_ok, tmp_path):
+    result = run_ok("label", example.file, "-o", tmp_path / "out.csv", *QUICK)
+    codes = np.array([DOMAINS.index(name) for name in example.frame["label"].drop_nulls()])
+    bounds = prior_bounds("labeled", np.array(DOMAINS), codes, N_UNLABELED)
+    sizes = sizes_of(read(tmp_path / "out.csv"))
+    for name, low, high in zip(DOMAINS, bounds.low, bounds.high, strict=True):
+        assert low <= sizes[name] <= high
+    assert "Note: no class sizes were stated" in result.err
+    assert "Using column 'text' as the text." in result.err
+    assert "Using column 'label' as the label." in result.err
+
+
+def test_named_columns_are_not_reported_as_guesses(example, run_ok, tmp_path):
+    result = run_ok("label", example.file, "-o", tmp_path / "out.csv", *QUICK, "--text", "text", "--label", "label")
+    assert "Using column" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("renamed", "options", "added"),
+    [
+        ({"label": "category"}, [], ["label", *ADDED]),
+        ({"label": "category", "truth": "label"}, ["--label", "category"], ["label_2", *ADDED]),
+        ({"id": "confidence", "truth": "given"}, [], ["confidence_2", "runner_up", "overruled", "given_2"]),
+        ({"label": "Label"}, [], ["label", *ADDED]),
+    ],
+)
+def test_column_names_that_are_taken_get_a_number(run_ok, tmp_path, renamed, options, added):
+    frame = pile().rename(renamed)
+    write_table(frame, str(tmp_path / "pile.csv"))
+    run_ok("label", tmp_path / "pile.csv", "-o", tmp_path / "out.csv", *QUICK, *options)
+    done = read(tmp_path / "out.csv")
+    assert done.columns == [*frame.columns, *added]
+    before = frame.with_columns(pl.all().cast(pl.String).fill_null(""))
+    kept = [name for name in frame.columns if name != "label" or "label_2" in added]
+    assert_frame_equal(done.select(kept), before.select(kept))
+
+
+def test_several_texts_are_joined(run_ok, tmp_path):
+    frame = pile()
+    words = frame["text"].str.split(" ")
+    apart = frame.with_columns(
+        words.list.head(3).list.join(" ").alias("text"), words.list.slice(3).list.join(" ").alias("rest")
+    )
+    write_table(frame, str(tmp_path / "one.csv"))
+    write_table(apart, str(tmp_path / "two.csv"))
+    run_ok("label", tmp_path / "one.csv", "-o", tmp_path / "a.csv", *QUICK)
+    run_ok("label", tmp_path / "two.csv", "-o", tmp_path / "b.csv", *QUICK, "--text", "text", "--text", "rest")
+    assert read(tmp_path / "a.csv")["label"].to_list() == read(tmp_path / "b.csv")["label"].to_list()
+
+
+def test_paths_make_a_tree(run_ok, tmp_path):
+    frame = pile(n_labelled=48, paths=True)
+    lists = frame.with_columns(pl.col("label").str.split("/"))
+    write_table(frame, str(tmp_path / "paths.jsonl"))
+    write_table(lists, str(tmp_path / "lists.jsonl"))
+    assert '"label": ["auto_and_commute", ' in (tmp_path / "lists.jsonl").read_text()
+    for name in ("paths", "lists"):
+        where = ("-o", tmp_path / f"{name}.csv", "--model", tmp_path / f"{name}.safetensors")
+        run_ok("label", tmp_path / f"{name}.jsonl", *where, *QUICK, "--report", tmp_path / f"{name}.html")
+    assert read(tmp_path / "paths.csv")["label"].to_list() == read(tmp_path / "lists.csv")["label"].to_list()
+    assert load_model(str(tmp_path / "lists.safetensors")).tree
+    assert "in a tree" in run_ok("inspect", tmp_path / "paths.safetensors").out
+    assert 'id="tree"' in (tmp_path / "paths.html").read_text()
+
+
+def test_flat_paths_are_plain_names(run_ok, tmp_path):
+    write_table(pile(n_labelled=48, paths=True), str(tmp_path / "pile.csv"))
+    run_ok(
+        "label",
+        tmp_path / "pile.csv",
+        "-o",
+        tmp_path / "o.csv",
+        "--model",
+        tmp_path / "m.safetensors",
+        "--flat",
+        *QUICK,
+    )
+    model = load_model(str(tmp_path / "m.safetensors"))
+    assert not model.tree
+    assert any("/" in name for name in model.classes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--loss", "maxent"), ("--loss", "squared_hinge", "--annealing", "none"), ("--features", "hashing"),
+        ("--ngrams", "2", "--jobs", "1"), ("--annealing", "soft", "--alpha", "0.01"),
+    ],
+)  # fmt: skip
+def test_every_setting_meets_the_sizes(example, run_ok, tmp_path, options):
+    sizes = [word for name, rows in EXACT_SIZES.items() for word in ("--prior", f"{name}={rows}")]
+    run_ok("label", example.file, "-o", tmp_path / "o.csv", *options, *sizes, "--model", tmp_path / "m.safetensors")
+    assert sizes_of(read(tmp_path / "o.csv")) == EXACT_SIZES
+    run_ok("predict", tmp_path / "m.safetensors", example.file, "-o", tmp_path / "p.csv")
+    run_ok("inspect", tmp_path / "m.safetensors")
+
+
+def studio_of(frame: pl.DataFrame) -> bytes:
+    """A Label Studio export of a pile."""
+
+    def task(row: dict[str, Any]) -> dict[str, Any]:
+        result = [{"type": "choices", "value": {"choices": [row["label"]]}}]
+        annotations = [{"result": result}] if row["label"] else []
+        return {"id": row["id"], "data": {"text": row["text"]}, "annotations": annotations}
+
+    return json.dumps([task(row) for row in frame.rows(named=True)]).encode()
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "jsonl", "parquet", "csv.gz", "jsonl.zst", "parquet.gz", "ndjson"])
+def test_every_table_format_gives_the_same_labels(example, expected_labels, run_ok, tmp_path, suffix):
+    write_table(example.frame, str(tmp_path / f"pile.{suffix}"))
+    run_ok("label", tmp_path / f"pile.{suffix}", "-o", tmp_path / "out.csv", *QUICK)
+    assert read(tmp_path / "out.csv")["label"].to_list() == expected_labels
+
+
+def test_label_studio_gives_the_same_labels(example, expected_labels, run_ok, tmp_path):
+    (tmp_path / "export.json").write_bytes(studio_of(example.frame))
+    run_ok("label", tmp_path / "export.json", "-o", tmp_path / "out.csv", *QUICK)
+    done = read(tmp_path / "out.csv")
+    assert done["label"].to_list() == expected_labels
+    assert done["id"].to_list() == example.frame["id"].cast(pl.String).to_list()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "csv.gz"])
+def test_standard_input_gives_the_same_labels(example, expected_labels, run_ok, tmp_path, monkeypatch, suffix):
+    write_table(example.frame, str(tmp_path / f"pile.{suffix}"))
+    content = (tmp_path / f"pile.{suffix}").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    run_ok("label", "-", "-o", tmp_path / "out.csv", *QUICK)
+    assert read(tmp_path / "out.csv")["label"].to_list() == expected_labels
+
+
+def test_a_folder_gives_the_same_labels(example, run_ok, tmp_path):
+    for row in example.frame.rows(named=True):
+        path = tmp_path / "pile" / (row["label"] or "unlabelled") / f"{row['id']:03}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(row["text"])
+    as_table = read(tmp_path / "pile")
+    write_table(as_table, str(tmp_path / "same.csv"))
+    run_ok("label", tmp_path / "pile", "-o", tmp_path / "a.csv", *QUICK)
+    run_ok("label", tmp_path / "same.csv", "-o", tmp_path / "b.csv", *QUICK)
+    a, b = read(tmp_path / "a.csv"), read(tmp_path / "b.csv")
+    assert_frame_equal(a, b)
+    assert a.filter(pl.col("given") == "true").height == N_LABELLED
+
+
+def test_svmlight_gives_the_same_labels_as_vectors(example, run_ok, tmp_path):
+    X = vectors_of(example.frame).astype(np.float64)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    codes = [0 if label is None else DOMAINS.index(label) + 1 for label in example.frame["label"]]
+    dump_svmlight_file(X, codes, str(tmp_path / "pile.svm"), zero_based=False)
+    np.save(tmp_path / "v.npy", X)
+    run_ok("label", example.file, "--vectors", tmp_path / "v.npy", "-o", tmp_path / "a.csv", *QUICK)
+    run_ok("label", tmp_path / "pile.svm", "-o", tmp_path / "b.csv", *QUICK, "--model", tmp_path / "m.safetensors")
+    a, b = read(tmp_path / "a.csv")["label"], read(tmp_path / "b.csv")["label"]
+    assert [DOMAINS[int(code) - 1] for code in b] == a.to_list()
+    run_ok("predict", tmp_path / "m.safetensors", tmp_path / "pile.svm", "-o", tmp_path / "p.csv")
+    assert read(tmp_path / "p.csv").height == N_ROWS
+
+
+def test_vectors_need_no_text(example, run_ok, tmp_path):
+    """From a column of lists, through all that a model of vectors can do."""
+    X = vectors_of(example.frame)
+    frame = example.frame.drop("text").with_columns(pl.Series("vector", X.tolist()))
+    frame.write_parquet(tmp_path / "pile.parquet")
+    file, model = tmp_path / "pile.parquet", tmp_path / "m.safetensors"
+    options = ("--vectors", "vector")
+    run_ok(
+        "label", file, *options, "-o", tmp_path / "o.parquet", "--model", model, "--report", tmp_path / "r.html", *QUICK
+    )
+    assert read(tmp_path / "o.parquet")["vector"].to_list() == frame["vector"].to_list()
+    run_ok("predict", model, file, *options, "-o", tmp_path / "p.csv")
+    assert "macro F" in run_ok("evaluate", model, file, *options, "--label", "truth").out
+    run_ok("queue", file, *options, "-n", 3, "-o", tmp_path / "q.csv")
+    run_ok("queue", file, *options, "-n", 3, "-o", tmp_path / "q2.csv", "--model", model)
+    run_ok("check", file, *options)
+    (tmp_path / "answers.csv").write_text("row,label\n30,travel\n")
+    run_ok("label", file, *options, "--answers", tmp_path / "answers.csv", "-o", tmp_path / "o2.csv", *QUICK)
+    assert read(tmp_path / "o2.csv")["label"][29] == "travel"
+    run_ok("report", model, tmp_path / "o.parquet", "-o", tmp_path / "r2.html")
+
+
+def test_truth_without_a_report_is_reported(example, run_ok, tmp_path):
+    result = run_ok("label", example.file, "-o", tmp_path / "a.csv", "--truth", "truth", *QUICK)
+    assert "--truth is used in the report only" in result.err
+
+
+def test_json_holds_the_class_sizes(example, run_ok, tmp_path):
+    found = json.loads(
+        run_ok("label", example.file, "-o", tmp_path / "o.csv", "--prior", "travel=70", *QUICK, "--json").out
+    )
+    assert {one["class"]: one["assigned"] for one in found["sizes"]}["travel"] == 70
+    assert found["n_unlabelled"] == N_UNLABELED
+    predicted = json.loads(run_ok("predict", example.model, example.file, "-o", tmp_path / "p.csv", "--json").out)
+    assert sum(predicted["labels"].values()) == predicted["rows"] == N_ROWS
+
+
+def timeless(content: bytes) -> bytes:
+    """A model file without the times in it, and without the length of the header, which depends on their digits."""
+    return re.sub(rb'(\\"(?:created|seconds)\\":)(\\".*?\\"|[0-9.e-]+)', rb"\1", content[8:]).replace(b" ", b"")
+
+
+@pytest.mark.parametrize("annealing", ["paper", "soft"])
+def test_the_same_seed_gives_the_same_bytes(example, run_ok, tmp_path, annealing):
+    for name in ("a", "b"):
+        where = ("-o", tmp_path / f"{name}.csv", "--model", tmp_path / f"{name}.safetensors")
+        run_ok("label", example.file, *where, "--seed", 3, "--annealing", annealing)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    a, b = (timeless((tmp_path / f"{name}.safetensors").read_bytes()) for name in ("a", "b"))
+    assert a == b
+    assert rb"\"created\":" in a
+
+
+def test_a_checkpoint_resumes_a_killed_fit(example, run_ok, tmp_path, monkeypatch):
+    whole, out, stages = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "stages"
+    run_ok("label", example.file, "-o", whole, "--quiet")
+
+    def killed(*arguments):
+        raise SystemError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("transduce.cli.label_fit._model", killed)
+        with pytest.raises(SystemError):
+            run(["label", str(example.file), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
+    assert not out.exists()
+    run_ok("label", example.file, "-o", out, "--checkpoint", stages, "--quiet")
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(example, run_command, run_ok, tmp_path):
+    command = (
+        "label",
+        example.file,
+        "-o",
+        tmp_path / "out.csv",
+        *QUICK,
+        "--checkpoint",
+        tmp_path / "stages",
+        "--quiet",
+    )
+    run_ok(*command)
+    result = run_command(*command, "--alpha", "0.01")
+    assert result.code == 2
+    assert "belongs to a fit with other data or parameters. Choose another folder, or delete it." in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_class_sizes_are_reported(example, run_command, tmp_path):
+    result = run_command("label", example.file, "-o", tmp_path / "o.csv", *QUICK, "--prior", "travel=0.5")
+    assert "Class sizes: travel: 48 rows (50 %)." in result.err
+    counts = dict(read(tmp_path / "o.csv").filter(given="false")["label"].value_counts().rows())
+    found = re.findall(r"^  (\w+) +(\d+) +\d+ %$", result.err, re.M)
+    assert {name: int(count) for name, count in found} == counts
+    assert [int(count) for _, count in found] == sorted(counts.values(), reverse=True)
+
+
+def test_twenty_of_many_classes_are_reported(run_command, tmp_path):
+    frame = pl.DataFrame({"text": [f"word{k % 25} thing" for k in range(75)]}).with_row_index("k")
+    label = pl.when(pl.col("k") < 25).then(pl.format("c{}", pl.col("k"))).alias("label")
+    write_table(frame.select("text", label), str(tmp_path / "a.csv"))
+    result = run_command("label", tmp_path / "a.csv", "-o", tmp_path / "o.csv", *QUICK)
+    assert len(re.findall(r"^  c\d+ ", result.err, re.M)) == 20
+    assert "  and 5 more\n" in result.err
+
+
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+def test_no_warning_of_numpy_reaches_the_user(example, run_command, tmp_path, loss):
+    """One class gets all rows, which no temperature can spread over the others."""
+    result = run_command("label", example.file, "-o", tmp_path / "o.csv", "--prior", "banking=1", "--loss", loss)
+    assert result.code == 0
+    assert "encountered" not in result.err
+    assert "Class sizes: banking: 96 rows (100 %)." in result.err
+    assert "class_prior" not in result.err
+    assert "'banking' is to get 100.0% of the rows" in result.err
+
+
+def test_odd_labels_are_reported_before_the_fit(run_command, tmp_path):
+    frame = pile().with_columns(
+        pl.when(pl.col("id") == 1).then(pl.lit("Travel ")).when(pl.col("id") == 2).then(pl.lit("N/A"))
+        .otherwise("label").alias("label")
+    )  # fmt: skip
+    write_table(frame, str(tmp_path / "pile.csv"))
+    for command in ("label", "queue"):
+        result = run_command(command, tmp_path / "pile.csv", "-o", tmp_path / "o.csv", *QUICK)
+        notes = [line for line in result.err.splitlines() if line.startswith("Note: ")]
+        assert any("'Travel' (1)" in line and "Write them alike" in line for line in notes)
+        assert any("'N/A' (row 2) counts as a class" in line and "empty" in line for line in notes)
+    assert run_command("label", tmp_path / "pile.csv", "-o", tmp_path / "o.csv", *QUICK, "--quiet").err == ""
+    assert "'N/A' (row 2) counts as a class" in run_command("check", tmp_path / "pile.csv").out
+
+
+def test_answers_are_counted_and_new_classes_reported(example, run_command, tmp_path):
+    (tmp_path / "q.csv").write_text("row,label\n30,travel\n31,\n32,traval\n33,\n")
+    result = run_command("label", example.file, "--answers", tmp_path / "q.csv", "-o", tmp_path / "o.csv", *QUICK)
+    assert "Filled in 2 answers; 2 rows have none." in result.err
+    assert "Note: the answer 'traval'" in result.err
+    assert "is a new class. Did you mean 'travel'?" in result.err
+    assert "the answer 'travel'" not in result.err
+
+
+def test_the_report_shows_which_sizes_were_stated(example, run_command, tmp_path):
+    options = ("-o", tmp_path / "o.csv", "--report", tmp_path / "r.html", *QUICK)
+    run_command("label", example.file, *options, "--prior", "travel=30")
+    page = (tmp_path / "r.html").read_text().replace("\u00a0", " ")
+    assert page.count("you stated no size; the texts suggest ") == 2
+    assert page.count("<span>your ") == 1
+    assert "0 to 100 %" not in page
+    run_command("label", example.file, *options)
+    assert (tmp_path / "r.html").read_text().count("you stated no size") == 3
+
+
+def european(frame: pl.DataFrame) -> bytes:
+    """As Excel writes "CSV UTF-8" in much of Europe."""
+    cells = [frame.columns, *frame.with_columns(pl.all().cast(pl.String).fill_null("")).rows()]
+    return ("\ufeff" + "".join(";".join(f'"{c}"' if ";" in c else c for c in row) + "\r\n" for row in cells)).encode()
+
+
+def test_a_european_file_is_written_as_one(example, run_command, tmp_path):
+    frame = pile().with_columns(note=pl.lit("a, b; c"))
+    (tmp_path / "pile.csv").write_bytes(european(frame))
+    for name, command in {
+        "out.csv": ("label", tmp_path / "pile.csv", *QUICK),
+        "new.csv": ("predict", example.model, tmp_path / "pile.csv"),
+        "ask.csv": ("queue", tmp_path / "pile.csv", "-n", 3, *QUICK),
+    }.items():
+        result = run_command(*command, "-o", tmp_path / name)
+        assert result.code == 0, result.err
+        content = (tmp_path / name).read_bytes()
+        assert content.startswith(b"\xef\xbb\xbf")
+        header = content.decode("utf-8-sig").splitlines()[0]
+        assert header.count(";") == len(read(tmp_path / name).columns) - 1
+        assert "," not in header
+    assert read(tmp_path / "out.csv").select(pl.exclude(*ADDED, "label")).rows() == (
+        read(tmp_path / "pile.csv").drop("label").rows()
+    )
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.jsonl"])
+def test_other_formats_have_no_dialect(run_command, tmp_path, name):
+    (tmp_path / "pile.csv").write_bytes(european(pile()))
+    run_command("label", tmp_path / "pile.csv", "-o", tmp_path / name, *QUICK)
+    assert not (tmp_path / name).read_bytes().startswith(b"\xef\xbb\xbf")
+
+
+def test_excel_files_that_are_not_utf8_are_refused_with_advice(run_command, tmp_path):
+    (tmp_path / "a.csv").write_bytes(european(pile()).replace(b"travel", "vögel".encode("cp1252")))
+    assert 'in Excel choose "CSV UTF-8"' in run_command("check", tmp_path / "a.csv").err
+    (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04")
+    result = run_command("label", tmp_path / "a.xlsx", "-o", tmp_path / "o.csv")
+    assert (result.code, "Excel files are not read" in result.err, "CSV UTF-8" in result.err) == (2, True, True)

@@ -1,0 +1,75 @@
+"""transduce predict: every output format, a new process, formulas."""
+
+import gzip
+
+import polars as pl
+import pytest
+import zstandard
+from helpers.commands import QUICK, read, run_in_new_process
+from helpers.documents import N_ROWS, pile
+from polars.testing import assert_frame_equal
+
+from transduce.cli.formats import write_table
+from transduce.cli.model_file import load_model
+
+
+@pytest.mark.parametrize(
+    ("suffix", "magic"),
+    [
+        ("csv", b"id,text"), ("tsv", b"id\ttext"), ("jsonl", b'{"id":'), ("parquet", b"PAR1"), ("csv.gz", b"\x1f\x8b"),
+        ("tsv.zst", b"\x28\xb5\x2f\xfd"), ("pq", b"PAR1"), ("ndjson.gz", b"\x1f\x8b"),
+    ],
+)  # fmt: skip
+def test_every_output_holds_the_same(example, run_ok, tmp_path, suffix, magic):
+    out = tmp_path / f"out.{suffix}"
+    run_ok("predict", example.model, example.file, "-o", out)
+    run_ok("predict", example.model, example.file, "-o", tmp_path / "plain.csv")
+    assert out.read_bytes().startswith(magic)
+    assert_frame_equal(*(read(path).with_columns(pl.all().cast(pl.String)) for path in (out, tmp_path / "plain.csv")))
+
+
+def test_compressed_outputs_are_complete(example, run_ok, tmp_path):
+    for suffix, undo in (("gz", gzip.decompress), ("zst", zstandard.decompress)):
+        run_ok("predict", example.model, example.file, "-o", tmp_path / f"out.csv.{suffix}")
+        content = (tmp_path / f"out.csv.{suffix}").read_bytes()
+        text = undo(content) if suffix == "gz" else zstandard.ZstdDecompressor().decompressobj().decompress(content)
+        assert text.count(b"\n") == N_ROWS + 1
+
+
+def test_a_new_process_predicts_the_same(example, run_ok, tmp_path):
+    fresh = pile(n_rows=300, n_labelled=0, seed=5)
+    write_table(fresh, str(tmp_path / "fresh.csv"))
+    result = run_in_new_process("predict", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "there.csv")
+    assert result.returncode == 0, result.stderr
+    run_ok("predict", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "here.csv")
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+    model = load_model(str(example.model))
+    scores = model.scores(model.vectorizer.transform(fresh["text"].to_list()))
+    done = read(tmp_path / "there.csv")
+    assert done["label_2"].to_list() == [model.classes[k] for k in scores.argmax(axis=1)]
+    own = (scores - model.shift).argmax(axis=1) != scores.argmax(axis=1)
+    assert done["overruled"].to_list() == [str(one).lower() for one in own]
+    assert done.columns == [*fresh.columns, "label_2", "confidence", "runner_up", "overruled"]
+
+
+@pytest.mark.parametrize(("option", "mark"), [((), "'"), (("--keep-formulas",), "")])
+def test_formulas_are_guarded_unless_they_are_kept(example, run_ok, tmp_path, option, mark):
+    cells = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "plain", "-3.5"]
+    frame = example.frame.with_columns(pl.Series("note", (cells * 20)[:N_ROWS]))
+    write_table(frame, str(tmp_path / "pile.csv"), keep_formulas=True)
+    for out, more in (
+        (tmp_path / "o.csv", ["label", tmp_path / "pile.csv"]),
+        (tmp_path / "p.csv", ["predict", example.model, tmp_path / "pile.csv"]),
+    ):
+        run_ok(*more, "-o", out, *(QUICK if more[0] == "label" else ()), *option)
+        assert read(out)["note"][:6].to_list() == [f"{mark}{cell}" for cell in cells[:4]] + cells[4:]
+    run_ok("predict", example.model, tmp_path / "pile.csv", "-o", tmp_path / "p.jsonl")
+    assert read(tmp_path / "p.jsonl")["note"][:6].to_list() == cells
+
+
+@pytest.mark.parametrize("command", [("predict", "-o", "o.csv"), ("evaluate",), ("report", "-o", "r.html")])
+def test_swapped_arguments_are_detected(example, run_command, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    result = run_command(command[0], example.file, example.model, *command[1:])
+    assert result.code == 2
+    assert result.err.endswith("The order is MODEL FILE.\n")

@@ -1,0 +1,56 @@
+"""transduce report: of results, and of other files."""
+
+import re
+
+import polars as pl
+from helpers.commands import QUICK, read
+from helpers.documents import DOMAINS, pile
+
+from transduce.cli.formats import write_table
+
+
+def test_a_report_of_the_output_is_that_of_the_fit(example, run_ok, tmp_path):
+    result = run_ok("report", example.model, example.out, "-o", tmp_path / "r.html", "--truth", "truth")
+    assert "labelled by the model" not in result.err
+    assert (tmp_path / "r.html").read_text() == example.report.read_text()
+
+
+def test_a_report_shows_texts_of_any_kind(example, run_ok, tmp_path):
+    frame = example.frame.with_columns(pl.col("text").str.split(" "))
+    frame.write_parquet(tmp_path / "lists.parquet")
+    named = ("--text", "text", "--report", tmp_path / "r.html")
+    run_ok("label", tmp_path / "lists.parquet", "-o", tmp_path / "a.csv", *named, *QUICK)
+    assert "&#34;" in (tmp_path / "r.html").read_text()  # a list is shown as JSON
+
+
+def test_a_new_file_is_labelled_before_its_report(example, run_ok, tmp_path):
+    write_table(pile(n_rows=50, n_labelled=0, seed=3), str(tmp_path / "fresh.csv"))
+    result = run_ok("report", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "so its rows are labelled by the model" in result.err
+    assert "<script" not in page
+    assert all(name in page.replace("<wbr>", "") for name in DOMAINS)
+
+
+def test_the_queue_and_the_report_are_reproducible(example, run_ok, tmp_path):
+    for name in ("a", "b"):
+        run_ok("queue", example.file, "-o", tmp_path / f"{name}.csv", "-n", 20, *QUICK)
+        run_ok("report", example.model, example.file, "-o", tmp_path / f"{name}.html")
+    for suffix in ("csv", "html"):
+        assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+
+
+def test_the_report_of_another_file_is_about_that_file(example, run_command, tmp_path):
+    write_table(pile(n_rows=50, n_labelled=0, seed=3), str(tmp_path / "next <week>.csv"))
+    run_command("report", example.model, tmp_path / "next <week>.csv", "-o", tmp_path / "r.html")
+    run_command("predict", example.model, tmp_path / "next <week>.csv", "-o", tmp_path / "p.csv")
+    page = re.sub(r"<wbr>|</?bdi>", "", (tmp_path / "r.html").read_text())
+    name = "next &lt;week&gt;.csv"
+    assert f"<title>{name}: report" in page
+    assert f"<h1>What became of {name}</h1>" in page
+    assert f"{name}: 50 documents, labelled by a model of pile.csv (24 labelled, 96 unlabelled), 3 classes." in page
+    assert "<h2>Progress in training, on pile.csv</h2>" in page
+    assert "<h2>Your class sizes in training, on pile.csv</h2>" in page
+    counts = dict(read(tmp_path / "p.csv")["label_2"].value_counts().rows())
+    for each in DOMAINS:
+        assert f'{each}</th><td class="number">{counts.get(each, 0)}</td>' in page

@@ -1,0 +1,134 @@
+"""Partial labels and class sizes: what is understood is reported, what is impossible is refused."""
+
+import json
+
+import polars as pl
+import pytest
+from helpers.commands import QUICK
+from helpers.documents import pile
+
+from transduce.cli.formats import write_table
+from transduce.cli.model_file import load_model
+
+
+@pytest.fixture
+def label(run_command, tmp_path):
+    """Label a pile with other labels in some of its rows, and hear what is said."""
+
+    def typed(changes, *options, paths=False, file="pile.csv", command="label"):
+        frame = pile(paths=paths)
+        labels = [changes.get(row, name) for row, name in enumerate(frame["label"], 1)]
+        write_table(frame.with_columns(pl.Series("label", labels)), str(tmp_path / file))
+        out = ("-o", tmp_path / "out.csv", *QUICK) if command == "label" else ()
+        return run_command(command, tmp_path / file, *out, *options)
+
+    return typed
+
+
+def test_an_unknown_candidate_is_refused(label, tmp_path):
+    result = label({60: "bankin|travel"})
+    assert (result.code, (tmp_path / "out.csv").exists()) == (2, False)
+    assert "row 60 of column 'label'" in result.err
+    assert "no row is labelled 'bankin'. Did you mean 'banking'?" in result.err
+    checked = label({60: "bankin|travel", 61: "|"}, "--strict", command="check")
+    assert checked.code == 1
+    assert "Did you mean 'banking'?" in " ".join(checked.out.split())
+    assert "'|', a set of candidate classes with an empty part" in checked.out
+
+
+def test_a_class_that_occurs_in_sets_only_can_have_a_size(label, tmp_path):
+    never = {row: None for row, name in enumerate(pile()["label"], 1) if name == "travel"}
+    result = label(never | {60: "banking|travel", 61: "auto_and_commute|travel"}, "--prior", "travel=30")
+    assert result.code == 0, result.err
+    assert "'travel' is a class that occurs in partial labels only." in result.err
+    assert "Class sizes: travel: 30 rows" in result.err
+    labels = pl.read_csv(tmp_path / "out.csv")["label"].to_list()
+    assert labels.count("travel") == 30
+    assert set(labels) == {"auto_and_commute", "banking", "travel"}
+
+
+def test_labels_that_contain_the_separator_are_plain_names(label):
+    result = label({row: f"x|{name}" for row, name in enumerate(pile()["label"], 1) if name})
+    assert result.code == 0, result.err
+    assert "as part of a plain name, because no part" in result.err
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        (
+            ("banking=2", "travel=3"),
+            "40 rows are labelled in part as 'banking' or 'travel', but these may get at most 5",
+        ),
+        (("auto_and_commute=90",), "'auto_and_commute' must get at least 90 rows, but the labels leave it open for 56"),
+    ],
+)
+def test_sizes_that_contradict_partial_labels_are_refused(label, sizes, reason):
+    options = [word for size in sizes for word in ("--prior", size)]
+    result = label(dict.fromkeys(range(41, 81), "banking|travel"), *options)
+    last = result.err.splitlines()[-1]
+    assert result.code == 2
+    assert f"the class sizes of --prior and the partial labels cannot both be met: {reason}." in last
+    assert not any(word in last for word in ("class_prior", "count", "group", "orbid", "class 0"))
+
+
+def test_branch_sizes_are_reported_and_totalled(label, run_command, tmp_path):
+    where = ("--model", tmp_path / "m.safetensors", "--report", tmp_path / "r.html")
+    result = label({}, "--prior", "banking=0.25", *where, paths=True)
+    assert result.code == 0, result.err
+    assert "Class sizes: banking: 24 rows (25 %)." in result.err
+    note = next(line for line in result.err.splitlines() if "without a stated size" in line)
+    assert "auto_and_commute/" in note
+    assert "banking/" not in note
+    assert "  banking, total" in result.err
+    about = load_model(str(tmp_path / "m.safetensors")).about
+    (branch,) = about["branches"]
+    assert (branch["branch"], branch["asked_low"], branch["asked_high"], branch["assigned"]) == ("banking", 24, 24, 24)
+    assert branch["labelled"] == sum(size["labelled"] for size in about["sizes"] if "banking/" in size["class"])
+    assert about["prior"] == "Some class sizes were stated."
+    assert "<bdi>banking</bdi> in all" in (tmp_path / "r.html").read_text()
+    assert "banking, total" in run_command("inspect", tmp_path / "m.safetensors").out
+
+
+def test_sizes_of_all_branches_are_all_sizes(label):
+    result = label({}, "--prior", "banking=0.25", "--prior", "auto_and_commute=0.7:0.8", "--json", paths=True)
+    assert "without a stated size" not in result.err
+    assert "auto_and_commute: 68 to 76 rows" in result.err
+    assert json.loads(result.out)["prior"] == "Class sizes were stated."
+
+
+def test_a_branch_that_may_have_any_size_has_no_total(label):
+    result = label({}, "--prior", "banking=?", paths=True)
+    assert result.code == 0, result.err
+    assert ", total" not in result.err
+    assert "Class sizes:" not in result.err
+
+
+def test_impossible_branch_sizes_are_refused(label):
+    result = label({}, "--prior", "banking=0.3", "--prior", "auto_and_commute=0.3", paths=True)
+    assert result.code == 2
+    assert not any(word in result.err for word in ("class_prior", "counts", "group"))
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_a_path_of_two_classes_may_have_been_meant_as_a_set(run_command, tmp_path, is_list):
+    rows = pile().select("text", "label").to_dicts()
+    rows[50]["label"] = ["banking", "travel"] if is_list else "banking/travel"
+    (tmp_path / "pile.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    result = run_command("label", tmp_path / "pile.jsonl", "-o", tmp_path / "out.csv", *QUICK)
+    name = "['banking', 'travel']" if is_list else "'banking/travel'"
+    assert f'Reading {name} as a path. For one of several classes, write "banking|travel".' in result.err
+
+
+def test_unnamed_classes_are_no_warning(label):
+    result = label({}, "--prior", "banking=0.33", "--strict", command="check")
+    assert result.code == 0, result.out
+    assert "note     2 labelled classes without a size" in result.out
+
+
+def test_an_answer_that_is_a_set_of_classes_is_no_new_one(label, tmp_path):
+    (tmp_path / "ask.csv").write_text("row,label\n60,banking|travel\n61,banking|travl\n")
+    result = label({}, "--answers", tmp_path / "ask.csv")
+    assert "'banking|travel'" not in result.err.split("transduce:")[0]
+    assert "the answer 'travl' in" in result.err
+    assert result.code == 2
