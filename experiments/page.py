@@ -18,11 +18,11 @@ edit it. `python -m experiments all --data DIR` runs the missing or outdated cel
 ## Summary
 """
 
-METHODS = """"The paper's method" is Algorithm 1: large margin, switching, nine stages of annealing, no price shift for
-new rows, with two differences. Until labels have settled in the last stage, weight steps stop at a relative gap
+METHODS = """"The paper's method" is Algorithm 1: large margin, switching, nine stages of annealing, no price shift
+for new rows, with two differences. Until labels have settled in the last stage, weight steps stop at a relative gap
 of a quarter; and label steps that do not lower the objective are rejected, while weight steps are shortened until
-they do. "Default" is `TransductiveClassifier()` with the true class sizes: soft annealing, exact label steps, and the price
-shift. The paper's curves have no numbers, so where a claim is a curve its words are compared.
+they do. "Default" is `TransductiveClassifier()` with the true class sizes: soft annealing, exact label steps, and
+the price shift. The paper's curves have no numbers, so where a claim is a curve its words are compared.
 """
 
 
