@@ -260,11 +260,14 @@ CYCLIC["inner"]["again"] = CYCLIC
         (lambda: Taxonomy.from_names(NAMES).leaf_of("knitting"), ["'knitting'", "not in", "'rec/sport/hockey', "]),
         (lambda: Taxonomy.from_names(NAMES).leaf_of(["rec", 3]), [r"\['rec', 3\]", "not in"]),
         (lambda: Taxonomy.from_names(NAMES).leaf_of({}), ["{}", "not in"]),
-        (lambda: Taxonomy.from_names(NAMES).leaf_of("rec/sport"), ["'rec/sport'", "inner", "hockey', '.*baseball'.$"]),
+        (
+            lambda: Taxonomy.from_names(NAMES).leaf_of("rec/sport"),
+            ["'rec/sport'", "inner", "hockey' and .*baseball'.$"],
+        ),
         (lambda: Taxonomy.from_names(NAMES).leaf_of(("sci",)), [r"\('sci',\)", "inner", "of 'sci/med'.$"]),
         (lambda: Taxonomy.from_names(NAMES).leaf_of("sport"), ["'sport'", "inner", "baseball'"]),
         (lambda: Taxonomy.create([f"a/{k}" for k in range(8)]).leaf_of("a"), ["inner", "'a/4' and 3 more.$"]),
-        (lambda: Taxonomy.create(["a/x", "b/x"]).leaf_of("x"), ["'x'", "several", "'a/x', 'b/x'.$"]),
+        (lambda: Taxonomy.create(["a/x", "b/x"]).leaf_of("x"), ["'x'", "several", "'a/x' and 'b/x'.$"]),
         (lambda: Taxonomy.create([("a/b", "c"), ("a", "b/c")]).leaf_of("a/b/c"), ["several", r"\('a', 'b/c'\)"]),
     ],
 )

@@ -9,30 +9,21 @@ Fields are also attributes: `error.name` is `error.fields["name"]`.
 """
 
 import sys
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
+
+from transduce.suggest import name_list
 
 
 class Names(tuple[Any, ...]):
     """Names of classes that a sentence lists: the first ten, in quotes.
 
     >>> f"The classes are {Names(['tea', 'milk'])}."
-    "The classes are 'tea', 'milk'."
+    "The classes are 'tea' and 'milk'."
     """
 
     def __format__(self, spec: str) -> str:
         return name_list(self)
-
-
-def name_list(names: Sequence[Any], most: int = 10) -> str:
-    """List names in quotes, at most so many.
-
-    >>> name_list(["tea", "coffee", "milk"], most=2)
-    "'tea', 'coffee' and 1 more"
-    """
-    listed = ", ".join(map(repr, names[:most]))
-    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 
 
 class Record(Exception):  # noqa: N818 -- the base of errors and of warnings

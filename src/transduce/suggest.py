@@ -1,50 +1,96 @@
-"""Names that are nearly those that are known: what an error asks back, and what a warning takes for a slip."""
+"""Names in messages: lists of names, and the known name that a misspelled one probably means.
+
+Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed.
+"""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 
-ASKED, SLIP = 0.6, 0.8
-"""How alike names are, by difflib's ratio, to be asked for, and to be warned of."""
-SHORTEST = 4
-"""Shorter names are too often alike to be warned of."""
+_SUGGESTED, _MISSPELLED = 0.6, 0.8
+"""Ratio from which a name is suggested in an error, and from which it is reported as a misspelling."""
+_SHORTEST = 4
+"""Shorter names are too often similar by chance to be reported as misspellings."""
+
+
+def name_list(names: Iterable[object], most: int = 10, *, quote: bool = True) -> str:
+    """List at most so many names, in quotes.
+
+    >>> name_list(["tea", "milk"]), name_list(["tea", "coffee", "milk", "juice"], most=2)
+    ("'tea' and 'milk'", "'tea', 'coffee' and 2 more")
+    """
+    shown = [repr(name) if quote else str(name) for name in names]
+    last = shown[-1] if len(shown) <= most else f"{len(shown) - most} more"
+    return f"{', '.join(shown[: min(most, len(shown) - 1)])} and {last}" if len(shown) > 1 else "".join(shown)
+
+
+def closest_name(name: object, known: Iterable[object]) -> str | None:
+    """Return the known name most similar to this one, or None if none is similar; only strings are compared.
+
+    >>> closest_name("Tarvel", ["banking", "travel"])
+    'travel'
+    """
+    if not isinstance(name, str):
+        return None
+    names = {normalize_name(each): each for each in sorted({each for each in known if isinstance(each, str)})}
+    return next((names[near] for near in get_close_matches(normalize_name(name), names, 1, _SUGGESTED)), None)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """A question after the nearest of the known names, to stand behind a sentence; nothing, if none is near.
+    """Return a question that names the most similar known name, to append to a sentence, or "".
 
     >>> did_you_mean("tarvel", ["banking", "travel"]), did_you_mean("tea", ["banking", 3])
     (" Did you mean 'travel'?", '')
     """
-    if not isinstance(name, str):
-        return ""
-    near = get_close_matches(name, sorted({each for each in known if isinstance(each, str)}), 1, ASKED)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    near = closest_name(name, known)
+    return "" if near is None else f" Did you mean {near!r}?"
 
 
-def slip_of(name: object, known: Iterable[object]) -> str | None:
-    """The known name that this one is likely a misspelling of.
-
-    Other digits make another name, as do two letters more; of paths just one part may differ.
+def find_misspelled(name: object, known: Iterable[object]) -> str | None:
+    """Return the known name that this one is probably a misspelling or a variant of, or None.
 
     >>> known = ["travel", "valid", "class 1", "sport/baseball"]
-    >>> [slip_of(name, known) for name in ("tarvel", "invalid", "class 2", "sport/basketball", "sprot/baseball")]
-    ['travel', None, None, None, 'sport/baseball']
+    >>> [find_misspelled(name, known) for name in ("tarvel", "invalid", "class 2", "sport/basketball", "Travel")]
+    ['travel', None, None, None, 'travel']
     """
     if not isinstance(name, str):
         return None
-    likely = [(_likeness(name, each), each) for each in known if isinstance(each, str)]
-    ratio, nearest = max(likely, default=(0.0, ""))
-    return nearest if ratio >= SLIP else None
+    ratios = [(_ratio(name, other), other) for other in known if isinstance(other, str)]
+    ratio, nearest = max(ratios, default=(0.0, ""))
+    return nearest if ratio >= _MISSPELLED else None
 
 
-def _likeness(name: str, other: str) -> float:
-    """difflib's ratio of the one part in which two paths differ; 0 where nobody would slip so."""
-    if abs(len(name) - len(other)) > 1 or name.count("/") != other.count("/"):
+def is_misspelling(name: str, other: str) -> bool:
+    """Whether two names differ by a probable misspelling, and not only in case, spaces or punctuation.
+
+    >>> is_misspelling("bankin", "banking"), is_misspelling("week 1", "week 2"), is_misspelling("Banking", "banking")
+    (True, False, False)
+    """
+    return _MISSPELLED <= _ratio(name, other) < 1
+
+
+def normalize_name(name: str) -> str:
+    """Remove differences in case, Unicode form, spaces and punctuation; "C", "C++", "1" and "-1" stay different.
+
+    >>> normalize_name("Sport_News ") == normalize_name("sport-news"), normalize_name("-1") == normalize_name("1")
+    (True, False)
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    parts = (part.strip(" \t\r\n.,;:!?'\"") for part in folded.split("/"))
+    return "/".join(re.sub(r"(?<=\w)[\s_.\-]+(?=\w)|_+", " ", part) for part in parts)
+
+
+def _ratio(name: str, other: str) -> float:
+    """Similarity of the one part in which two paths differ; 0 if lengths or numbers say that they are two names."""
+    one, two = normalize_name(name), normalize_name(other)
+    if one == two:
+        return 1.0
+    if abs(len(one) - len(two)) > 1 or one.count("/") != two.count("/"):
         return 0.0
-    pairs = [pair for pair in zip(name.split("/"), other.split("/"), strict=True) if pair[0] != pair[1]]
-    if len(pairs) != 1 or min(map(len, pairs[0])) < SHORTEST:
+    differing = [pair for pair in zip(one.split("/"), two.split("/"), strict=True) if pair[0] != pair[1]]
+    if len(differing) != 1 or min(map(len, differing[0])) < _SHORTEST:
         return 0.0
-    if re.findall(r"\d+", pairs[0][0]) != re.findall(r"\d+", pairs[0][1]):
+    if re.findall(r"\d+", one) != re.findall(r"\d+", two):
         return 0.0
-    return SequenceMatcher(None, *pairs[0], autojunk=False).ratio()
+    return SequenceMatcher(None, *differing[0], autojunk=False).ratio()

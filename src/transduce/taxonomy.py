@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.suggest import did_you_mean
+from transduce.suggest import did_you_mean, name_list
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -297,8 +297,7 @@ class Taxonomy:
         return f"is not in the taxonomy; {f'{asked} Else {advice}' if asked else advice}"
 
     def _some(self, leaves: Sequence[int] | IntArray) -> str:
-        named = ", ".join(repr(self.labels[k]) for k in leaves[:_NAMED_IN_ERRORS])
-        return named + (f" and {len(leaves) - _NAMED_IN_ERRORS} more" if len(leaves) > _NAMED_IN_ERRORS else "")
+        return name_list((self.labels[k] for k in leaves), _NAMED_IN_ERRORS)
 
 
 def _members(values: Any) -> list[Any]:

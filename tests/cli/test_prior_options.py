@@ -143,7 +143,7 @@ def test_a_misspelt_class_gets_its_neighbour_and_an_inner_node_its_leaves():
         complete_prior({"rec/": 0.5}, ["rec/chess", "rec/hockey", "sci"], tree=True)
     with pytest.raises(InputError, match="did you mean 'sport'"):
         complete_prior({"sport/": 0.5}, ["sport", "sports"])
-    with pytest.raises(InputError, match="holds 'rec/chess', 'rec/hockey'"):
+    with pytest.raises(InputError, match="holds 'rec/chess' and 'rec/hockey'"):
         complete_prior({"rec": 0.5}, ["rec/chess", "rec/hockey"])
 
 

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from transduce.suggest import name_list
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -110,7 +112,7 @@ class Groups:
     def name_of(self, g: int) -> str:
         """What messages call a group."""
         numbers = np.flatnonzero(self._members[g]).tolist()
-        return repr(self.names[g]) if self.names else f"group {g} (classes {_list(numbers)})"
+        return repr(self.names[g]) if self.names else f"group {g} (classes {name_list(numbers)})"
 
     def levels(self) -> Iterator[IntArray]:
         """Cut all rows into parts: the topmost groups and classes in none, then those with the next, down to classes.
@@ -349,8 +351,3 @@ def _whole_numbers(
     if array.max(initial=0.0) > 2**53:
         raise ValueError(f"{what} must be at most 2**53, but reach {array.max():.3g}. Correct them.")
     return array.astype(np.int64)
-
-
-def _list(names: list[Any]) -> str:
-    shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

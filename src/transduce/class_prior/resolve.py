@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds, Groups, SizeWords, apportion
 from transduce.class_prior.proportions import labeled_proportions
-from transduce.suggest import did_you_mean
+from transduce.suggest import did_you_mean, name_list
 from transduce.taxonomy import Taxonomy
 
 Array: TypeAlias = NDArray[Any]
@@ -34,7 +34,6 @@ _PRIOR = SizeWords(
     "class_prior contradicts itself: ", "sizes of classes and branches", "rows without a full label", "bound"
 )
 _SUM_TOLERANCE = 1e-6
-_SHOWN = 10
 
 
 def prior_bounds(
@@ -127,7 +126,7 @@ def _ranges_by_name(class_prior: object, classes: Array) -> object:
     if len(sizes) != classes.size:
         raise ValueError(
             f"class_prior must have one entry for each of the {classes.size} classes, but has {len(sizes)}. "
-            f"The classes are {_list(classes.tolist())}."
+            f"The classes are {name_list(classes.tolist())}."
         )
     return dict(zip(classes.tolist(), sizes, strict=True))
 
@@ -346,7 +345,7 @@ def _check_names(
     if unknown:
         raise ValueError(
             f"class_prior names {unknown[0]!r}, which is not a class.{did_you_mean(unknown[0], names)} "
-            f"The classes are {_list(names)}."
+            f"The classes are {name_list(names)}."
         )
     missing = [name for name in names if name not in class_prior]
     if missing:
@@ -385,13 +384,8 @@ def _prior_array(class_prior: object, classes: Array, labels: IntArray, taxonomy
     if values.shape != (classes.size,):
         raise ValueError(
             f"class_prior must have one number for each of the {classes.size} classes, but has shape {values.shape}. "
-            f"The classes are {_list(classes.tolist())}."
+            f"The classes are {name_list(classes.tolist())}."
         )
     for name, size in zip(classes.tolist(), values.tolist(), strict=True):
         _check_size(name, size)
     return values
-
-
-def _list(names: Sequence[Any]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

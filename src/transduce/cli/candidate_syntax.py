@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from transduce.cli.similar_names import are_close, plain_name
-from transduce.suggest import did_you_mean
+from transduce.suggest import did_you_mean, find_misspelled
 
 SEPARATOR = "|"
 ADVICE = 'Correct it, label a row with that class, or pass --flat if "|" is part of a name.'
@@ -109,13 +108,9 @@ def _misspelled(parts: Mapping[str, int], names: list[str]) -> dict[str, str]:
     """Parts that are probably misspellings, with the label that was probably meant."""
     if len(parts) > MAX_UNKNOWN:
         return {}
-    found = {part: next((name for name in names[:MAX_NAMES] if _is_misspelling(part, name)), None) for part in parts}
+    found = {part: find_misspelled(part, names[:MAX_NAMES]) for part in parts}
     return {part: name for part, name in found.items() if name is not None}
 
 
 def _hint(part: str, near: str | None, known: Iterable[str]) -> str:
     return did_you_mean(part, sorted(known)[:MAX_NAMES]) if near is None else f" Did you mean {near!r}?"
-
-
-def _is_misspelling(part: str, name: str) -> bool:
-    return plain_name(part) == plain_name(name) or are_close(part, name)

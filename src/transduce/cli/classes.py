@@ -14,7 +14,7 @@ from transduce.cli.candidate_syntax import (
     split_candidates,
 )
 from transduce.cli.errors import InputError
-from transduce.errors import name_list
+from transduce.suggest import name_list
 
 MAX_LISTED = 4
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table
-from transduce.errors import name_list
+from transduce.suggest import name_list
 
 TEXT_NAMES = (
     "text", "texts", "document", "documents", "doc", "content", "body", "message", "sentence", "utterance", "question",

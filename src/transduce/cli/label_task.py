@@ -19,7 +19,8 @@ from transduce.cli.formats import Table
 from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.prior_options import Prior, Share, complete_prior, is_covered, read_prior, understood
 from transduce.cli.progress import Progress
-from transduce.errors import PriorError, name_list
+from transduce.errors import PriorError
+from transduce.suggest import name_list
 from transduce.taxonomy import Taxonomy
 
 MAX_LISTED = 4

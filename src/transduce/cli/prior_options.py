@@ -7,7 +7,6 @@ for not known; classes that are not named are not known either. Shares that miss
 """
 
 import csv
-import difflib
 import io
 import json
 import re
@@ -19,6 +18,7 @@ from typing import Any, TypeAlias
 from transduce.cli.candidate_syntax import nodes_of
 from transduce.cli.errors import InputError
 from transduce.cli.small_files import read_small
+from transduce.suggest import closest_name, name_list
 
 Share: TypeAlias = float | tuple[float, float] | None
 Prior: TypeAlias = dict[str, Share]
@@ -188,7 +188,9 @@ def complete_prior(
     missing = [name for name in classes if name not in prior and not is_covered(name, prior, tree=tree)]
     full: Prior = {name: prior.get(name) for name in (*classes, *branches)}
     if missing:
-        said.append(f"classes without a stated size ({_list(missing)}) get what the texts suggest within what is left")
+        said.append(
+            f"classes without a stated size ({name_list(missing)}) get what the texts suggest within what is left"
+        )
     numbers = [share for share in full.values() if isinstance(share, float)]
     total = sum(numbers)
     if len(numbers) == len(classes) and not branches and abs(total - 1) > 1e-9 and abs(total - 1) <= ROUNDING:
@@ -220,19 +222,16 @@ def _refuse_mixture(prior: Mapping[str, Share]) -> None:
 def _unknown(name: str, classes: Sequence[str], *, tree: bool = False) -> str:
     inner = [each for each in classes if each.startswith(f"{name}/")]
     if inner:
-        return f"the prior names {name!r}, which is not a class but holds {_list(inner)}; state their sizes instead."
+        return (
+            f"the prior names {name!r}, which is not a class but holds {name_list(inner)}; state their sizes."
+        )
     known = dict.fromkeys(node for each in classes for node in (nodes_of(each) if tree else [each]))
-    bare = name.strip("/ ")
-    near = [bare] if bare in known else difflib.get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    near = closest_name(name.strip("/ "), known)
+    hint = "." if near is None else f"; did you mean {near!r}?"
     return (
         f"the prior names {name!r}, which no row is labelled with{hint} Label a row of it, or leave it out. "
-        f"The labelled classes are {_list(classes)}."
+        f"The labelled classes are {name_list(classes)}."
     )
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def understood(prior: Mapping[str, Share], low: Mapping[str, int], high: Mapping[str, int], n_rows: int) -> str:

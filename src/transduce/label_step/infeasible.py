@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Groups
 from transduce.label_step.problem import IntArray, LabelProblem
+from transduce.suggest import name_list
 
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -191,8 +192,4 @@ def _listed(one: str, many: str, names: tuple[Any, ...], chosen: Flags) -> str:
     found = [repr(names[k]) if names else str(k) for k in np.flatnonzero(chosen)]
     speaking = one == "class" and bool(names) and all(isinstance(name, str) for name in names)
     kind = "" if speaking else f"{one} " if len(found) == 1 else f"{many} "
-    if len(found) == 1:
-        return f"{kind}{found[0]}"
-    if len(found) > _NAMED:
-        return f"{kind}{', '.join(found[:_NAMED])} and {len(found) - _NAMED} more"
-    return f"{kind}{', '.join(found[:-1])} and {found[-1]}"
+    return f"{kind}{name_list(found, _NAMED, quote=False)}"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.labels.partial import RuledOut, is_open, leaf_names, leaves_under, members_of, named_in
-from transduce.suggest import did_you_mean, slip_of
+from transduce.suggest import did_you_mean, find_misspelled
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -129,7 +129,7 @@ def warn_similar_names(values: Array, labeled: Array, prior: object, stacklevel:
             (named if len(members_of(entry)) > 1 else full).update(dict.fromkeys(members_of(entry)))
     stated = dict.fromkeys(prior) if isinstance(prior, Mapping) else {}
     for name in sorted((name for name in named | stated if name not in full), key=repr)[:_LOOKED_AT]:
-        near = slip_of(name, full)
+        near = find_misspelled(name, full)
         if near is not None:
             where = "y has it among candidates only" if name in named else "only class_prior names it"
             warnings.warn(

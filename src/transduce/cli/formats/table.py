@@ -1,6 +1,5 @@
 """A table of documents: one row a document, in the file's order, with what the format itself tells of its columns."""
 
-import difflib
 from collections.abc import Container
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import polars as pl
 from scipy.sparse import csr_matrix
 
 from transduce.cli.formats.errors import fault, quoted
+from transduce.suggest import closest_name
 
 _NAMED_COLUMNS = 20
 
@@ -67,8 +67,7 @@ def free_name(name: str, taken: Container[str]) -> str:
 
 
 def _nearest(name: str, columns: list[str]) -> str:
-    by_lower = {column.strip().lower(): column for column in columns}
-    near = difflib.get_close_matches(name.strip().lower(), by_lower, n=1)
-    hint = f" Did you mean {quoted(by_lower[near[0]])}?" if near else ""
+    near = closest_name(name, columns)
+    hint = "" if near is None else f" Did you mean {quoted(near)}?"
     more = ", …" if len(columns) > _NAMED_COLUMNS else ""
     return f"{hint} It has: {', '.join(quoted(column)[1:-1] for column in columns[:_NAMED_COLUMNS])}{more}."

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from transduce import suggest
 from transduce.cli.classes import ClassNames, read_class_names
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
@@ -117,8 +118,7 @@ def row_list(rows: Iterable[int]) -> str:
     ('row 7', 'rows 2 and 7', 'rows 1, 2, 3, 4, 5 and 95 more')
     """
     ordered = sorted(rows)
-    shown = [str(row) for row in ordered[:_SHOWN_ROWS]]
-    return ("row " if len(ordered) == 1 else "rows ") + _join(shown, len(ordered) - len(shown))
+    return f"{'row' if len(ordered) == 1 else 'rows'} {suggest.name_list(ordered, _SHOWN_ROWS)}"
 
 
 def name_list(names: Iterable[str], *, quote: bool = True) -> str:
@@ -127,15 +127,7 @@ def name_list(names: Iterable[str], *, quote: bool = True) -> str:
     >>> name_list(["tea", "milk"]), name_list("abcdef")
     ("'tea' and 'milk'", "'a', 'b', 'c', 'd' and 2 more")
     """
-    listed = list(names)
-    shown = [repr(name) if quote else name for name in listed[:_SHOWN_NAMES]]
-    return _join(shown, len(listed) - len(shown))
-
-
-def _join(shown: list[str], n_more: int) -> str:
-    if n_more:
-        return f"{', '.join(shown)} and {n_more} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    return suggest.name_list(names, _SHOWN_NAMES, quote=quote)
 
 
 def number_of(n: int, singular: str, plural: str | None = None) -> str:

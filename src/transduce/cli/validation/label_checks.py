@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from transduce.cli.candidate_syntax import ADVICE
 from transduce.cli.classes import are_paths, parents_of
-from transduce.cli.similar_names import are_close, plain_name
 from transduce.cli.validation.findings import (
     NOTE,
     PROBLEM,
@@ -18,6 +17,7 @@ from transduce.cli.validation.findings import (
     number_of,
     row_list,
 )
+from transduce.suggest import is_misspelling, normalize_name
 
 FEW = 5
 _RARE, _FREQUENT = 2, 5
@@ -112,7 +112,7 @@ def variant_labels(documents: Documents) -> Iterator[Finding]:
     rows_of = documents.rows_naming
     variants: dict[str, list[str]] = {}
     for name in rows_of:
-        variants.setdefault(plain_name(name), []).append(name)
+        variants.setdefault(normalize_name(name), []).append(name)
     yield from first_of(_variants(names, rows_of) for names in variants.values() if len(names) > 1)
     yield from first_of(_misspelling(rare, usual, rows_of) for rare, usual in _misspellings(rows_of))
 
@@ -138,7 +138,7 @@ def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]
     by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MOST_NAMES]
     for name in rare:
         frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows_of[name])]
-        usual = next((other for other in frequent if are_close(name, other)), None)
+        usual = next((other for other in frequent if is_misspelling(name, other)), None)
         if usual is not None:
             yield name, usual
 

@@ -1,8 +1,6 @@
 """Checks of the class sizes: by themselves, and against the labels."""
 
-import difflib
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +11,6 @@ from transduce.class_prior.resolve import prior_bounds
 from transduce.cli.classes import parents_of
 from transduce.cli.errors import InputError
 from transduce.cli.prior_options import ROUNDING, complete_prior
-from transduce.cli.similar_names import plain_name
 from transduce.cli.validation.findings import (
     NOTE,
     PROBLEM,
@@ -25,12 +22,12 @@ from transduce.cli.validation.findings import (
     name_list,
     number_of,
 )
+from transduce.suggest import find_misspelled
 from transduce.taxonomy import Taxonomy
 
 FloatArray = NDArray[np.float64]
 
 _SURE, _EXACT = 0.95, 1e-6
-_CLOSE = 0.75
 _MOST_UNKNOWN, _MOST_NAMES = 50, 300
 
 
@@ -41,7 +38,8 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
         return
     unlabelled = [name for name in prior if not documents.knows(name)]
     unsized = [name for name in rows_of if not _is_sized(name, documents)]
-    meant = {name: near for name in unlabelled[:_MOST_UNKNOWN] if (near := _nearest(name, unsized or list(rows_of)))}
+    others = (unsized or list(rows_of))[:_MOST_NAMES]
+    meant = {name: near for name in unlabelled[:_MOST_UNKNOWN] if (near := find_misspelled(name, others))}
     yield from first_of(_unknown(name, near, rows_of[near]) for name, near in meant.items())
     alone = [name for name in unlabelled if name not in meant]
     if alone:
@@ -77,13 +75,6 @@ def _topmost(documents: Documents) -> list[tuple[float, float]]:
 def _unknown(name: str, near: str, rows: list[int]) -> Finding:
     what = f"The class sizes name {name!r}, which no row has as its label; did you mean {near!r}?"
     return finding(PROBLEM, what, rows, "Write the class alike in the sizes and in the labels.")
-
-
-def _nearest(name: str, others: Iterable[str]) -> str | None:
-    near = {plain_name(other): other for other in list(others)[:_MOST_NAMES]}
-    close = difflib.get_close_matches(plain_name(name), near, n=1, cutoff=_CLOSE)
-    alike = close and re.findall(r"\d+", close[0]) == re.findall(r"\d+", plain_name(name))
-    return near[close[0]] if alike else None
 
 
 def sums_of_prior(documents: Documents) -> Iterator[Finding]:
