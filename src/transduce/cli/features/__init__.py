@@ -1,4 +1,4 @@
-"""Feature rows: from texts by their words, or from vectors that a user brings."""
+"""Feature rows: tf-idf or hashed words of texts, or vectors provided by the user."""
 
 from transduce.cli.features.tfidf import Features, Vectorizer, fit_vectorizer
 from transduce.cli.features.vectors import read_vectors, unit_rows

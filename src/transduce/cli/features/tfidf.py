@@ -1,9 +1,9 @@
-"""From texts to rows a classifier can use: tf-idf of words or of hashed words; one text, one row of length 1 or empty.
+"""Features of texts: tf-idf of words or of hashed words, with rows of length 1 or empty.
 
     (1 + log tf) · (1 + log((1 + n) / (1 + df))), each row scaled to length 1, float32
 
-tf is how often the text has the word, df how many of the n texts of the pile have it: the values of scikit-learn's
-TfidfVectorizer(sublinear_tf=True). `words` says what a word is. Vectors that a user brings pass through `vectors`.
+tf is the count of the word in the text, df the number of the n texts that contain it: the values of scikit-learn's
+TfidfVectorizer(sublinear_tf=True). `tokenize` defines what a word is.
 """
 
 from collections import defaultdict
@@ -18,23 +18,24 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-from transduce.cli.features.tokenize import count_words, hash_words, in_chunks, is_large, look_up_words, moved
+from transduce.cli.features.hashing import hash_words
+from transduce.cli.features.word_counts import count_words, is_large, look_up_words, map_chunks, map_columns
 
 KINDS = ("tfidf", "hashing", "vectors")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}
 FEW_DOCUMENTS = 1000
-"""Piles under this keep the words of single documents: there are too few documents to tell which words are rare."""
+"""Below this number of documents min_df is ignored: there are too few to tell which words are rare."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """How texts become rows, in plain values that a model file can hold.
+    """How texts become rows, as plain values that a model file can store.
 
-    kind        "tfidf", "hashing" (words are numbered by a hash and never stored) or "vectors" (the user's own)
-    ngrams      1 for words, 2 for pairs of neighbouring words too
-    min_df      tfidf: documents that a word must stand in; 1 for piles under 1000 documents
-    hash_bits   hashing: words fall into 2**hash_bits columns
-    n_features  vectors: how many numbers each has
+    kind        "tfidf", "hashing" (columns are hashes of words; no vocabulary is stored) or "vectors" (the user's own)
+    ngrams      1 for words, 2 to add pairs of adjacent words
+    min_df      tfidf: minimum number of documents that contain a word; ignored below 1000 documents
+    hash_bits   hashing: the number of columns is 2**hash_bits
+    n_features  vectors: the number of columns
 
     >>> Features(kind="bert")
     Traceback (most recent call last):
@@ -56,17 +57,13 @@ class Features:
                 raise InputError(f"{name} must be a whole number from {low} to {high}, but is {value!r}.")
 
 
-def _no_weights() -> NDArray[np.float32]:
-    return np.empty(0, np.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class Vectorizer:
-    """The words of a pile and their weights; turns any texts into rows of the same columns.
+    """Vocabulary and weights of a collection of texts; turns any texts into rows with the same columns.
 
-    features    how it was made
-    vocabulary  tfidf: the word of each column, sorted; else ()
-    idf         tfidf and hashing: the weight of each column; else empty
+    features    the settings it was fitted with
+    vocabulary  tfidf: the word of each column, sorted; otherwise ()
+    idf         tfidf and hashing: the weight of each column; otherwise empty
 
     >>> vectorizer, _ = fit_vectorizer(["green tea", "black tea", "black coffee"], Features())
     >>> vectorizer.vocabulary
@@ -77,35 +74,35 @@ class Vectorizer:
 
     features: Features
     vocabulary: tuple[str, ...] = ()
-    idf: NDArray[np.float32] = field(default_factory=_no_weights)
+    idf: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
     @property
     def n_columns(self) -> int:
-        """Columns of every matrix that comes out."""
+        """Number of columns of the matrices returned by `transform`."""
         if self.features.kind == "tfidf":
             return len(self.vocabulary)
         return 1 << self.features.hash_bits if self.features.kind == "hashing" else self.features.n_features
 
     def transform(self, texts: Sequence[str], n_jobs: int | None = None) -> csr_matrix:
-        """Rows of length 1 (n, d), float32; words that the pile did not have count for nothing.
+        """Return rows of length 1 (n, d), float32; words outside the vocabulary are ignored.
 
-        n_jobs is the number of processes for large piles, None for one a core; the matrix does not depend on it.
+        `n_jobs` is the number of processes for large inputs (None: one per core); it does not change the result.
         """
         if self.features.kind == "vectors":
-            raise InputError("The model was trained on vectors, not on texts. Give the vectors of these rows.")
+            raise InputError("The model was trained on vectors, not on texts. Pass the vectors of these rows.")
         return self._weighted(list(self._counts(list(texts), n_jobs)))
 
     def _counts(self, texts: list[str], n_jobs: int | None) -> Iterator[csr_matrix]:
         ngrams = self.features.ngrams
         if self.features.kind == "hashing":
-            return in_chunks(partial(hash_words, ngrams=ngrams, bits=self.features.hash_bits), texts, n_jobs)
+            return map_chunks(partial(hash_words, ngrams=ngrams, bits=self.features.hash_bits), texts, n_jobs)
         if n_jobs == 1 or not is_large(texts):
-            return in_chunks(partial(look_up_words, ngrams=ngrams, column_of=self._column_of), texts, 1)
-        return starmap(self._placed, in_chunks(partial(count_words, ngrams=ngrams), texts, n_jobs))
+            return map_chunks(partial(look_up_words, ngrams=ngrams, column_of=self._column_of), texts, 1)
+        return starmap(self._select, map_chunks(partial(count_words, ngrams=ngrams), texts, n_jobs))
 
-    def _placed(self, words: list[str], counts: csr_matrix) -> csr_matrix:
+    def _select(self, words: list[str], counts: csr_matrix) -> csr_matrix:
         columns = np.fromiter(map(self._column_of.get, words, repeat(-1)), np.int32, len(words))
-        return moved(counts, columns, self.n_columns)
+        return map_columns(counts, columns, self.n_columns)
 
     @cached_property
     def _column_of(self) -> dict[str, int]:
@@ -125,60 +122,60 @@ class Vectorizer:
 def fit_vectorizer(
     texts: Sequence[str], features: Features, n_jobs: int | None = None
 ) -> tuple[Vectorizer, csr_matrix]:
-    """Learn the words of a pile and their weights; the matrix equals what `transform` makes of the same texts.
+    """Fit the vocabulary and weights; the matrix equals `transform` of the same texts.
 
     >>> vectorizer, X = fit_vectorizer(["tea", "coffee", "coffee, tea"], Features(ngrams=2))
     >>> vectorizer.vocabulary, X.shape
     (('coffee', 'coffee tea', 'tea'), (3, 3))
     """
     if features.kind == "vectors":
-        raise ValueError("vectors have no words to learn: make Vectorizer(Features('vectors', n_features=d)) instead.")
+        raise ValueError("vectors have no vocabulary: use Vectorizer(Features('vectors', n_features=d)).")
     fit = _fit_hashing if features.kind == "hashing" else _fit_words
     return fit(list(texts), features, n_jobs)
 
 
 def _fit_words(texts: list[str], features: Features, n_jobs: int | None) -> tuple[Vectorizer, csr_matrix]:
-    number: defaultdict[str, int] = defaultdict(count().__next__)
+    index: defaultdict[str, int] = defaultdict(count().__next__)
     parts = [
-        (np.fromiter(map(number.__getitem__, words), np.intp, len(words)), counts)
-        for words, counts in in_chunks(partial(count_words, ngrams=features.ngrams), texts, n_jobs)
+        (np.fromiter(map(index.__getitem__, words), np.intp, len(words)), counts)
+        for words, counts in map_chunks(partial(count_words, ngrams=features.ngrams), texts, n_jobs)
     ]
-    _refuse_wordless(number, texts)
-    df = np.zeros(len(number), np.int64)
-    for numbers, counts in parts:
-        df[numbers] += _document_frequencies(counts)
-    least = features.min_df if len(texts) >= FEW_DOCUMENTS else 1
-    vocabulary = tuple(sorted(word for word, n in zip(number, df.tolist(), strict=True) if n >= least))
+    _check_words(bool(index), texts)
+    df = np.zeros(len(index), np.int64)
+    for word_ids, counts in parts:
+        df[word_ids] += _document_frequencies(counts)
+    min_df = features.min_df if len(texts) >= FEW_DOCUMENTS else 1
+    vocabulary = tuple(sorted(word for word, n in zip(index, df.tolist(), strict=True) if n >= min_df))
     if not vocabulary:
         raise InputError(
-            f"No word stands in {least} of the {len(texts)} texts or more: they have nothing in common. "
-            "Check that this is the column of the texts, or give vectors."
+            f"No word occurs in at least {min_df} of the {len(texts)} texts. "
+            "Check that this is the text column, or pass vectors."
         )
-    kept = np.array([number[word] for word in vocabulary])
-    columns = np.full(len(number), -1, np.int32)
+    kept = np.array([index[word] for word in vocabulary])
+    columns = np.full(len(index), -1, np.int32)
     columns[kept] = np.arange(len(vocabulary))
     vectorizer = Vectorizer(features, vocabulary, _idf(df[kept], len(texts)))
-    return vectorizer, vectorizer._weighted([moved(counts, columns[ids], len(vocabulary)) for ids, counts in parts])
+    mapped = [map_columns(counts, columns[word_ids], len(vocabulary)) for word_ids, counts in parts]
+    return vectorizer, vectorizer._weighted(mapped)
 
 
 def _fit_hashing(texts: list[str], features: Features, n_jobs: int | None) -> tuple[Vectorizer, csr_matrix]:
-    hashed = partial(hash_words, ngrams=features.ngrams, bits=features.hash_bits)
-    parts = list(in_chunks(hashed, texts, n_jobs))
+    parts = list(map_chunks(partial(hash_words, ngrams=features.ngrams, bits=features.hash_bits), texts, n_jobs))
     df = np.zeros(1 << features.hash_bits, np.int64)
     for counts in parts:
         df += _document_frequencies(counts)
-    _refuse_wordless(df.any(), texts)
+    _check_words(bool(df.any()), texts)
     vectorizer = Vectorizer(features, (), _idf(df, len(texts)))
     return vectorizer, vectorizer._weighted(parts)
 
 
-def _refuse_wordless(words: object, texts: Sequence[str]) -> None:
-    if not words:
-        raise InputError(f"None of the {len(texts)} texts holds a word. Name the column that holds the texts.")
+def _check_words(has_words: bool, texts: Sequence[str]) -> None:
+    if not has_words:
+        raise InputError(f"None of the {len(texts)} texts contains a word. Check that this is the text column.")
 
 
 def _document_frequencies(counts: csr_matrix) -> NDArray[np.int64]:
-    """How many texts each word stands in; counts hold no word of a text twice."""
+    """Count the texts that contain each word; `counts` has one entry per text and word."""
     return np.bincount(counts.indices, minlength=counts.shape[1])
 
 

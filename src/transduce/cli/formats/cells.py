@@ -1,4 +1,4 @@
-"""What is in the cells: any column as text, as labels or as documents; a null is never the text "null"."""
+"""Values of any column as text, labels, documents or JSON; a null never becomes the text "null"."""
 
 import base64
 import math
@@ -7,50 +7,51 @@ from typing import Any
 
 import polars as pl
 
-from transduce.cli.formats.errors import fault, quoted
+from transduce.cli.formats.errors import FileError, quoted
 from transduce.cli.formats.records import RAW_JSON
 from transduce.cli.formats.table import Table
 from transduce.io.strict_json import JsonError, dumps, parse
 
 
 def labels_of(table: Table, column: str) -> pl.Series:
-    """Return the labels as text, null where a row has none; a list is a path of the class tree.
+    """Return the labels as text, null where a row has none; a list is a path in the class tree.
 
     >>> table = Table("data.jsonl", pl.DataFrame({"y": [["rec", "hockey"], None]}), "jsonl")
     >>> labels_of(table, "y").to_list()
     ['rec/hockey', None]
     """
     series = table.column(column)
-    infinite = series.is_infinite().arg_true().to_list() if series.dtype.is_float() else []
-    if infinite:
-        raise fault(table.name, f"column {quoted(column)} holds infinity for a label.", row=infinite[0] + 1)
-    if series.dtype.is_float() or series.dtype == RAW_JSON or series.dtype.is_nested():
+    if series.dtype.is_float() or series.dtype.is_nested():
+        infinite = series.is_infinite().arg_true().to_list() if series.dtype.is_float() else []
+        if infinite:
+            problem = f"column {quoted(column)} has infinity as a label. Replace it, or leave it empty."
+            raise FileError(table.name, problem, row=infinite[0] + 1)
         labels: list[str | None] = []
         for row, value in enumerate(plain_values(series), start=1):
             try:
                 labels.append(_label(value))
-            except JsonError as refused:
-                raise fault(table.name, f"column {quoted(column)} {refused}", row=row) from None
+            except _LabelError as error:
+                raise FileError(table.name, f"column {quoted(column)} has {error}", row=row) from None
         series = pl.Series(column, labels, dtype=pl.String)
     stripped = as_text(series).str.strip_chars()
     return stripped.set(stripped == "", None)
 
 
 def texts_of(table: Table, columns: Sequence[str]) -> pl.Series:
-    r"""Return the documents: the columns as text, joined by a line end where there are several.
+    r"""Return the documents: the columns as text, joined by line breaks where there are several.
 
     >>> table = Table("data.csv", pl.DataFrame({"title": ["a", None], "body": ["b", "c"]}), "csv")
     >>> texts_of(table, ["title", "body"]).to_list()
     ['a\nb', '\nc']
     """
     if not columns:
-        raise fault(table.name, "no text column is named. Name at least one column.")
+        raise FileError(table.name, "no text column was given. Name at least one.")
     texts = [as_text(table.column(name)).fill_null("").alias(str(i)) for i, name in enumerate(columns)]
     return pl.DataFrame(texts).select(pl.concat_str(pl.all(), separator="\n").alias("text")).to_series()
 
 
 def as_text(series: pl.Series) -> pl.Series:
-    """Return a column as text; nested values are JSON, a number that is not finite is null.
+    """Convert a column to text; nested values become JSON, NaN and infinity become null.
 
     >>> as_text(pl.Series([True, None])).to_list(), as_text(pl.Series([[1, 2]])).to_list()
     (['true', None], ['[1, 2]'])
@@ -67,7 +68,7 @@ def as_text(series: pl.Series) -> pl.Series:
 
 
 def plain_values(series: pl.Series) -> list[Any]:
-    """Return values as JSON knows them: kept JSON is taken out again, dates are text, NaN and infinity are null.
+    """Return values that JSON can represent: raw JSON is parsed, dates become text, NaN and infinity null.
 
     >>> import datetime
     >>> plain_values(pl.Series([datetime.date(2024, 2, 29), None]))
@@ -75,19 +76,19 @@ def plain_values(series: pl.Series) -> list[Any]:
     """
     dtype = series.dtype
     if dtype == RAW_JSON:
-        return [_kept_json(text) for text in series.struct.field("json")]
+        return [_parse_raw_json(text) for text in series.struct.field("json")]
     if dtype in (pl.String, pl.Boolean) or dtype.is_integer():
         return series.to_list()
     return [_plain(value) for value in series.to_list()]
 
 
-def _kept_json(text: str | None) -> Any:
+def _parse_raw_json(text: str | None) -> Any:
     if text is None:
         return None
     try:
         value, end = parse(text)
     except JsonError:
-        return {"json": text}  # a struct of the user's own that only looks like ours
+        return {"json": text}  # the user's own struct with a field "json"
     return value if end == len(text) else {"json": text}
 
 
@@ -101,22 +102,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | pl.Series):
         return [_plain(part) for part in value]
     if isinstance(value, bytes):
-        return _text_of_bytes(value)
+        return _decode_or_base64(value)
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _text_of_bytes(value: bytes) -> str:
+def _decode_or_base64(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
         return base64.b64encode(value).decode()
 
 
+class _LabelError(ValueError):
+    """A value that is not a label; the sentence continues "column ... has "."""
+
+
 def _label(value: Any) -> str | None:
     if isinstance(value, list):
-        return "/".join(_step(_label(step)) for step in value) if value else None
+        return "/".join(_path_part(_label(part)) for part in value) if value else None
     if isinstance(value, dict):
-        raise JsonError("holds an object where a label is expected", "Give a text, or a list of texts as a path.")
+        raise _LabelError("an object as a label. Use a text, or a list of texts for a path.")
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, bool):
@@ -124,8 +129,8 @@ def _label(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _step(label: str | None) -> str:
-    step = (label or "").strip()
-    if step and "/" not in step:
-        return step
-    raise JsonError(f'holds a path with the step {quoted(step)}; a step is not empty and has no "/"', "Rename it.")
+def _path_part(label: str | None) -> str:
+    part = (label or "").strip()
+    if part and "/" not in part:
+        return part
+    raise _LabelError(f'a path with the part {quoted(part)}. Rename it: a part must not be empty or contain "/".')

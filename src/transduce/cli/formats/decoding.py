@@ -1,4 +1,4 @@
-"""From a path or standard input to bytes, and from bytes to text: what cannot be read to its end is a fault."""
+"""Reading bytes, decompressing and decoding them, and guessing their format; truncated input is an error."""
 
 import gzip
 import sys
@@ -7,29 +7,30 @@ from pathlib import Path
 
 import zstandard
 
-from transduce.cli.formats.errors import fault
+from transduce.cli.formats.errors import FileError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([n]) + b"\x2a\x4d\x18" for n in range(0x50, 0x60)))
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_LARGEST_ZSTD_WINDOW = 2**31
-_SNIFFED_BYTES = 1 << 16
+_MAX_ZSTD_WINDOW = 2**31
+_BYTES_TO_GUESS_FROM = 1 << 16
 
 
 def read_bytes(source: str, name: str) -> bytes:
-    """Read a whole file; "-" is standard input."""
+    """Read a whole file, or standard input for "-"."""
     try:
         return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except FileNotFoundError:
-        raise fault(name, "there is no such file. Check the name and the folder.") from None
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise FileError(name, "there is no such file. Check the name and the folder.") from None
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name
         reason = getattr(error, "strerror", None) or str(error)
-        raise fault(name, f"the file cannot be read ({reason}). Check that it is a file that you may read.") from None
+        problem = f"the file cannot be read ({reason}). Check that it is a file and that you may read it."
+        raise FileError(name, problem) from None
 
 
 def decompress(data: bytes, name: str, compression: str | None) -> bytes:
-    """Undo gzip or zstd, whether the name announces it or only the first bytes show it.
+    """Decompress gzip or zstd, recognised by the file name or by the first bytes.
 
     >>> decompress(gzip.compress(b"text"), "data.csv", None)
     b'text'
@@ -42,15 +43,15 @@ def decompress(data: bytes, name: str, compression: str | None) -> bytes:
         return gzip.decompress(data) if compression == "gz" else _decompress_zstd(data)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
         kind = "gzip" if compression == "gz" else "zstd"
-        what = f"expected a whole {kind} file, but it is cut short or corrupt. Fetch or compress it again."
-        raise fault(name, what) from None
+        problem = f"expected a complete {kind} file, but it is truncated or corrupt. Download or compress it again."
+        raise FileError(name, problem) from None
 
 
 def _decompress_zstd(data: bytes) -> bytes:
-    """Undo all frames one after another; the streaming reader of the library would not notice a missing end."""
+    """Decompress all frames; the library's stream reader would not notice a missing end."""
     parts: list[bytes] = []
     while data:
-        frame = zstandard.ZstdDecompressor(max_window_size=_LARGEST_ZSTD_WINDOW).decompressobj()
+        frame = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).decompressobj()
         parts.append(frame.decompress(data))
         if not frame.eof:
             raise EOFError
@@ -58,13 +59,13 @@ def _decompress_zstd(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def has_mark(data: bytes) -> bool:
+def has_byte_order_mark(data: bytes) -> bool:
     """Whether text begins with a byte order mark."""
     return data.startswith((_UTF8_BOM, *_UTF16_BOMS))
 
 
 def decode(data: bytes, name: str) -> str:
-    r"""Read bytes as UTF-8, with or without a byte order mark, or as UTF-16 with one; NUL is not text.
+    r"""Decode UTF-8, with or without a byte order mark, or UTF-16 with one; NUL characters are refused.
 
     >>> decode("\ufeffgrün".encode("utf-16-le"), "data.csv")
     'grün'
@@ -75,25 +76,25 @@ def decode(data: bytes, name: str) -> str:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].decode(encoding or "utf-8", "replace").count("\n") + 1
-        what = f"expected {'UTF-16' if encoding else 'UTF-8'} text, but the bytes are not. "
-        what += 'Save the file as UTF-8 (in Excel choose "CSV UTF-8").'
-        raise fault(name, what, line=line) from None
+        expected = "UTF-16" if encoding else "UTF-8"
+        advice = 'Save the file as UTF-8 (in Excel choose "CSV UTF-8").'
+        raise FileError(name, f"expected {expected} text, but the encoding is different. {advice}", line=line) from None
     nul = text.find("\0")
     if nul >= 0:
-        what = "expected text, but there is a NUL character. Save the file as UTF-8, or remove the character."
-        raise fault(name, what, line=text.count("\n", 0, nul) + 1)
+        problem = "expected text, but found a NUL character. Save the file as UTF-8, or remove the character."
+        raise FileError(name, problem, line=text.count("\n", 0, nul) + 1)
     return text
 
 
-def sniff(data: bytes) -> str:
-    r"""Guess the format of bytes without a name.
+def guess_format(data: bytes) -> str:
+    r"""Guess the format from the first bytes.
 
-    >>> sniff(b'{"text": "a"}'), sniff(b"text,label"), sniff(b"text\tlabel")
+    >>> guess_format(b'{"text": "a"}'), guess_format(b"text,label"), guess_format(b"text\tlabel")
     ('jsonl', 'csv', 'tsv')
     """
     if data.startswith(b"PAR1"):
         return "parquet"
-    head = data[:_SNIFFED_BYTES]
+    head = data[:_BYTES_TO_GUESS_FROM]
     text = head.decode(_UTF16_BOMS.get(head[:2], "utf-8"), "ignore").removeprefix("\ufeff").lstrip()
     if text[:1] in ("{", "["):
         return "jsonl" if text[0] == "{" else "json"

@@ -1,35 +1,48 @@
-"""How a fault of the input is put: always one line, always the file's name first and then the place in it."""
+"""The error for a file that cannot be read or written, with the position of the problem."""
 
 from transduce.cli.errors import InputError
 
-_SHOWN_CHARACTERS = 40
+_MAX_QUOTED = 40
 
 
-def fault(name: str, what: str, *, line: int | None = None, row: int | None = None) -> InputError:
-    """Make the error for `name`, at a line (text formats) or a data row (the others), both counted from 1.
+class FileError(InputError):
+    """A problem with a file, optionally at a line (text formats) or a data row (other formats), counted from 1.
 
-    >>> str(fault("data.csv", "expected 3 cells, found 2.", line=4))
-    'data.csv, line 4: expected 3 cells, found 2.'
+    >>> raise FileError("data.csv", "expected 3 cells, found 2.", line=4)
+    Traceback (most recent call last):
+    transduce.cli.formats.errors.FileError: data.csv, line 4: expected 3 cells, found 2.
     """
-    place = "" if line is None else f", line {line}"
-    place += "" if row is None else f", row {row}"
-    return InputError(f"{shown(name)}{place}: {what}")
+
+    def __init__(self, file: str, problem: str, *, line: int | None = None, row: int | None = None) -> None:
+        super().__init__(file, problem, line, row)
+        self.file = file
+        self.problem = problem
+        self.line = line
+        self.row = row
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f", line {self.line}"
+        row = "" if self.row is None else f", row {self.row}"
+        return f"{printable(self.file)}{line}{row}: {self.problem}"
 
 
-def shown(text: str) -> str:
-    r"""Text that can stand in a message: what does not print (line ends, marks of direction) is escaped.
+def printable(text: str) -> str:
+    r"""Escape characters that do not print, such as line breaks and direction marks.
 
-    >>> shown("a\nb")
+    >>> printable("a\nb")
     'a\\nb'
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+shown = printable
+
+
 def quoted(value: object) -> str:
-    """Show a piece of the user's data in double quotes, shortened.
+    """Shorten a user's value and put it in double quotes.
 
     >>> quoted("x" * 100)
     '"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"'
     """
     text = str(value)
-    return f'"{shown(text[:_SHOWN_CHARACTERS])}{"…" if len(text) > _SHOWN_CHARACTERS else ""}"'
+    return f'"{printable(text[:_MAX_QUOTED])}{"…" if len(text) > _MAX_QUOTED else ""}"'

@@ -1,8 +1,9 @@
-"""What a file's name says: the format and the compression, from its last one or two suffixes, in any case."""
+"""Format and compression from the last one or two suffixes of a file name, in any case."""
 
 from pathlib import PurePath
 
-from transduce.cli.formats.errors import fault, quoted
+from transduce.cli.errors import InputError
+from transduce.cli.formats.errors import quoted
 
 FORMATS = {
     "csv": "csv",
@@ -19,11 +20,11 @@ FORMATS = {
 }
 COMPRESSIONS = ("gz", "zst")
 EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb")
-_NAMED_FORMATS = {**FORMATS, "label-studio": "label-studio", "folder": "folder"}
+_NAMES = {**FORMATS, "label-studio": "label-studio", "folder": "folder"}
 
 
 def split_name(path: str) -> tuple[str | None, str | None]:
-    """Return format and compression; None for what the name does not say.
+    """Return format and compression, None where the name does not tell.
 
     >>> split_name("News.CSV.gz"), split_name("notes.txt")
     (('csv', 'gz'), (None, None))
@@ -33,14 +34,13 @@ def split_name(path: str) -> tuple[str | None, str | None]:
     return FORMATS.get(suffixes[-1]) if suffixes else None, compression
 
 
-def named_format(format: str) -> str:
-    """Return the format that a user asks for by name.
+def parse_format(name: str) -> str:
+    """Return the format for a name given by the user.
 
-    >>> named_format("NDJSON")
+    >>> parse_format("NDJSON")
     'jsonl'
     """
-    known = _NAMED_FORMATS.get(format.lower().lstrip("."))
+    known = _NAMES.get(name.lower().lstrip("."))
     if known is None:
-        choices = ", ".join(sorted(set(_NAMED_FORMATS.values())))
-        raise fault("format", f"{quoted(format)} is not known. Choose one of {choices}.")
+        raise InputError(f"unknown format {quoted(name)}. Choose one of {', '.join(sorted(set(_NAMES.values())))}.")
     return known

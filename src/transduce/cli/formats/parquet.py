@@ -1,7 +1,7 @@
-"""Parquet: the columns as they are stored, except that NaN, which pandas writes for a missing number, is null.
+"""Parquet: columns as stored, except that NaN, which pandas writes for a missing number, becomes null.
 
-A corrupt file can make the reader ask for more memory than any machine has, which ends the process without an exception
-to catch; so a process of its own reads the file first.
+A corrupt file can make the Parquet reader abort the whole process (it may try to allocate more memory than any machine
+has), so every file is first read in a child process.
 """
 
 import io
@@ -11,12 +11,12 @@ import sys
 
 import polars as pl
 
-from transduce.cli.formats.errors import fault, quoted
+from transduce.cli.formats.errors import FileError, quoted
 
+READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError)
 _MAGIC = b"PAR1"
-_SHORTEST = 12
+_MIN_BYTES = 12
 _TRIAL = "import sys, polars; polars.read_parquet(sys.stdin.buffer.read())"
-_CORRUPT = "expected a whole Parquet file, but it is cut short or corrupt. Fetch or write it again."
 
 
 def read_parquet(data: bytes, name: str) -> pl.DataFrame:
@@ -27,24 +27,30 @@ def read_parquet(data: bytes, name: str) -> pl.DataFrame:
     >>> read_parquet(file.getvalue(), "data.parquet").rows()
     [('a', None)]
     """
-    if len(data) < _SHORTEST or not (data.startswith(_MAGIC) and data.endswith(_MAGIC)) or not _is_readable(data):
-        raise fault(name, _CORRUPT)
+    if len(data) < _MIN_BYTES or not (data.startswith(_MAGIC) and data.endswith(_MAGIC)) or not succeeds(_TRIAL, data):
+        raise corrupt_file(name)
     try:
         frame = pl.read_parquet(io.BytesIO(data))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError):
-        raise fault(name, _CORRUPT) from None
+    except READ_ERRORS:
+        raise corrupt_file(name) from None
     if frame.height == 0 or frame.width == 0:
-        raise fault(name, "there is no row in it. Give one row a document.")
+        raise FileError(name, "the file has no rows. Write one row per document.")
     return frame.with_columns(_finite(column, name) for column in frame.iter_columns())
 
 
-def _is_readable(data: bytes) -> bool:
-    """Try in a child process, whose crash and complaints nobody sees; where none can be started, hope."""
+def succeeds(script: str, data: bytes, *arguments: str) -> bool:
+    """Whether a script that reads `data` from standard input ends well; its output and its crash stay hidden."""
     if not sys.executable:
         return True
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-P", "-c", _TRIAL]  # -P: a polars.py in the user's folder is not ours to run
-    return subprocess.run(command, input=data, env=path, capture_output=True, check=False).returncode == 0
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-P", "-c", script, *arguments]  # -P: do not import polars.py of the user's folder
+    return subprocess.run(command, input=data, env=environment, capture_output=True, check=False).returncode == 0
+
+
+def corrupt_file(name: str) -> FileError:
+    """The error for a file that cannot be read."""
+    problem = "expected a complete Parquet file, but it is truncated or corrupt. Download or write it again."
+    return FileError(name, problem)
 
 
 def _finite(column: pl.Series, name: str) -> pl.Series:
@@ -58,5 +64,5 @@ def _finite(column: pl.Series, name: str) -> pl.Series:
         return column
     if len(wrong) == 0:
         return column
-    what = f"column {quoted(column.name)} holds a number that is not finite. Replace it, or drop the column."
-    raise fault(name, what, row=int(wrong[0]) + 1)
+    problem = f"column {quoted(column.name)} has a number that is not finite. Replace it, or drop the column."
+    raise FileError(name, problem, row=int(wrong[0]) + 1)

@@ -1,8 +1,8 @@
-"""From JSON objects to columns, so that each value can be written back as it came.
+"""Columns from JSON objects, built so that every value can be written back unchanged.
 
-Text, numbers, booleans and flat lists of text or numbers become columns of their own kind. Everything else (objects,
-lists of lists, a column of mixed kinds) is kept as JSON text in a struct of the one field "json", which tells it apart
-from a text that merely looks like JSON.
+Texts, numbers, booleans and flat lists of them become typed columns. Everything else (objects, nested lists, columns of
+mixed types) is stored as JSON text in a struct with the single field "json", which distinguishes it from plain text
+that happens to look like JSON.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ import polars as pl
 from transduce.io.strict_json import dumps
 
 RAW_JSON = pl.Struct({"json": pl.String})
-_EXACT_IN_FLOAT = 2**53
+_MAX_EXACT_FLOAT = 2**53
 _INT64 = range(-(2**63), 2**63)
 
 
 def frame_of(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """Build a frame: the columns are all keys in order of first appearance, a missing key is null.
+    """Build a frame with all keys as columns, in order of first appearance; missing keys are null.
 
     >>> frame_of([{"a": 1}, {"b": ["x", "y"]}]).to_dict(as_series=False)
     {'a': [1, None], 'b': [None, ['x', 'y']]}
@@ -35,43 +35,38 @@ def frame_of(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     dtype = _scalar_type(values)
-    if dtype is not None:
-        return _series(name, values, dtype)
-    if all(value is None or type(value) is list for value in values):
+    if dtype is None and all(value is None or type(value) is list for value in values):
         inner = _scalar_type(chain.from_iterable(value for value in values if value is not None))
-        if inner is not None:
-            return _series(name, values, pl.List(inner))
-    return _raw_json(name, values)
+        dtype = None if inner is None else pl.List(inner)
+    return _raw_json(name, values) if dtype is None else pl.Series(name, _as_floats(values, dtype), dtype=dtype)
 
 
 def _scalar_type(values: Iterable[Any]) -> pl.DataType | None:
-    """Return the one kind that holds all values exactly, if there is one."""
+    """Return the type that represents all values exactly, or None."""
     values = list(values)
-    kinds = set(map(type, values)) - {type(None)}
-    if kinds <= {str}:
+    types = set(map(type, values)) - {type(None)}
+    if types <= {str}:
         return pl.String()
-    if kinds == {bool}:
+    if types == {bool}:
         return pl.Boolean()
-    whole = [value for value in values if type(value) is int]
-    if kinds == {int} and all(number in _INT64 for number in whole):
+    integers = [value for value in values if type(value) is int]
+    if types == {int} and all(number in _INT64 for number in integers):
         return pl.Int64()
-    if kinds == {float} or (kinds == {int, float} and all(abs(number) <= _EXACT_IN_FLOAT for number in whole)):
+    if types == {float} or (types == {int, float} and all(abs(number) <= _MAX_EXACT_FLOAT for number in integers)):
         return pl.Float64()
     return None
 
 
-def _series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
+def _as_floats(values: list[Any], dtype: pl.DataType) -> list[Any]:
+    """Convert the integers of a float column, which Polars would refuse."""
     if dtype == pl.Float64:
-        values = [None if value is None else float(value) for value in values]
-    elif dtype == pl.List(pl.Float64):
-        values = [
-            value if value is None else [None if number is None else float(number) for number in value]
-            for value in values
-        ]
-    return pl.Series(name, values, dtype=dtype)
+        return [None if value is None else float(value) for value in values]
+    if dtype == pl.List(pl.Float64):
+        return [None if value is None else _as_floats(value, pl.Float64()) for value in values]
+    return values
 
 
 def _raw_json(name: str, values: list[Any]) -> pl.Series:
     texts = pl.Series("json", [None if value is None else dumps(value) for value in values], dtype=pl.String)
-    known = pl.when(pl.col("json").is_not_null()).then(pl.struct("json")).alias(name)
-    return texts.to_frame().select(known).to_series()
+    filled = pl.when(pl.col("json").is_not_null()).then(pl.struct("json")).alias(name)
+    return texts.to_frame().select(filled).to_series()

@@ -1,7 +1,7 @@
-"""Lines of CSV and TSV that read back cell by cell, and that do nothing when a spreadsheet opens them.
+"""Lines of CSV and TSV that read back cell by cell and cannot run as formulas in a spreadsheet.
 
-Quotes stand around a cell that holds a separator, a quote, a line end or a byte order mark. NUL, which no reader of CSV
-takes, becomes the replacement character.
+Cells with a separator, a quote, a line break or a byte order mark are quoted. NUL, which CSV readers refuse, becomes
+the replacement character.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ import polars as pl
 from transduce.cli.formats.cells import as_text
 
 _NEEDS_QUOTES = {
-    **dict.fromkeys(",;", '[,;"\r\n\ufeff]'),  # both, or else a header may be taken for one of the other kind
+    **dict.fromkeys(",;", '[,;"\r\n\ufeff]'),  # both, because readers guess the separator from the header
     "\t": '[\t"\r\n\ufeff]',
 }
 FORMULA_BEGINNINGS = r"=+\-@\t\r"
-"""What a formula begins with, as the inside of a set in a regular expression."""
+"""Characters that start a formula, as the inside of a regular expression set."""
 _NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -27,11 +27,13 @@ def delimited_lines(frame: pl.DataFrame, *, separator: str, keep_formulas: bool,
     """
     if is_first:
         header = pl.Series(frame.columns, dtype=pl.String)
-        yield separator.join(_safe(header, separator, keep_formulas))
+        yield separator.join(_escaped(header, separator, keep_formulas))
     if frame.width:
         cells = pl.DataFrame(
             [
-                _safe(as_text(column).alias(str(i)), separator, keep_formulas or not _may_hold_formulas(column.dtype))
+                _escaped(
+                    as_text(column).alias(str(i)), separator, keep_formulas or not _may_hold_formulas(column.dtype)
+                )
                 for i, column in enumerate(frame.iter_columns())
             ]
         )
@@ -43,7 +45,7 @@ def _may_hold_formulas(dtype: pl.DataType) -> bool:
     return not (dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean)
 
 
-def _safe(texts: pl.Series, separator: str, keep_formulas: bool) -> pl.Series:
+def _escaped(texts: pl.Series, separator: str, keep_formulas: bool) -> pl.Series:
     cell = pl.col("cell").fill_null("").str.replace_all("\0", "\ufffd", literal=True)
     if not keep_formulas:
         is_formula = cell.str.contains(f"^[{FORMULA_BEGINNINGS}]") & ~cell.str.contains(_NUMBER)

@@ -1,4 +1,4 @@
-"""A table of documents: one row a document, in the file's order, with what the format itself tells of its columns."""
+"""A table of documents: one row per document, in file order."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -6,31 +6,31 @@ from dataclasses import dataclass
 import polars as pl
 from scipy.sparse import csr_matrix
 
-from transduce.cli.formats.errors import fault, quoted
+from transduce.cli.formats.errors import FileError, quoted
 from transduce.suggest import closest_name
 
-_NAMED_COLUMNS = 20
+_MAX_COLUMNS_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written: what parts its cells, and whether it begins with a byte order mark, as Excel's do."""
+    """How a CSV file is written: its separator, and whether it starts with a byte order mark, as files of Excel do."""
 
     separator: str = ","
-    marked: bool = False
+    byte_order_mark: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """What was read.
+    """The documents of one source.
 
-    name     as the user called it: a path, or "standard input"
-    frame    one row a document
+    name     the source as the user named it: a path, or "standard input"
+    frame    one row per document
     format   "csv", "tsv", "jsonl", "parquet", "svmlight", "folder" or "label-studio"
-    vectors  svmlight: the features of each row, else None
-    text     the column known to hold the text, if the format says so
-    label    the column known to hold the label, if the format says so
-    dialect  how a CSV file was written, so that another can be written alike
+    vectors  svmlight: the features of each row; otherwise None
+    text     the text column, if the format defines one
+    label    the label column, if the format defines one
+    dialect  how the CSV file was written, so that results can be written the same way
     """
 
     name: str
@@ -42,22 +42,27 @@ class Table:
     dialect: Dialect = Dialect()
 
     def column(self, name: str) -> pl.Series:
-        """Return a column; if there is none of that name, the error offers the nearest.
+        """Return a column; the error for an unknown name suggests the closest one.
 
         >>> table = Table("data.csv", pl.DataFrame({"text": ["a"], "label": ["x"]}), "csv")
-        >>> table.column("labl")
+        >>> table.column("labl")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        transduce.cli.errors.InputError: data.csv: there is no column "labl". Did you mean "label"? It has: text, label.
+        transduce.cli.formats.errors.FileError: data.csv: there is no column "labl". Did you mean "label"? ...
         """
-        if name in self.frame.columns:
+        columns = self.frame.columns
+        if name in columns:
             return self.frame.get_column(name)
-        raise fault(self.name, f"there is no column {quoted(name)}.{_nearest(name, self.frame.columns)}")
+        closest = closest_name(name, columns)
+        hint = "" if closest is None else f" Did you mean {quoted(closest)}?"
+        listed = ", ".join(quoted(column)[1:-1] for column in columns[:_MAX_COLUMNS_SHOWN])
+        more = ", …" if len(columns) > _MAX_COLUMNS_SHOWN else ""
+        raise FileError(self.name, f"there is no column {quoted(name)}.{hint} The columns are: {listed}{more}.")
 
 
-def free_name(name: str, taken: Container[str]) -> str:
-    """The name, or with the first number that makes it a new one.
+def unused_name(name: str, taken: Container[str]) -> str:
+    """Return the name, with the first free number appended if it is taken.
 
-    >>> free_name("label", {"label", "label_2"})
+    >>> unused_name("label", {"label", "label_2"})
     'label_3'
     """
     number, candidate = 2, name
@@ -66,8 +71,4 @@ def free_name(name: str, taken: Container[str]) -> str:
     return candidate
 
 
-def _nearest(name: str, columns: list[str]) -> str:
-    near = closest_name(name, columns)
-    hint = "" if near is None else f" Did you mean {quoted(near)}?"
-    more = ", …" if len(columns) > _NAMED_COLUMNS else ""
-    return f"{hint} It has: {', '.join(quoted(column)[1:-1] for column in columns[:_NAMED_COLUMNS])}{more}."
+free_name = unused_name

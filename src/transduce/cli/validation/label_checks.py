@@ -1,4 +1,4 @@
-"""Checks of the labels: linear in the rows, and names are compared with one another in small sets only."""
+"""Checks of the labels; linear in the number of rows, since only small sets of names are compared with each other."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,94 +21,97 @@ from transduce.suggest import is_misspelling, normalize_name
 
 FEW = 5
 _RARE, _FREQUENT = 2, 5
-"""A label of at most 2 rows close to one of 5 times its rows is probably a misspelling."""
-_MOST_RARE, _MOST_NAMES = 50, 300
-_WRONG_COLUMN = 10
+"""A label of at most 2 rows that is close to one with 5 times as many is probably a misspelling."""
+_MAX_RARE, _MAX_NAMES = 50, 300
+_MIN_IDENTIFIERS = 10
 PLACEHOLDERS = frozenset((
     "?", "??", "???", "-", "--", "---", ".", "...", "/", "n/a", "#n/a", "na", "n.a.", "nan", "none", "null", "nil",
     "todo", "tbd", "tba", "unknown", "unlabelled", "unlabeled", "not labelled", "not labeled", "undefined", "missing",
     "empty", "blank", "no label", "(blank)", "<na>", "xxx",
 ))  # fmt: skip
-"""What people write where there is no label, in lower case."""
+"""What people write for a missing label, in lower case."""
 _DECIMAL = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")
 
 
-def labels_at_all(documents: Documents) -> Iterator[Finding]:
-    """Whether there is something to learn from, something to tell apart, and something to label."""
+def labels_present(documents: Documents) -> Iterator[Finding]:
+    """Whether there are labels, at least two classes, and rows left to label."""
     n, n_labelled = len(documents.labels), documents.n_labelled
     classes = set(documents.rows_of) | set(documents.prior or ())
     if not n_labelled:
         yield finding(PROBLEM, f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
     elif len(classes) < 2:
         only = next(iter(documents.rows_of))
-        what = f"All {number_of(n_labelled, 'label')} are {only!r}: there is only one class."
-        yield finding(PROBLEM, what, documents.rows_of[only], "Label rows of at least one other class.")
+        message = f"All {number_of(n_labelled, 'label')} are {only!r}: there is only one class."
+        yield finding(PROBLEM, message, documents.rows_of[only], "Label rows of at least one other class.")
     if n and n_labelled == n:
-        what = f"All {number_of(n, 'row')} have a label: nothing is left to be labelled."
-        yield finding(WARNING, what, (), "Add unlabelled rows, or check that the right label column is read.")
+        message = f"All {number_of(n, 'row')} have a label: there is nothing left to label."
+        yield finding(WARNING, message, (), "Add unlabelled rows, or check that this is the label column.")
 
 
 def scarce_classes(documents: Documents) -> Iterator[Finding]:
-    """Classes with one label, and with few; or labels that are all different, which are hardly classes."""
+    """Classes with one label or few, or labels that are all different and hardly classes."""
     rows_of, n_labelled = documents.rows_of, documents.n_labelled
-    all_different = n_labelled == len(rows_of) >= _WRONG_COLUMN
+    all_different = n_labelled == len(rows_of) >= _MIN_IDENTIFIERS
     if all_different and not set(rows_of) <= set(documents.prior or ()):
-        what = f"All {n_labelled} labels are different, such as {name_list(rows_of)}."
+        message = f"All {n_labelled} labels are different, such as {name_list(rows_of)}."
         rows = [row for rows in rows_of.values() for row in rows]
-        yield finding(WARNING, what, rows, "Check that this is the label column and not an identifier or a text.")
+        yield finding(WARNING, message, rows, "Check that this is the label column and not an identifier or a text.")
         return
     full = "full " if documents.n_partial else ""
     single = [name for name, rows in rows_of.items() if len(rows) == 1]
     if single:
-        what = f"{number_of(len(single), 'class', 'classes')} with one {full}label only: {name_list(single)}."
-        yield finding(WARNING, what, (rows_of[name][0] for name in single), "Label a few more rows of each.")
+        message = f"{number_of(len(single), 'class has', 'classes have')} only one {full}label: {name_list(single)}."
+        yield finding(WARNING, message, (rows_of[name][0] for name in single), "Label a few more rows of each.")
     few = {name: rows for name, rows in rows_of.items() if 1 < len(rows) < FEW}
     if few:
         named = name_list((f"{name!r} ({len(rows)})" for name, rows in few.items()), quote=False)
-        what = f"{number_of(len(few), 'class', 'classes')} with fewer than {FEW} {full}labels: {named}."
-        yield finding(NOTE, what, (row for rows in few.values() for row in rows), "More labels here help most.")
+        message = f"{number_of(len(few), 'class has', 'classes have')} fewer than {FEW} {full}labels: {named}."
+        yield finding(NOTE, message, (row for rows in few.values() for row in rows), "More labels help most here.")
 
 
-def sets_of_labels(documents: Documents) -> Iterator[Finding]:
-    """Sets of candidates with a part that can be no class, classes known from sets alone, and sets that are none."""
+def candidate_sets(documents: Documents) -> Iterator[Finding]:
+    """Sets of candidates with a part that is no class, classes that only sets name, and names that look like sets."""
     sets, rows_with = documents.names.sets, documents.rows_with
     wrong = {one: rows_with[one.label] for one in sets.unknown}
     yield from first_of(
         finding(PROBLEM, f"The label of {row_list(rows)} is {one}", rows, ADVICE) for one, rows in wrong.items()
     )
     if sets.only_in_sets:
-        classes = number_of(len(sets.only_in_sets), "class", "classes")
         rows = (row for name in sets.only_in_sets for row in documents.rows_naming[name])
-        what = f"{classes} known from partial labels alone: {name_list(sets.only_in_sets)}."
-        yield finding(NOTE, what, rows, "A few full labels help; correct it if it is a misspelling.")
+        classes = number_of(len(sets.only_in_sets), "class has", "classes have")
+        message = f"{classes} only partial labels: {name_list(sets.only_in_sets)}."
+        yield finding(NOTE, message, rows, "Add a few full labels, or correct the name if it is a misspelling.")
     if sets.plain:
-        what = f'Labels with "|" are read as plain names, such as {sets.plain[0]!r}: no part is a label by itself.'
+        example = sets.plain[0]
+        message = f'Labels with "|" are read as plain names, such as {example!r}: no part occurs as a label on its own.'
         rows = (row for name in sets.plain for row in rows_with[name])
-        yield finding(NOTE, what, rows, "If they mean one of several, label a few rows of each class in full.")
+        yield finding(
+            NOTE, message, rows, "If they mean one of several classes, give a few rows of each class a full label."
+        )
 
 
 def decimal_labels(documents: Documents) -> Iterator[Finding]:
-    """Labels that are measurements, or whole numbers that went through a float column."""
+    """Labels that are measurements, or integers that were stored as floats."""
     decimals = [name for name in documents.rows_with if _DECIMAL.fullmatch(name)]
     if decimals and 2 * len(decimals) > len(documents.rows_with):
         of_all = f"{len(decimals)} of {number_of(len(documents.rows_with), 'different label')}"
-        what = f"Decimal numbers stand as labels, such as {decimals[0]!r}: {of_all}."
+        message = f"{of_all} are decimal numbers, such as {decimals[0]!r}."
         rows = (row for name in decimals for row in documents.rows_with[name])
-        yield finding(WARNING, what, rows, "Check that this is the label column; write classes as 1, not 1.0.")
+        yield finding(WARNING, message, rows, "Check that this is the label column; write classes as 1, not 1.0.")
 
 
 def placeholder_labels(documents: Documents) -> Iterator[Finding]:
-    """Labels that say that there is none, each of which would become a class."""
+    """Labels that probably mean a missing label, but would become classes."""
     found = [name for name in documents.rows_naming if name.casefold() in PLACEHOLDERS]
     if found:
         rows = [row for name in found for row in documents.rows_naming[name]]
-        counts = "counts as a class" if len(found) == 1 else "count as classes"
-        what = f"{name_list(found)} ({row_list(rows)}) {counts}, but may stand for no label."
-        yield finding(WARNING, what, rows, "Leave the cells empty where there is none.")
+        are = "is read as a class" if len(found) == 1 else "are read as classes"
+        message = f"{name_list(found)} ({row_list(rows)}) {are}, but may mean that there is no label."
+        yield finding(WARNING, message, rows, "Leave the cell empty then.")
 
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
-    """Names that differ only in case, space, punctuation or Unicode form, and rare ones close to a frequent one."""
+    """Names that differ only in case, spacing, punctuation or Unicode form, and rare names close to a frequent one."""
     rows_of = documents.rows_naming
     variants: dict[str, list[str]] = {}
     for name in rows_of:
@@ -121,21 +124,21 @@ def _variants(names: list[str], rows_of: Mapping[str, list[int]]) -> Finding:
     usual = max(names, key=lambda name: len(rows_of[name]))
     rows = sorted(row for name in names if name != usual for row in rows_of[name])
     counted = name_list((f"{name!r} ({len(rows_of[name])})" for name in names), quote=False)
-    what = f"The labels {counted} differ only in case, space, punctuation or Unicode form; see {row_list(rows)}."
-    return finding(PROBLEM, what, rows, "Write them alike: now they are different classes.")
+    message = f"The labels {counted} differ only in case, spacing, punctuation or Unicode form; see {row_list(rows)}."
+    return finding(PROBLEM, message, rows, "Write them the same way: they are different classes now.")
 
 
 def _misspelling(rare: str, usual: str, rows_of: Mapping[str, list[int]]) -> Finding:
     frequent = f"{usual!r} ({number_of(len(rows_of[usual]), 'row')})"
-    what = f"The label {rare!r} ({row_list(rows_of[rare])}) is rare and close to {frequent}."
-    return finding(WARNING, what, rows_of[rare], "Correct it if it is a misspelling.")
+    message = f"The label {rare!r} ({row_list(rows_of[rare])}) is rare and close to {frequent}."
+    return finding(WARNING, message, rows_of[rare], "Correct it if it is a misspelling.")
 
 
 def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
     rare = [name for name, rows in rows_of.items() if len(rows) <= _RARE]
-    if len(rare) > _MOST_RARE:
+    if len(rare) > _MAX_RARE:
         return
-    by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MOST_NAMES]
+    by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MAX_NAMES]
     for name in rare:
         frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows_of[name])]
         usual = next((other for other in frequent if is_misspelling(name, other)), None)
@@ -143,44 +146,42 @@ def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]
             yield name, usual
 
 
-def tree_of_labels(documents: Documents) -> Iterator[Finding]:
-    """Names that cannot be classes of a tree, or that look like paths where no tree is asked for."""
+def class_tree(documents: Documents) -> Iterator[Finding]:
+    """Names that cannot be classes of a tree, and paths that are read as flat classes."""
     rows_of, names = documents.rows_naming, sorted(set(documents.rows_naming) | set(documents.prior or ()))
     if not documents.tree:
         if are_paths(rows_of) and all(map(parents_of, rows_of)):
-            what = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."
-            yield finding(NOTE, what, (), "Leave out --flat if the parts are levels of a tree.")
+            message = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."
+            yield finding(NOTE, message, (), "Leave out --flat if the parts are levels of a tree.")
         return
     inner = {node for name in names for node in parents_of(name)}
     both = [name for name in rows_of if name in inner]
     if both:
         below = next(name for name in names if name.startswith(both[0] + "/"))
         verb = "is" if len(both) == 1 else "are"
-        what = f"{name_list(both)} {verb} a parent of classes, such as {below!r}, and so a partial label of its rows."
+        message = f"{name_list(both)} {verb} above other classes, such as {below!r}, and therefore a partial label."
         rows = (row for name in both for row in rows_of.get(name, ()))
-        yield finding(
-            NOTE, what, rows, f"If it is a class, give it a place of its own, such as {both[0] + '/other'!r}."
-        )
+        yield finding(NOTE, message, rows, f"If it is a class, rename it, for example to {both[0] + '/other'!r}.")
     gaps = [name for name in names if not all(part.strip() for part in name.split("/"))]
     if gaps:
-        what = f"{number_of(len(gaps), 'path')} with an empty part: {name_list(gaps)}."
+        message = f"{number_of(len(gaps), 'path has', 'paths have')} an empty part: {name_list(gaps)}."
         rows = (row for name in gaps for row in rows_of.get(name, ()))
-        yield finding(PROBLEM, what, rows, 'Name every level: no "/" at either end, and no two in a row.')
+        yield finding(PROBLEM, message, rows, 'Name every level: no "/" at the start or end, and no "//".')
 
 
 LABEL_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
-    labels_at_all,
-    sets_of_labels,
+    labels_present,
+    candidate_sets,
     scarce_classes,
     decimal_labels,
     variant_labels,
     placeholder_labels,
-    tree_of_labels,
+    class_tree,
 )
-NOTED: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
+CHECKS_BEFORE_FIT: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
     scarce_classes,
     decimal_labels,
     variant_labels,
     placeholder_labels,
 )
-"""Those that are worth a sentence before a fit; what the others find, the fit refuses."""
+"""Checks that also run before a fit; the fit itself refuses what the others find."""

@@ -1,0 +1,95 @@
+"""All checks of a file of documents, and their findings as text or JSON; the result is deterministic."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from transduce.cli.classes import read_names
+from transduce.cli.validation.findings import NOTE, PROBLEM, WARNING, Documents, Finding
+from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
+from transduce.cli.validation.prior_checks import PRIOR_CHECKS
+from transduce.cli.validation.text_checks import TEXT_CHECKS
+
+_WIDTH, _INDENT = 100, 9
+
+
+def check_documents(
+    texts: Sequence[str],
+    labels: Sequence[str | None],
+    prior: Mapping[str, tuple[float, float]] | None,
+    *,
+    tree: bool,
+    flat: bool = False,
+) -> list[Finding]:
+    """Return findings, the most severe first.
+
+    Labels are None or blank where missing. `prior` has the lowest and highest proportion of each class. `tree` says
+    whether labels are paths; with `flat`, all labels are plain names, even "a|b".
+
+    >>> found = check_documents(["tea, please", "Tea,  please", ""], ["tea", "coffee", None], None, tree=False)
+    >>> for one in found:
+    ...     print(one.severity, one.message)
+    warning 2 classes have only one label: 'coffee' and 'tea'.
+    warning 1 of 3 texts is empty (row 3).
+    warning 1 text has different labels in different rows, such as 'tea' in row 1 and 'coffee' in row 2.
+    note 1 text occurs more than once, in 2 rows; the most frequent one 2 times (rows 1 and 2).
+    """
+    if len(texts) != len(labels):
+        raise ValueError(
+            f"every text needs a label or None, but there are {len(texts)} texts and {len(labels)} labels."
+        )
+    given = [label if label is not None and label.strip() else None for label in labels]
+    documents = Documents(texts, given, prior, tree, flat)
+    checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *TEXT_CHECKS)
+    found = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
+    return sorted(found, key=lambda one: (PROBLEM, WARNING, NOTE).index(one.severity))
+
+
+def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
+    """Describe obvious problems of labels; texts are not examined, so that this takes no time.
+
+    >>> label_warnings(["tea", "tea", "?", "?", None])
+    ["'?' (rows 3 and 4) is read as a class, but may mean that there is no label. Leave the cell empty then."]
+    """
+    tree = read_names(Counter(label for label in labels if label is not None), flat=flat).tree
+    documents = Documents((), labels, None, tree, flat)
+    found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
+    return [f"{one.message} {one.advice}" for one in found if one.severity in (PROBLEM, WARNING)]
+
+
+def has_warnings(findings: Sequence[Finding]) -> bool:
+    """Whether any finding is a problem or a warning."""
+    return any(one.severity in (PROBLEM, WARNING) for one in findings)
+
+
+def render_findings(findings: Sequence[Finding]) -> str:
+    """Format findings for a terminal: one paragraph each, followed by its advice.
+
+    >>> print(render_findings([Finding("note", "2 texts are nearly empty.", (1, 2), "Check them.")]))
+    note     2 texts are nearly empty.
+             Check them.
+    """
+    if not findings:
+        return "No problems found."
+    return "\n".join(_paragraph(one.message, one.severity) + "\n" + _paragraph(one.advice, "") for one in findings)
+
+
+def _paragraph(sentence: str, head: str) -> str:
+    return textwrap.fill(
+        sentence,
+        width=_WIDTH,
+        initial_indent=head.ljust(_INDENT),
+        subsequent_indent=" " * _INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return findings as plain objects for json.dumps."""
+    return [{**asdict(one), "rows": list(one.rows)} for one in findings]
+
+
+label_notes, is_odd = label_warnings, has_warnings
