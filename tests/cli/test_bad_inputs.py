@@ -134,11 +134,11 @@ LONG = "a text that is long enough to be one"
 FILES = {
     "missing": case("label missing.csv -o out.csv", r"missing\.csv.*no such file.*Check"),
     "missing folder": case("label there/is/none.jsonl -o out.csv", r"there/is/none\.jsonl.*no such file.*Check"),
-    "Excel": on_file("a.xlsx", zipped("xl/workbook.xml"), r".*Excel files are not read.*CSV UTF-8"),
-    "unknown suffix": on_file("notes.txt", GOOD, r".*does not tell the format.*Say which it is by --format"),
-    "no suffix": on_file("notes", GOOD, r".*does not tell the format.*Say which it is by --format"),
+    "Excel": on_file("a.xlsx", zipped("xl/workbook.xml"), r".*Excel files are not supported.*CSV UTF-8"),
+    "unknown suffix": on_file("notes.txt", GOOD, r".*cannot tell the format.*Pass --format"),
+    "no suffix": on_file("notes", GOOD, r".*cannot tell the format.*Pass --format"),
     "unknown suffix within gz": on_file(
-        "notes.doc.gz", gzip.compress(GOOD.encode()), r".*does not tell.*Say which it is by --format"
+        "notes.doc.gz", gzip.compress(GOOD.encode()), r".*cannot tell the format.*Pass --format"
     ),
     "output in the folder": case(
         "label place -o place/out.csv", r"place/out\.csv is in the folder place.*Name", place=folder
@@ -146,16 +146,18 @@ FILES = {
     "folder as csv": case(
         "label place -o out.csv --format csv", r"place.*expected a csv file.*Name a file", place=folder
     ),
-    "csv as folder": case(LABEL + "--format folder", r"pile\.csv.*expected a folder.*it is a file.*Leave out --format"),
-    "missing as folder": case("label no -o out.csv --format folder", r"no: expected a folder.*none.*Check"),
-    "csv as svmlight": case(LABEL + "--format svmlight", r"pile\.csv, line 1.*target.*mend --format"),
+    "csv as folder": case(
+        LABEL + "--format folder", r"pile\.csv.*expected a folder.*this is a file.*Leave out --format"
+    ),
+    "missing as folder": case("label no -o out.csv --format folder", r"no: expected a folder.*does not exist.*Check"),
+    "csv as svmlight": case(LABEL + "--format svmlight", r"pile\.csv, line 1.*target.*check --format"),
     "csv as parquet": case(LABEL + "--format parquet", r"pile\.csv.*Parquet.*again"),
     "csv as jsonl": case(LABEL + "--format jsonl", r"pile\.csv, line 1.*JSON.*--format"),
     "plain list as Label Studio": on_file(
         "p.json", '[{"text": "a"}]', r", row 1.*data.*Export", "--format label-studio"
     ),
     "folder on standard input": case("label - -o out.csv --format folder", "standard input.*Name a folder"),
-    "empty standard input": case("label - -o out.csv", "standard input.*empty.*Give"),
+    "empty standard input": case("label - -o out.csv", "standard input.*empty.*Add"),
     "noise on standard input": case(
         "label - -o out.csv", "standard input, line 1.*UTF-8.*Save", stdin=b"\x93\xa0\xff\n"
     ),
@@ -164,32 +166,32 @@ FILES = {
 }
 
 CSV = {
-    "empty": on_file("a.csv", b"", r".*empty.*Give a header"),
-    "blank lines only": on_file("a.csv", "\n\n\n", r".*empty.*Give a header"),
-    "header only": on_file("a.csv", "text,label\n", r".*no row.*Give"),
-    "nameless header": on_file("a.csv", " ,\na,b\n", r", line 1.*names no column.*Write"),
-    "column twice": on_file("a.csv", "text,label,text\na,b,c\n", r', line 1.*"text" twice.*Give'),
+    "empty": on_file("a.csv", b"", r".*empty.*Add a header"),
+    "blank lines only": on_file("a.csv", "\n\n\n", r".*empty.*Add a header"),
+    "header only": on_file("a.csv", "text,label\n", r".*no rows.*Add"),
+    "nameless header": on_file("a.csv", " ,\na,b\n", r", line 1.*no column names.*Write"),
+    "column twice": on_file("a.csv", "text,label,text\na,b,c\n", r', line 1.*"text" twice.*Use'),
     "cell missing": on_file("a.csv", GOOD + "only one\n", r", line 6.*expected 2 cells.*found 1.*quotes"),
     "cell too many": on_file("a.csv", GOOD + "a,b,c\n", r", line 6.*expected 2 cells.*found 3.*quotes"),
     "open quote": on_file("a.csv", GOOD + '"never closed,tea\n', r", line 6.*never closed.*Close"),
-    "text after a quote": on_file("a.csv", GOOD + '"a" b,tea\n', r", line 6.*after its closing quote.*Double"),
+    "text after a quote": on_file("a.csv", GOOD + '"a" b,tea\n', r", line 6.*after a closing quote.*Double"),
     "Latin-1": on_file("a.csv", GOOD.replace("mug", "müg").encode("latin-1"), r", line 5.*UTF-8.*Save"),
     "NUL": on_file("a.csv", GOOD.replace("mug", "m\0g"), r", line 5.*NUL.*Save"),
     "half a UTF-16 character": on_file("a.csv", GOOD.encode("utf-16")[:-1], r", line 5.*UTF-16.*Save"),
     "UTF-16 without a mark": on_file("a.csv", GOOD.encode("utf-16-le"), r", line 1.*NUL.*Save"),
     "TSV with commas": on_file("a.tsv", GOOD, r".*which column .* holds the labels.*--label"),
-    "gzip cut": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-9], r".*gzip.*cut short.*again"),
+    "gzip cut": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-9], r".*gzip.*truncated.*again"),
     "gzip in name only": on_file("a.csv.gz", GOOD, r".*gzip.*corrupt.*again"),
     "gzip with a wrong sum": on_file("a.csv.gz", gzip.compress(GOOD.encode())[:-8] + b"12345678", r".*gzip.*corrupt"),
-    "zstd cut": on_file("a.csv.zst", zstandard.compress(GOOD.encode())[:-5], r".*zstd.*cut short.*again"),
+    "zstd cut": on_file("a.csv.zst", zstandard.compress(GOOD.encode())[:-5], r".*zstd.*truncated.*again"),
     "zstd in name only": on_file("a.csv.zst", GOOD, r".*zstd.*corrupt.*again"),
-    "gzip of nothing": on_file("a.csv.gz", gzip.compress(b""), r".*empty.*Give"),
+    "gzip of nothing": on_file("a.csv.gz", gzip.compress(b""), r".*empty.*Add"),
 }
 
 JSON = {
-    "empty": on_file("a.jsonl", b"", r".*no object.*Give"),
-    "broken": on_file("a.jsonl", '{"text": "a"}\n{"text": \n', r", line 2.*broken.*Mend"),
-    "a list a line": on_file("a.jsonl", '{"text": "a"}\n["text"]\n', r", line 2.*a list.*Write \{"),
+    "empty": on_file("a.jsonl", b"", r".*no objects.*Write one"),
+    "broken": on_file("a.jsonl", '{"text": "a"}\n{"text": \n', r", line 2.*invalid.*Correct"),
+    "a list a line": on_file("a.jsonl", '{"text": "a"}\n["text"]\n', r", line 2.*a list.*Write an object"),
     "NaN": on_file("a.jsonl", '{"text": NaN}\n', r", line 1.*NaN.*Write null"),
     "key twice": on_file("a.jsonl", '{"text": "a", "text": "b"}\n', r', line 1.*"text" appears twice.*Keep'),
     "two objects a line": on_file("a.jsonl", '{"text": "a"} {"text": "b"}\n', r", line 1.*more after it.*Put"),
@@ -198,27 +200,29 @@ JSON = {
     "objects without keys": on_file("a.jsonl", "{}\n{}\n", r".*row 1.*Give each document its text"),
     "number past float64": on_file("a.jsonl", '{"text": 1e999}\n', r", line 1.*1e999 is too large.*Write"),
     "number of many digits": on_file("a.jsonl", '{"text": ' + "9" * 9999 + "}\n", r", line 1.*too many digits.*Write"),
-    "open list": on_file("a.json", '[{"text": "a"}', r', line 1, row 1.*expected "," or "\]".*Fetch it whole'),
-    "no comma": on_file("a.json", '[{"text": "a"}\n{"text": "b"}]', r", line 2, row 1.*Put commas"),
+    "open list": on_file(
+        "a.json", '[{"text": "a"}', r', line 1, row 1.*expected "," or "\]".*the file ends.*End the list'
+    ),
+    "no comma": on_file("a.json", '[{"text": "a"}\n{"text": "b"}]', r", line 2, row 1.*Separate objects"),
     "a number": on_file("a.json", "17", r", line 1.*expected a JSON list.*Write \["),
     "more after the list": on_file("a.json", '[{"text": "a"}]\n]', r", line 2.*end of the file.*Keep one list"),
     "number in the list": on_file("a.json", '[{"text": "a"},\n 3]', r", line 2, row 2.*a number.*Write"),
-    "empty list": on_file("a.json", "[]", r".*no object.*Give"),
+    "empty list": on_file("a.json", "[]", r".*no objects.*Write one"),
     "object as label": on_file(
-        "a.jsonl", f'{{"text": "{LONG}", "label": {{"a": 1}}}}\n', r', row 1.*"label" holds an object.*Give a text'
+        "a.jsonl", f'{{"text": "{LONG}", "label": {{"a": 1}}}}\n', r', row 1.*"label" has an object.*Use a text'
     ),
     "slash in a path": on_file(
         "a.jsonl", f'{{"text": "{LONG}", "label": ["a/b", "c"]}}\n', r', row 1.*"label".*"a/b".*Rename'
     ),
     "empty step in a path": on_file(
-        "a.jsonl", f'{{"text": "{LONG}", "label": ["a", " "]}}\n', r', row 1.*"label".*not empty.*Rename'
+        "a.jsonl", f'{{"text": "{LONG}", "label": ["a", " "]}}\n', r', row 1.*"label".*Rename it.*not be empty'
     ),
 }
 
 OTHER_FORMATS = {
-    "Parquet cut": on_file("a.parquet", written(pile(9, 4), cut=300), r".*Parquet.*cut short.*again"),
+    "Parquet cut": on_file("a.parquet", written(pile(9, 4), cut=300), r".*Parquet.*truncated.*again"),
     "Parquet in name only": on_file("a.parquet", GOOD, r".*Parquet.*corrupt.*again"),
-    "Parquet without rows": on_file("a.parquet", written(pl.DataFrame({"text": []})), r".*no row.*Give"),
+    "Parquet without rows": on_file("a.parquet", written(pl.DataFrame({"text": []})), r".*no rows.*Write one"),
     "Parquet with noise": on_file("a.parquet", b"PAR1" + bytes(range(256)) + b"PAR1", r".*Parquet.*corrupt.*again"),
     "infinity in Parquet": on_file(
         "a.parquet",
@@ -229,15 +233,15 @@ OTHER_FORMATS = {
     "svmlight pair": on_file("a.svm", "1 1:1\n2 1:x\n", r', line 2.*"1:x".*Correct'),
     "svmlight NaN": on_file("a.svm", "1 1:1\n2 1:nan\n", r', line 2.*"1:nan".*Correct'),
     "svmlight overflow": on_file("a.svm", "1 1:1\n2 1:1e999\n", r", line 2.*too large.*Scale"),
-    "svmlight order": on_file("a.svm", "1 1:1\n2 2:1 1:1\n", r", line 2.*rise.*Sort"),
-    "svmlight index": on_file("a.svm", "1 1:1\n2 99999999999:1\n", r", line 2.*indices up to.*Number"),
+    "svmlight order": on_file("a.svm", "1 1:1\n2 2:1 1:1\n", r", line 2.*increasing.*Sort"),
+    "svmlight index": on_file("a.svm", "1 1:1\n2 99999999999:1\n", r", line 2.*indices up to.*Renumber"),
     "svmlight labels": on_file("a.svm", "1,2 1:1\n", r', line 1.*"1,2".*Keep one label'),
     "svmlight without features": on_file("a.svm", "1\n2\n", r", line 1.*no row has a feature.*index:value"),
-    "svmlight of nothing": on_file("a.svm", "# nothing\n", r".*no row.*Give"),
+    "svmlight of nothing": on_file("a.svm", "# nothing\n", r".*no rows.*Write one"),
     "svmlight with one class": on_file("a.svm", "1 1:1\n0 2:1\n", r".*only one class, '1'.*Label rows"),
-    "empty folder": on_file("place", folder, r".*no file in the folder.*Give"),
+    "empty folder": on_file("place", folder, r".*no files.*Use one subfolder"),
     "folder with a link out": case(
-        "label place -o out.csv", r'place.*"tea/x".*leads out.*Copy', place___tea___x=link("/etc/hostname")
+        "label place -o out.csv", r'place.*"tea/x".*outside the folder.*Copy', place___tea___x=link("/etc/hostname")
     ),
     "folder with Latin-1": case(
         "label place -o out.csv", r"place/tea/1\.txt, line 1.*UTF-8.*Save", place___tea___1__txt=b"th\xe9"
@@ -267,10 +271,12 @@ COLUMNS = {
     "several texts": on_file("a.csv", f"a,b,label\n{LONG},{LONG},y\n", r".*several columns.*'a', 'b'.*--text"),
     "no labels": on_file("a.csv", f"text,b\n{LONG},1\n{LONG},2\n", r".*holds the labels.*'text', 'b'.*--label"),
     "predict": case(PREDICT + "--text body", r'pile\.csv.*"body"'),
-    "evaluate": case("evaluate m.safetensors pile.csv --label nope", r'pile\.csv.*"nope".*It has: id, text'),
-    "check": case("check pile.csv --label nope", r'pile\.csv.*"nope".*It has: id, text'),
-    "queue": case("queue pile.csv -o q.csv --text nope", r'pile\.csv.*"nope".*It has: id, text'),
-    "report": case("report m.safetensors pile.csv -o r.html --truth nope", r'pile\.csv.*"nope".*It has: id, text'),
+    "evaluate": case("evaluate m.safetensors pile.csv --label nope", r'pile\.csv.*"nope".*The columns are: id, text'),
+    "check": case("check pile.csv --label nope", r'pile\.csv.*"nope".*The columns are: id, text'),
+    "queue": case("queue pile.csv -o q.csv --text nope", r'pile\.csv.*"nope".*The columns are: id, text'),
+    "report": case(
+        "report m.safetensors pile.csv -o r.html --truth nope", r'pile\.csv.*"nope".*The columns are: id, text'
+    ),
     "no text to predict": case(
         "predict m.safetensors a.csv -o out.csv", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
     ),
@@ -278,10 +284,10 @@ COLUMNS = {
         "report m.safetensors a.csv -o r.html", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
     ),
     "all texts empty": on_file(
-        "a.csv", "text,label\n,tea\n,coffee\n,\n", r".*None of the 3 texts holds a word.*Name the column"
+        "a.csv", "text,label\n,tea\n,coffee\n,\n", r".*None of the 3 texts contains a word.*text column"
     ),
     "no words": on_file(
-        "a.csv", 'text,label\n"!!",tea\n"??",coffee\n"..",\n', r".*None of the 3 texts holds a word.*Name the column"
+        "a.csv", 'text,label\n"!!",tea\n"??",coffee\n"..",\n', r".*None of the 3 texts contains a word.*text column"
     ),
 }
 
@@ -388,29 +394,29 @@ def with_vectors(content: Content, expected: str, name: str = "v.npy") -> Case:
 
 
 VECTORS = {
-    "missing": case(LABEL + "--vectors nope.npy", r"nope\.npy does not exist.*Correct"),
+    "missing": case(LABEL + "--vectors nope.npy", r"nope\.npy does not exist.*Check"),
     "another suffix": case(LABEL + "--vectors v.txt", r"'v\.txt' is neither.*columns are id, text", v__txt="1 2 3"),
-    "text column": case(LABEL + "--vectors text", r"'text' of pile\.csv must hold lists.*Name"),
-    "too few": with_vectors(numpy_file(np.ones((7, 3))), r"v\.npy has 7 rows, but pile\.csv has 120.*Give"),
-    "one-dimensional": with_vectors(numpy_file(np.ones(120)), r"v\.npy must hold a matrix.*Save"),
-    "three-dimensional": with_vectors(numpy_file(np.ones((120, 2, 2))), r"v\.npy must hold a matrix.*Save"),
-    "no columns": with_vectors(numpy_file(np.ones((120, 0))), r"v\.npy must hold a matrix.*Save"),
-    "NaN": with_vectors(numpy_file(np.where(np.eye(120) > 0, np.nan, 1)), r"row 1 of 'v\.npy' has nan.*again"),
+    "text column": case(LABEL + "--vectors text", r"'text' of pile\.csv must contain lists.*Name"),
+    "too few": with_vectors(numpy_file(np.ones((7, 3))), r"v\.npy has 7 rows, but pile\.csv has 120.*Provide"),
+    "one-dimensional": with_vectors(numpy_file(np.ones(120)), r"v\.npy must contain a matrix.*Save"),
+    "three-dimensional": with_vectors(numpy_file(np.ones((120, 2, 2))), r"v\.npy must contain a matrix.*Save"),
+    "no columns": with_vectors(numpy_file(np.ones((120, 0))), r"v\.npy must contain a matrix.*Save"),
+    "NaN": with_vectors(numpy_file(np.where(np.eye(120) > 0, np.nan, 1)), r"row 1 of 'v\.npy' contains nan.*again"),
     "infinity": with_vectors(
-        numpy_file(np.where(np.arange(240).reshape(120, 2) == 9, np.inf, 1)), r"row 5 of 'v\.npy' has inf.*again"
+        numpy_file(np.where(np.arange(240).reshape(120, 2) == 9, np.inf, 1)), r"row 5 of 'v\.npy' contains inf.*again"
     ),
     "pickled objects": with_vectors(
         numpy_file(np.array([{"a": 1}] * 120, dtype=object)), r"v\.npy cannot be read.*Save"
     ),
     "pickle": with_vectors(pickle.dumps(np.ones((120, 2))), r"v\.npy cannot be read.*Save"),
-    "texts": with_vectors(numpy_file(np.full((120, 2), "a")), r"v\.npy must hold numbers.*Save"),
+    "texts": with_vectors(numpy_file(np.full((120, 2), "a")), r"v\.npy must contain numbers.*Save"),
     "cut": with_vectors(numpy_file(np.ones((120, 2)))[:200], r"v\.npy cannot be read.*Save"),
     "two arrays": with_vectors(numpy_archive(a=np.ones((120, 2)), b=np.ones(3)), r"v\.npz.*2 arrays.*Save", "v.npz"),
-    "another archive": with_vectors(zipped("x"), r"v\.npz cannot be read.*'x' is no array.*Save", "v.npz"),
-    "sparse with too few rows": with_vectors(saved_sparse(9), r"v\.npz has 9 rows.*Give", "v.npz"),
+    "another archive": with_vectors(zipped("x"), r"v\.npz cannot be read.*'x' is not an array.*Save", "v.npz"),
+    "sparse with too few rows": with_vectors(saved_sparse(9), r"v\.npz has 9 rows.*Provide", "v.npz"),
     "lists of two lengths": Case(
         "label a.jsonl -o out.csv --vectors v",
-        r"'v' of a\.jsonl.*row 2 has 1, not 2.*Complete",
+        r"'v' of a\.jsonl.*row 2 has length 1 instead of 2.*Complete",
         {
             "a.jsonl": "".join(
                 f'{{"text": "{LONG}", "label": "{c}", "v": {v}}}\n'
@@ -631,7 +637,7 @@ def answered(content: Content, expected: str, typed: str = LABEL) -> Case:
 
 ANSWERS = {
     "missing": case(LABEL + "--answers nope.csv", r"nope\.csv.*no such file.*Check"),
-    "empty": answered("", r"q\.csv.*empty.*Give"),
+    "empty": answered("", r"q\.csv.*empty.*Add"),
     "no row": answered("label\ntravel\n", r"q\.csv needs.*no 'row'.*Add"),
     "no label": answered("row\n30\n", r"q\.csv needs.*no 'label'.*Add"),
     "row too large": answered("row,label\n30,travel\n121,travel\n", r"row 2 of q\.csv labels row 121.*1 to 120"),

@@ -101,8 +101,8 @@ def test_bad_files_are_refused(name, write, message, tmp_path):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([[1.0, 2.0], [1.0], [1.0, 2.0]], "row 2 has 1 numbers instead of 2"),
-        ([[1.0, 2.0], [1.0, 2.0], None], "row 3 has 0 numbers instead of 2"),
+        ([[1.0, 2.0], [1.0], [1.0, 2.0]], "row 2 has length 1 instead of 2"),
+        ([[1.0, 2.0], [1.0, 2.0], None], "row 3 has length 0 instead of 2"),
         ([[1.0, 2.0], [1.0, None], [1.0, 2.0]], "row 2 .* nan"),
         ([[1.0], [2.0], [float("inf")]], "row 3 .* inf"),
         (pl.Series([[], [], []], dtype=pl.List(pl.Float32)), "contains only empty lists"),

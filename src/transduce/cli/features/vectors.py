@@ -113,7 +113,7 @@ def _from_column(column: pl.Series, name: str) -> NDArray[Any]:
         usual = int(np.bincount(lengths).argmax())
         row = int(np.argmax(lengths != usual))
         raise InputError(
-            f"{name} must contain lists of equal length, but row {row + 1} has {lengths[row]} numbers instead of "
+            f"{name} must contain lists of equal length, but row {row + 1} has length {lengths[row]} instead of "
             f"{usual}. Complete it, or remove the row."
         )
     return lists.explode().to_numpy().reshape(-1, width)  # null numbers become NaN, which unit_rows refuses

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from transduce.cli.classes import read_names
+from transduce.cli.classes import read_class_names
 from transduce.cli.validation.findings import NOTE, PROBLEM, WARNING, Documents, Finding
 from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
 from transduce.cli.validation.prior_checks import PRIOR_CHECKS
@@ -53,7 +53,7 @@ def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[
     >>> label_warnings(["tea", "tea", "?", "?", None])
     ["'?' (rows 3 and 4) is read as a class, but may mean that there is no label. Leave the cell empty then."]
     """
-    tree = read_names(Counter(label for label in labels if label is not None), flat=flat).tree
+    tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
     documents = Documents((), labels, None, tree, flat)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
     return [f"{one.message} {one.advice}" for one in found if one.severity in (PROBLEM, WARNING)]
