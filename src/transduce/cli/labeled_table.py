@@ -10,7 +10,7 @@ from transduce.cli.columns import choose_label
 from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.previous_results import remove_results
 from transduce.cli.queue.answers import merge_answers
-from transduce.cli.validation import label_notes
+from transduce.cli.validation import label_warnings
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,6 @@ def read_labeled_table(
     if options.get("answers") is not None:
         labels = merge_answers(table.frame, column, labels, read_table(options["answers"]), say)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
-    for note in label_notes(labels, flat=options.get("flat", False)) if notes else ():
+    for note in label_warnings(labels, flat=options.get("flat", False)) if notes else ():
         say(f"Note: {note}")
     return LabeledTable(table, column, labels)

@@ -12,9 +12,9 @@ MAX_WIDTH = 40
 
 def print_text(text: str) -> None:
     """Print lines, with control characters of the input escaped."""
-    from transduce.cli.formats.errors import shown
+    from transduce.cli.formats.errors import printable
 
-    click.echo("\n".join(map(shown, text.split("\n"))))
+    click.echo("\n".join(map(printable, text.split("\n"))))
 
 
 def print_json(values: Mapping[str, Any]) -> None:
@@ -51,9 +51,9 @@ def size_table(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[st
 
 
 def _short(name: str) -> str:
-    from transduce.cli.formats.errors import shown
+    from transduce.cli.formats.errors import printable
 
-    name = shown(name)
+    name = printable(name)
     return name if len(name) <= MAX_WIDTH else f"{name[: MAX_WIDTH - 1]}…"
 
 

@@ -50,9 +50,9 @@ class Progress:
 
     def say(self, *lines: str) -> None:
         """Print each of these lines, with unprintable characters escaped."""
-        from transduce.cli.formats.errors import shown
+        from transduce.cli.formats.errors import printable
 
-        for line in () if self.quiet else map(shown, lines):
+        for line in () if self.quiet else map(printable, lines):
             if self.live is not None:
                 self.live.console.print(line, markup=False, highlight=False)
             else:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.cli.formats import free_name
+from transduce.cli.formats import unused_name
 from transduce.cli.formats.spreadsheet import FORMULA_BEGINNINGS
 from transduce.cli.model_file import Model
 
@@ -79,8 +79,8 @@ def add_results(
     filled in; otherwise the labels get a column of their own.
     """
     taken = set(frame.columns)
-    label = in_place if in_place is not None else free_name("label", taken)
-    names = ResultNames(tuple(text), label, *(free_name(name, taken) for name in RESULTS[1:4]))
+    label = in_place if in_place is not None else unused_name("label", taken)
+    names = ResultNames(tuple(text), label, *(unused_name(name, taken) for name in RESULTS[1:4]))
     is_given = np.zeros(frame.height, bool) if given is None else np.array([g is not None for g in given], bool)
     labels = [classes[k] for k in predictions.label]
     second = ["" if g else classes[k] for g, k in zip(is_given, predictions.runner_up, strict=True)]
@@ -91,7 +91,7 @@ def add_results(
         pl.Series(names.overruled, (predictions.unpriced != predictions.label) & ~is_given),
     ]
     if given is not None:
-        names = replace(names, given=free_name("given", taken))
+        names = replace(names, given=unused_name("given", taken))
         columns.append(pl.Series(names.given, is_given))
     return frame.with_columns(columns), names
 
@@ -155,7 +155,7 @@ def result_columns(frame: pl.DataFrame) -> tuple[str, str, str, str] | None:
 
 
 def _last_name(name: str, columns: Sequence[str]) -> str:
-    """The name with the highest number that `free_name` gave it.
+    """The name with the highest number that `unused_name` gave it.
 
     >>> _last_name("given", ["given", "given_2", "given_3"]), _last_name("given", [])
     ('given_3', 'given')

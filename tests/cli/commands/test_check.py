@@ -15,11 +15,11 @@ def test_check_reports_problems(run_ok, tmp_path):
     )
     write_table(frame, str(tmp_path / "pile.csv"))
     result = run_ok("check", tmp_path / "pile.csv", "--prior", "football=0.5")
-    assert "Empty texts: 1 of 122" in result.out
+    assert "1 of 122 texts is empty" in result.out
     assert "'weather'" in result.out
     assert "'football'" in result.out
     found = json.loads(run_ok("check", tmp_path / "pile.csv", "--prior", "football=0.5", "--json").out)
-    assert {"severity", "what", "rows", "advice"} == set(found["findings"][0])
+    assert {"severity", "message", "rows", "advice", "check"} == set(found["findings"][0])
     assert any(122 in one["rows"] for one in found["findings"])
 
 

@@ -231,7 +231,7 @@ def test_candidate_sets_with_unknown_parts():
     labels[40], labels[41], labels[42:44] = "cofee|tea", "tea|", ["tea|milk", "cocoa|milk"]
     slip, gap, unseen = check(texts, labels)
     assert (slip.severity, gap.severity, unseen.severity) == ("problem", "problem", "note")
-    assert slip.message == "The label of row 41 is 'cofee|tea', but no row is labelled 'cofee'; did you mean 'coffee'?"
+    assert slip.message == "The label of row 41 is 'cofee|tea', but no row is labelled 'cofee'. Did you mean 'coffee'?"
     assert (gap.rows, "empty part" in gap.message) == ((42,), True)
     assert (unseen.rows, unseen.message) == ((43, 44), "1 class has only partial labels: 'milk'.")
     known = check(texts, labels, {"milk": (0.1, 0.1)})

@@ -25,7 +25,7 @@ def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, stri
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.prior_options import as_ranges, read_prior
     from transduce.cli.progress import Progress
-    from transduce.cli.validation import as_json, check_documents, is_odd, render_findings
+    from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
 
     with Progress.from_options(options) as progress:
         stated = read_prior(prior)
@@ -41,4 +41,4 @@ def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, stri
         messages.print_json({"file": file, "findings": as_json(findings)})
     else:
         messages.print_text(render_findings(findings))
-    return int(strict and is_odd(findings))
+    return int(strict and has_warnings(findings))

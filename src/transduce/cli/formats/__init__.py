@@ -2,7 +2,7 @@
 
 from transduce.cli.formats.cells import labels_of, texts_of
 from transduce.cli.formats.read import read_table
-from transduce.cli.formats.table import Dialect, Table, free_name, unused_name
+from transduce.cli.formats.table import Dialect, Table, unused_name
 from transduce.cli.formats.write import write_table
 
-__all__ = ["Dialect", "Table", "free_name", "labels_of", "read_table", "texts_of", "unused_name", "write_table"]
+__all__ = ["Dialect", "Table", "labels_of", "read_table", "texts_of", "unused_name", "write_table"]

@@ -35,9 +35,6 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-shown = printable
-
-
 def quoted(value: object) -> str:
     """Shorten a user's value and put it in double quotes.
 

@@ -69,6 +69,3 @@ def unused_name(name: str, taken: Container[str]) -> str:
     while candidate in taken:
         candidate, number = f"{name}_{number}", number + 1
     return candidate
-
-
-free_name = unused_name

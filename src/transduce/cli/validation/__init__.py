@@ -1,23 +1,6 @@
 """Common problems in a file of documents, as `transduce check` reports them."""
 
-from transduce.cli.validation.checks import (
-    as_json,
-    check_documents,
-    has_warnings,
-    is_odd,
-    label_notes,
-    label_warnings,
-    render_findings,
-)
+from transduce.cli.validation.checks import as_json, check_documents, has_warnings, label_warnings, render_findings
 from transduce.cli.validation.findings import Finding
 
-__all__ = [
-    "Finding",
-    "as_json",
-    "check_documents",
-    "has_warnings",
-    "is_odd",
-    "label_notes",
-    "label_warnings",
-    "render_findings",
-]
+__all__ = ["Finding", "as_json", "check_documents", "has_warnings", "label_warnings", "render_findings"]

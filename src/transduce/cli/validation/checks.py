@@ -90,6 +90,3 @@ def _paragraph(sentence: str, head: str) -> str:
 def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return findings as plain objects for json.dumps."""
     return [{**asdict(one), "rows": list(one.rows)} for one in findings]
-
-
-label_notes, is_odd = label_warnings, has_warnings
