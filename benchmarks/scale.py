@@ -45,7 +45,7 @@ from transduce.label_step.greedy import greedy_labels
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, costs_of
 from transduce.solvers import annealing as anneal
 from transduce.solvers.alternating import Alternation
-from transduce.weight_step import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, Smooth
+from transduce.weight_step import LBFGS, DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
 
 ROWS_EXPONENT, CLASSES_EXPONENT = 1.15, 1.2
 CHUNK = 20_000
@@ -254,7 +254,7 @@ class Phases:
 
     def watch(self) -> None:
         """Time methods, and functions wherever a module of the package has them by name."""
-        for kind in (DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, Smooth):
+        for kind in (DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, LBFGS):
             for name in ("start", "retarget", "solve"):
                 setattr(kind, name, self.timed("weights", getattr(kind, name)))
         for kind in {type(step) for step in METHODS.values()}:

@@ -20,7 +20,7 @@ from transduce.design import Design
 from transduce.losses import LargeMargin, Loss, MaxEnt
 from transduce.problem import TrainingProblem
 from transduce.weight_step import WeightReport, weight_step_for
-from transduce.weight_step.dual import LOOK_EVERY
+from transduce.weight_step.sweep_schedule import CHECK_EVERY
 
 N_ROWS = 10_000
 SOLVERS = ("lbfgs", "newton-cg", "saga", "sag")
@@ -32,7 +32,7 @@ def problem_of(X, y, loss: Loss, alpha: float) -> TrainingProblem:
 
 def weights(problem: TrainingProblem, y, tol: float, ceiling: float = np.inf) -> tuple[float, WeightReport]:
     """Best time of three to reach the gap, and then by a few sweeps at a time the ceiling; and the last report."""
-    step, a_few, best = weight_step_for(problem.loss, 10_000), weight_step_for(problem.loss, LOOK_EVERY), np.inf
+    step, a_few, best = weight_step_for(problem.loss, 10_000), weight_step_for(problem.loss, CHECK_EVERY), np.inf
     for _ in range(3):
         begin = time.perf_counter()
         state = step.start(problem, y)

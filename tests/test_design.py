@@ -14,7 +14,7 @@ from transduce.io.memmap import open_rows, pack_rows
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, row_blocks
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
-from transduce.weight_step import Smooth, weight_step_for
+from transduce.weight_step import LBFGS, weight_step_for
 
 TAXONOMIES = {
     "two": Taxonomy.flat("ab"),
@@ -149,7 +149,7 @@ def solved(loss, n_jobs, dtype=np.float64, soft=False, weight=1.0):
     X, rng = some_rows(dtype=dtype), np.random.default_rng(2)
     problem = TrainingProblem.create(Design.create(X, TAXONOMIES["tree"], n_jobs), loss, 0.01, 100)
     targets = rng.dirichlet(np.ones(5), 300) if soft else rng.integers(5, size=300)
-    step = Smooth(200)
+    step = LBFGS(200)
     state = step.start(problem, targets)
     step.retarget(problem, state, targets, problem.kappa(weight))
     return state, step.solve(problem, state, 1e-6, rng)

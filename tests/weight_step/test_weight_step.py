@@ -14,9 +14,16 @@ from transduce.design import Design
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
-from transduce.weight_step import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, Smooth, weight_step_for
+from transduce.weight_step import LBFGS, DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, weight_step_for
 from transduce.weight_step._kernels import margin
-from transduce.weight_step.dual import LOOK_EVERY, SPARED, Enough, as_posterior, ascend, tour
+from transduce.weight_step.dual import as_distributions
+from transduce.weight_step.sweep_schedule import (
+    CHECK_EVERY,
+    MAX_EARLY_CHECKS,
+    CheckRule,
+    run_sweeps,
+    sweep_until_converged,
+)
 
 N_ROWS, N_FEATURES = 240, 40
 FLAT = {k: Taxonomy.flat(range(k)) for k in (2, 3, 4, 6)}
@@ -63,19 +70,19 @@ def dense(problem) -> np.ndarray:
 
 def weights_by_equation(problem, state) -> np.ndarray:
     """1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P."""
-    q = as_posterior(state.targets, problem.n_classes)
+    q = as_distributions(state.targets, problem.n_classes)
     if isinstance(problem.loss, SquaredLargeMargin):
-        q = q * state.posterior.sum(axis=1, keepdims=True)
-    residual = state.kappa[:, None] * (q - state.posterior)
+        q = q * state.dual.sum(axis=1, keepdims=True)
+    residual = state.kappa[:, None] * (q - state.dual)
     return dense(problem).T @ residual @ problem.design.taxonomy.paths.astype(float) / problem.alpha
 
 
 def check_equation(problem, state, rtol: float = 1e-11) -> None:
     expected = weights_by_equation(problem, state)
     np.testing.assert_allclose(state.W, expected, rtol=0, atol=rtol * max(np.abs(expected).max(), 1.0))
-    assert np.all(state.posterior >= 0)
+    assert np.all(state.dual >= 0)
     if not isinstance(problem.loss, SquaredLargeMargin):
-        np.testing.assert_allclose(state.posterior.sum(axis=1), 1.0, atol=rtol)
+        np.testing.assert_allclose(state.dual.sum(axis=1), 1.0, atol=rtol)
 
 
 def brute_force(problem, targets, kappa=None) -> float:
@@ -125,10 +132,10 @@ def test_maxent_reaches_the_objective_of_logistic_regression(n_classes, alpha, s
 
 
 @flat_and_tree
-@pytest.mark.parametrize("step", [DualMaxEnt(100_000), Smooth(10_000)], ids=["dual", "smooth"])
+@pytest.mark.parametrize("step", [DualMaxEnt(100_000), LBFGS(10_000)], ids=["dual", "smooth"])
 def test_maxent_reaches_the_brute_force_optimum(taxonomy, step):
     problem, labels = training(taxonomy, MaxEnt())
-    _, report = fit(problem, labels, 1e-6 if isinstance(step, Smooth) else 1e-8, step)
+    _, report = fit(problem, labels, 1e-6 if isinstance(step, LBFGS) else 1e-8, step)
     assert report.converged
     assert report.objective == pytest.approx(brute_force(problem, labels), rel=1e-8)
 
@@ -269,7 +276,7 @@ def test_projection_is_the_nearest_point_of_the_simplex():
         if trial % 5 == 0:
             z = np.rint(z)
         p = np.empty_like(z)
-        margin.project(z, p)
+        margin.project_onto_simplex(z, p)
         scale = 1e-12 * max(np.abs(z).max(), 1.0)
         assert p.sum() == pytest.approx(1.0, abs=10 * scale)
         threshold = (z - p)[p > 0]
@@ -284,9 +291,9 @@ def test_exchange_without_overlap_equals_the_projection():
         curvature = float(10.0 ** rng.uniform(-2, 2))
         p, G = rng.dirichlet(np.full(k, 0.5)), rng.normal(size=k)
         expected = np.empty(k)
-        margin.project(p + G / curvature, expected)
+        margin.project_onto_simplex(p + G / curvature, expected)
         found = p.copy()
-        margin.exchange(G.copy(), curvature, np.eye(k), found, 1e-12)
+        margin.pairwise_ascent(G.copy(), curvature, np.eye(k), found, 1e-12)
         np.testing.assert_allclose(found, expected, atol=1e-9 * max(1.0, 1.0 / curvature))
 
 
@@ -299,7 +306,7 @@ def test_exchange_in_a_tree_is_optimal_and_returns_its_gradient():
         curvature = float(10.0 ** rng.uniform(-2, 2))
         p, G = rng.dirichlet(np.full(TREE.n_classes, 0.5)), rng.normal(size=TREE.n_classes)
         found, gradient = p.copy(), G.copy()
-        margin.exchange(gradient, curvature, overlap, found, 1e-9)
+        margin.pairwise_ascent(gradient, curvature, overlap, found, 1e-9)
         assert found.sum() == pytest.approx(1.0)
         assert np.all(found >= 0)
         np.testing.assert_allclose(gradient, G - curvature * overlap @ (found - p), atol=1e-9 * (1 + curvature))
@@ -379,7 +386,7 @@ def test_a_warm_start_needs_fewer_sweeps_and_ends_at_the_same_objective(taxonomy
 )
 def test_smooth_never_ends_above_where_it_starts(taxonomy, loss):
     problem, labels = training(taxonomy, loss)
-    step, kappa, rng = Smooth(1000), problem.kappa(1.0), np.random.default_rng(0)
+    step, kappa, rng = LBFGS(1000), problem.kappa(1.0), np.random.default_rng(0)
     state, _ = fit(problem, labels, 1e-2, step)
     for _ in range(5):
         labels = np.where(rng.random(N_ROWS) < 0.05, rng.integers(taxonomy.n_classes, size=N_ROWS), labels)
@@ -423,7 +430,7 @@ def test_row_weights_that_shrink_to_nothing_are_refused(loss):
 )
 def test_smooth_ends_with_a_small_gradient(taxonomy, loss):
     problem, labels = training(taxonomy, loss, 1e-3)
-    state, report = fit(problem, labels, 1e-5, Smooth(10_000))
+    state, report = fit(problem, labels, 1e-5, LBFGS(10_000))
     assert report.converged
     kappa, X, paths = problem.kappa(1.0), dense(problem), taxonomy.paths.astype(float)
 
@@ -444,7 +451,7 @@ def test_soft_targets_of_maxent_equal_the_answer_of_smooth(taxonomy):
     soft = rng.dirichlet(np.full(taxonomy.n_classes, 0.4), size=N_ROWS)
     state, dual = fit(problem, soft, 1e-9)
     check_equation(problem, state)
-    _, smooth = fit(problem, soft, 1e-7, Smooth(10_000))
+    _, smooth = fit(problem, soft, 1e-7, LBFGS(10_000))
     assert dual.converged
     assert dual.objective == pytest.approx(smooth.objective, rel=1e-8)
     assert dual.objective == pytest.approx(brute_force(problem, soft), rel=1e-8)
@@ -464,7 +471,7 @@ def test_soft_targets_of_maxent_equal_the_answer_of_smooth(taxonomy):
         (MaxEnt(), DualMaxEnt),
         (SquaredLargeMargin(), DualSquaredLargeMargin),
         (SmoothMargin(), DualMaxEnt),
-        (object(), Smooth),
+        (object(), LBFGS),
     ],
 )
 def test_each_loss_gets_its_weight_step(loss, kind):
@@ -499,7 +506,7 @@ def test_the_smooth_margin_reaches_the_optimum_of_smooth(taxonomy, name, soft):
     state, dual = fit(problem, targets, 1e-8)
     assert dual.converged
     check_equation(problem, state)
-    _, smooth = fit(problem, targets, 1e-7, Smooth(10_000))
+    _, smooth = fit(problem, targets, 1e-7, LBFGS(10_000))
     assert dual.objective == pytest.approx(smooth.objective, rel=1e-7)
     assert dual.objective == pytest.approx(problem.objective(state.W, targets, state.kappa), rel=1e-10)
 
@@ -577,7 +584,7 @@ def test_the_smooth_margin_in_float32_comes_close(taxonomy, soft):
     best = fit(training(taxonomy, loss, X=X)[0], targets, 1e-6)[1].objective
     small, _ = training(taxonomy, loss, X=X.astype(np.float32))
     state, report = fit(small, targets, 1e-3)
-    assert state.W.dtype == state.posterior.dtype == report.scores.dtype == np.float32
+    assert state.W.dtype == state.dual.dtype == report.scores.dtype == np.float32
     assert report.converged
     assert report.objective == pytest.approx(best, rel=2e-3)
     check_equation(small, state, rtol=1e-4)
@@ -590,7 +597,7 @@ def test_soft_targets_are_not_modified_nor_kept():
     state, _ = fit(problem, targets, 1e-3, kappa=kappa)
     np.testing.assert_array_equal(targets, copies[0])
     np.testing.assert_array_equal(kappa, copies[1])
-    assert not any(np.shares_memory(targets, array) for array in (state.targets, state.posterior))
+    assert not any(np.shares_memory(targets, array) for array in (state.targets, state.dual))
     assert not np.shares_memory(state.kappa, kappa)
 
 
@@ -627,8 +634,8 @@ def test_rows_without_weight_are_as_if_absent(taxonomy, loss):
     _, alone = fit(few, labels[:100], 1e-9, kappa=kappa[:100])
     assert report.objective == pytest.approx(alone.objective, rel=1e-8)
     check_equation(problem, state)
-    at_rest = weight_step_for(loss, 1).start(problem, labels).posterior
-    np.testing.assert_array_equal(state.posterior[100:], at_rest[100:])
+    at_rest = weight_step_for(loss, 1).start(problem, labels).dual
+    np.testing.assert_array_equal(state.dual[100:], at_rest[100:])
 
 
 @flat_and_tree
@@ -787,15 +794,15 @@ def test_the_objective_follows_its_definition(taxonomy):
     ],
 )
 def test_gaps_that_rows_have_seen_say_when_to_compute_all(count, share, seen, expected):
-    assert Enough.create(1.0).after(count, share, seen) is expected
+    assert CheckRule.create(1.0).is_due(count, share, seen) is expected
 
 
 def test_after_vain_attempts_less_must_be_seen_and_all_rows_get_their_sweep():
-    enough = Enough.create(1.0, seen=0.3, n_looks=1)
-    assert not enough.after(1, 1.0, 0.2)
-    assert enough.after(1, 1.0, 0.14)
-    assert enough.after(7, 0.05, 9.0)
-    assert not Enough.create(1.0, seen=0.3, n_looks=SPARED).after(7, 0.05, 9.0)
+    rule = CheckRule.create(1.0, last=0.3, n_checks=1)
+    assert not rule.is_due(1, 1.0, 0.2)
+    assert rule.is_due(1, 1.0, 0.14)
+    assert rule.is_due(7, 0.05, 9.0)
+    assert not CheckRule.create(1.0, last=0.3, n_checks=MAX_EARLY_CHECKS).is_due(7, 0.05, 9.0)
 
 
 @pytest.mark.parametrize(("max_sweeps", "n_sweeps"), [(1, 1), (5, 5), (40, 40)])
@@ -803,15 +810,15 @@ def test_sweeps_are_spent_and_no_more(max_sweeps, n_sweeps):
     """A weight step that never gets there: the last report is of all sweeps, and gaps are computed in between."""
     swept, reports = [], []
 
-    def go(enough, most):
-        return tour(lambda count: swept.append(count) or (0.5, 1e9), enough, most)
+    def go(rule, most):
+        return run_sweeps(lambda count: swept.append(count) or (0.5, 1e9), rule, most)
 
     def report(n_visits):
         reports.append(n_visits)
         return SimpleNamespace(objective=1.0, converged=False)
 
-    ascend(max_sweeps, 1e-3, 1.0, go, report)
+    sweep_until_converged(max_sweeps, 1e-3, 1.0, go, report)
     assert len(swept) == n_sweeps
     assert reports[-1] == 0.5 * n_sweeps
-    assert len(reports) == -(-n_sweeps // LOOK_EVERY)
-    assert max(swept) <= LOOK_EVERY
+    assert len(reports) == -(-n_sweeps // CHECK_EVERY)
+    assert max(swept) <= CHECK_EVERY

@@ -18,7 +18,7 @@ FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 """Relative accuracy and most sweeps of the supervised weights that soft labels start from."""
 SOFT_SWEEPS, SOFT_ITERATIONS = 1, 10
 """Work of one weight step with soft labels: sweeps of a dual step, or iterations of L-BFGS."""
-_STATE = ("W", "targets", "kappa", "posterior", "gaps")
+_STATE = ("W", "targets", "kappa", "dual", "gaps")
 
 
 def packed_state(state: WeightState) -> dict[str, Array]:
@@ -29,10 +29,10 @@ def packed_state(state: WeightState) -> dict[str, Array]:
 
 def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightState:
     """Rebuild the state of a weight step from its arrays."""
-    W, targets, kappa, posterior, gaps = (saved[f"state_{name}"] for name in _STATE)
+    W, targets, kappa, dual, gaps = (saved[f"state_{name}"] for name in _STATE)
     objective, with_scores = saved["state_facts"].tolist()
     scores = problem.design.scores(W) if with_scores else None
-    return WeightState(W, targets, kappa, posterior, gaps, objective, scores)
+    return WeightState(W, targets, kappa, dual, gaps, objective, scores)
 
 
 def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:

@@ -21,7 +21,7 @@ from transduce.label_step import LabelProblem
 from transduce.label_step.entropic import solve_at_entropy
 from transduce.losses import costs_of, smoothed
 from transduce.problem import TrainingProblem, weighted_costs
-from transduce.weight_step import Smooth, WeightState, WeightStep, weight_step_for
+from transduce.weight_step import LBFGS, WeightState, WeightStep, weight_step_for
 
 if TYPE_CHECKING:
     from transduce.engines.local import LocalRestart
@@ -54,7 +54,7 @@ class LocalSoftLabels:
         hard = self.restart.problem
         self.problem = replace(hard, loss=smoothed(hard.loss))
         self.step = weight_step_for(self.problem.loss, SOFT_SWEEPS)
-        if isinstance(self.step, Smooth):
+        if isinstance(self.step, LBFGS):
             self.step = replace(self.step, max_iter=SOFT_ITERATIONS)
         self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
 

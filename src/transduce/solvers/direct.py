@@ -27,7 +27,7 @@ from transduce.losses import MaxEnt
 from transduce.problem import TrainingProblem, weighted_costs
 from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, Penalty, through_posterior
 from transduce.weight_step import weight_step_for
-from transduce.weight_step.lbfgs import minimise, steepness
+from transduce.weight_step.lbfgs import gradient_at_zero, minimize_in_scores
 
 Array = NDArray[Any]
 
@@ -98,10 +98,10 @@ class Direct:
         if settings.mismatch:
             terms.append(Mismatch(settings.mismatch, *_bounds(self.low, self.high, self.groups)))
         last, before = np.inf, np.inf
-        steep = steepness(problem, _objective(problem, outcome.labels, []))
+        steep = gradient_at_zero(problem, _objective(problem, outcome.labels, []))
         for _ in range(settings.max_rounds):
             enforced: list[Penalty] = [constraint] if settings.enforced else []
-            here = minimise(
+            here = minimize_in_scores(
                 problem,
                 _objective(problem, outcome.labels, terms + enforced),
                 outcome.W,
@@ -112,7 +112,7 @@ class Direct:
             p = MaxEnt().posterior(problem.design.scores(outcome.W)[problem.n_labeled :])
             residual = constraint.residual(p)
             value = here.value - (constraint.value_and_slope(p)[0] if settings.enforced else 0.0)
-            tell(HistoryRow(stage, weight, value, 0, here.left, 0.0, residual=residual))
+            tell(HistoryRow(stage, weight, value, 0, here.gradient, 0.0, residual=residual))
             rests = abs(before - value) <= settings.tol * abs(value)
             if rests and (residual <= RESIDUAL or not settings.enforced):
                 outcome.status = FitStatus.MET if settings.enforced else FitStatus.PENALISED

@@ -1,31 +1,33 @@
-"""What a weight step holds between calls, and what it reports after one."""
+"""The interface of a weight step: its methods, the state it keeps between calls, and its report."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from transduce.problem import TrainingProblem
 
 Array = NDArray[Any]
 
 
 @dataclass
 class WeightState:
-    """Weights and what belongs to them; weight steps change the arrays in place.
+    """Weights and everything that belongs to them; weight steps change the arrays in place.
 
     W (d, M)        weights
     targets         labels (n,), or distributions (n, K)
     kappa (n,)      row weights
-    posterior       (n, K) dual distributions p; empty for smooth steps
-    gaps (n,)       about how far each row is from its best, inf when it has changed since last seen; empty likewise
+    dual (n, K)     dual variables; empty for L-BFGS
+    gaps (n,)       estimated gap of each row, inf if its target or weight changed; empty for L-BFGS
     objective       J when it was last computed
-    scores (n, K)   scores at W, or None since W has changed
+    scores (n, K)   scores at W, or None if W changed since they were computed
     """
 
     W: Array
     targets: Array
     kappa: Array
-    posterior: Array
+    dual: Array
     gaps: Array
     objective: float = np.inf
     scores: Array | None = None
@@ -33,9 +35,12 @@ class WeightState:
 
 @dataclass(frozen=True, eq=False)
 class WeightReport:
-    """J at the weights, the scores it was computed from, what separates it from the optimum, and the work done.
+    """The result of one weight step.
 
-    gap is a bound on J − J* for dual steps, and the norm of the gradient for smooth ones.
+    objective       J at the weights
+    scores (n, K)   scores at the weights
+    gap             the duality gap, an upper bound on J − J*; the largest entry of the gradient for L-BFGS
+    n_sweeps        passes over the rows; sweeps over some of the rows count as fractions
     """
 
     objective: float
@@ -43,3 +48,16 @@ class WeightReport:
     gap: float
     n_sweeps: float
     converged: bool
+
+
+class WeightStep(Protocol):
+    """Minimises J in W for fixed targets and row weights; settings live on the step, everything else in the state."""
+
+    def start(self, problem: TrainingProblem, targets: Array) -> WeightState:
+        """Return a state with weights 0."""
+
+    def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
+        """Set new targets and row weights in place, and keep the weights as warm as possible."""
+
+    def solve(self, problem: TrainingProblem, state: WeightState, tol: float, rng: np.random.Generator) -> WeightReport:
+        """Improve the state in place until it is within `tol`, relative, of the optimum."""

@@ -37,8 +37,8 @@ from transduce.label_step.partitioned.greedy import greedy_spread
 from transduce.label_step.partitioned.partitions import Part
 from transduce.losses import Loss, smoothed
 from transduce.problem import TrainingProblem
-from transduce.weight_step import Smooth, WeightStep, weight_step_for
-from transduce.weight_step.dual import as_posterior
+from transduce.weight_step import LBFGS, WeightStep, weight_step_for
+from transduce.weight_step.dual import as_distributions
 
 Array = NDArray[Any]
 Answer = TypeVar("Answer")
@@ -346,7 +346,7 @@ class DaskSoftLabels:
             climb.solve(step, FIRST_TOL, rows.total_weight[0], False)
         else:
             problem = replace(labeled.problem, loss=smoothed(rows.loss))
-            targets = as_posterior(labeled.labels, rows.n_classes, rows.dtype)
+            targets = as_distributions(labeled.labels, rows.n_classes, rows.dtype)
             _learn_here(rows, self._way, problem, step, targets, FIRST_TOL, self.engine.rng)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
@@ -360,7 +360,7 @@ class DaskSoftLabels:
         n_moved = climb.soften(weight, fresh=False)
         step = weight_step_for(smoothed(rows.loss), SOFT_SWEEPS)
         most = rows.total_weight[0] + weight * rows.total_weight[1]
-        report = climb.solve(Smooth(SOFT_ITERATIONS) if isinstance(step, Smooth) else step, 0.0, most, False)
+        report = climb.solve(LBFGS(SOFT_ITERATIONS) if isinstance(step, LBFGS) else step, 0.0, most, False)
         return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:
@@ -407,9 +407,7 @@ def _learn_here(
     step.retarget(problem, state, targets, problem.kappa(0.0))
     report = step.solve(problem, state, tol, rng)
     ends = np.cumsum((0, *rows.labeled.sizes))
-    rows.pool.each_with(
-        shard_weights.adopt, [(restart, state.posterior[a:b], state.gaps[a:b]) for a, b in pairwise(ends)]
-    )
+    rows.pool.each_with(shard_weights.adopt, [(restart, state.dual[a:b], state.gaps[a:b]) for a, b in pairwise(ends)])
     rows.spread(restart, state.W)
     rows.pool.each(shard_weights.show, restart)
     return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)

@@ -141,8 +141,8 @@ def soften(shard: Shard, restart: str, weight: float, fresh: bool) -> int:
             n_moved, stand.chosen, stand.part = n_moved + int((now != stand.chosen).sum()), now, None
         step, kappa = weight_step_for(stand.problem.loss, 0), stand.problem.kappa(weight)
         if isinstance(step, DualMaxEnt):
-            step.soften(stand.problem, stand.state, targets, kappa)
-            total += stand.problem.design.pullback(step.pull_of_all(stand.problem, stand.state))
+            step.set_soft_targets(stand.problem, stand.state, targets, kappa)
+            total += stand.problem.design.pullback(step.contributions(stand.problem, stand.state))
         else:
             step.retarget(stand.problem, stand.state, targets, kappa)
     here.change = Change(None, total)

@@ -11,7 +11,8 @@ from transduce.engines.dask.shards import GoneError, RestartState, Shard, Stand,
 from transduce.engines.dask.weight_deltas import Before, Change, Piece, add_to
 from transduce.problem import TrainingProblem
 from transduce.weight_step import weight_step_for
-from transduce.weight_step.dual import Dual, visiting_order
+from transduce.weight_step.dual import DualStep
+from transduce.weight_step.sweep_schedule import sweep_order
 
 Array = NDArray[Any]
 
@@ -37,10 +38,10 @@ def retarget(shard: Shard, restart: str, weight: float) -> tuple[bool, int, int]
         step, kappa = weight_step_for(stand.problem.loss, 0), stand.problem.kappa(weight)
         new = np.flatnonzero(stand.labels != stand.state.targets)
         changed = changed or new.size > 0
-        if new.size and isinstance(step, Dual):
+        if new.size and isinstance(step, DualStep):
             _before(here).touch(here.W, stand.problem.design, new)
         step.retarget(stand.problem, stand.state, stand.labels, kappa)
-        if isinstance(step, Dual):
+        if isinstance(step, DualStep):
             n_unknown += int(np.sum(np.isinf(stand.state.gaps) & (kappa > 0)))
             n_live += int(np.sum(kappa > 0))
     return changed, n_unknown, n_live
@@ -57,15 +58,15 @@ def _cautious(stand: Stand, sigma: float) -> TrainingProblem:
     return replace(stand.problem, alpha=stand.problem.alpha / sigma)
 
 
-def adopt(shard: Shard, restart: str, posterior: Array, gaps: Array) -> None:
+def adopt(shard: Shard, restart: str, dual: Array, gaps: Array) -> None:
     """Let the labelled rows alone count, whose dual is known from elsewhere; their weights W are to follow."""
     begin = 0
     for stand in shard.restarts[restart].stands:
         step, state, n_labeled = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.n_labeled
         step.retarget(stand.problem, state, state.targets, stand.problem.kappa(0.0))
-        if isinstance(step, Dual):
+        if isinstance(step, DualStep):
             mine = slice(begin, begin + n_labeled)
-            state.posterior[:n_labeled], state.gaps[:n_labeled] = posterior[mine], gaps[mine]
+            state.dual[:n_labeled], state.gaps[:n_labeled] = dual[mine], gaps[mine]
         begin += n_labeled
 
 
@@ -116,11 +117,11 @@ def _visit_rows(
         seen, n_live = 0.0, 0
         for stand in here.stands:
             step, state, design = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.design
-            assert isinstance(step, Dual)
+            assert isinstance(step, DualStep)
             live = np.flatnonzero(state.kappa > 0)
             if not live.size:
                 continue
-            order = visiting_order(state.gaps, live, rng, count if again == 0 else 1)
+            order = sweep_order(state.gaps, live, rng, count if again == 0 else 1)
             before.touch(here.W, design, order)
             state.scores = None
             step.sweep(_cautious(stand, sigma), state, order)
@@ -193,12 +194,12 @@ def measure(shard: Shard, restart: str, fresh: bool) -> tuple[float, float, floa
     here, loss, gap = shard.restarts[restart], 0.0, 0.0
     for stand in here.stands:
         step, state = weight_step_for(stand.problem.loss, 0), stand.state
-        assert isinstance(step, Dual)
+        assert isinstance(step, DualStep)
         if not fresh or state.scores is None:
             state.scores = stand.problem.design.scores(here.W)
         live = np.flatnonzero(state.kappa > 0)
         if live.size:
-            loss += step.measure(stand.problem, state, live, state.scores)
+            loss += step.loss_and_gaps(stand.problem, state, live, state.scores)
             gap += float(state.gaps[live].sum())
     return loss, gap, float(np.vdot(here.W, here.W))
 

@@ -15,9 +15,9 @@ from transduce.engines.dask.shard_weights import Swept
 from transduce.engines.dask.weight_deltas import Change, Piece, total
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.losses import Loss, smoothed
-from transduce.weight_step import Smooth, weight_step_for
-from transduce.weight_step.dual import Enough, Tour, ascend, tour
-from transduce.weight_step.lbfgs import lowest
+from transduce.weight_step import LBFGS, weight_step_for
+from transduce.weight_step.lbfgs import minimize_regularized
+from transduce.weight_step.sweep_schedule import CheckRule, SweepSummary, run_sweeps, sweep_until_converged
 
 Array = NDArray[Any]
 
@@ -96,7 +96,7 @@ class Climb:
     def soften(self, weight: float, fresh: bool) -> int:
         """Hand distributions to the states: W is what all rows put into it."""
         arguments = (shard_labels.soften, self.restart, weight, fresh)
-        if isinstance(weight_step_for(smoothed(self.rows.loss), 0), Smooth):
+        if isinstance(weight_step_for(smoothed(self.rows.loss), 0), LBFGS):
             return int(sum(self._pool.each(*arguments)))
         return int(sum(self._pool.each_and_add(self.restart, True, *arguments)))
 
@@ -106,7 +106,7 @@ class Climb:
         J is at most `most`, that of weights 0, and was `last` in the step before; `fresh` says that scores are known.
         """
         expected = min(last, most)
-        if isinstance(step, Smooth):
+        if isinstance(step, LBFGS):
             return self._minimise(step, tol)
         if fresh:
             known = self._report(0.0, tol, fresh=True)
@@ -114,16 +114,18 @@ class Climb:
                 return known
             expected = min(known.objective, most)
 
-        return ascend(step.max_sweeps, tol, expected, self._go, lambda n: self._report(n, tol, fresh=False))
+        return sweep_until_converged(
+            step.max_sweeps, tol, expected, self._go, lambda n: self._report(n, tol, fresh=False)
+        )
 
-    def _go(self, enough: Enough, most: int) -> Tour:
+    def _go(self, rule: CheckRule, most: int) -> SweepSummary:
         """Sweeps in turn, or at once. When row weights have grown it is one sweep: then J gives gaps of all rows."""
         seed = int(self.rng.integers(2**63))
         if not self.weights_grew and len(self._pool.keys) <= IN_TURN:
-            is_over = partial(_is_over, enough)
+            is_over = partial(_is_over, rule)
             swept = self._pool.each_in_turn(self.restart, most, is_over, shard_weights.turn, self.restart, seed)
             turns = [_of_all(turn) for turn in zip(*swept, strict=True)]
-            return Tour(len(turns), sum(share for share, _ in turns), turns[-1][1])
+            return SweepSummary(len(turns), sum(share for share, _ in turns), turns[-1][1])
 
         def sweep(count: int) -> tuple[float, float]:
             how = (self.restart, seed, count, self._sigma)
@@ -131,14 +133,14 @@ class Climb:
 
         most = 1 if self.weights_grew else most
         self.weights_grew = False
-        return tour(sweep, enough, most)
+        return run_sweeps(sweep, rule, most)
 
     def _report(self, n_sweeps: float, tol: float, fresh: bool) -> WeightSummary:
         losses, gaps, squares = zip(*self._pool.each(shard_weights.measure, self.restart, fresh), strict=True)
         objective, gap = 0.5 * self.rows.alpha * squares[0] + sum(losses), sum(gaps)
         return WeightSummary(objective, gap, n_sweeps, gap <= tol * objective)
 
-    def _minimise(self, step: Smooth, tol: float) -> WeightSummary:
+    def _minimise(self, step: LBFGS, tol: float) -> WeightSummary:
 
         def value_and_gradient(W: Array) -> tuple[float, Array]:
             self.rows.spread(self.restart, W)
@@ -147,10 +149,10 @@ class Climb:
             return float(sum(losses)), np.asarray(slope.values)
 
         W = self.rows.fetch(self.restart, kept=False)
-        low = lowest(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)
+        low = minimize_regularized(value_and_gradient, W, self.rows.alpha, tol, step.max_iter)
         self.rows.spread(self.restart, low.W.astype(self.rows.dtype))
         self._pool.each(shard_weights.show, self.restart)
-        return WeightSummary(low.value, low.left, low.n_passes, low.converged)
+        return WeightSummary(low.value, low.gradient, low.n_evaluations, low.converged)
 
 
 def _of_all(swept: Sequence[Swept]) -> tuple[float, float]:
@@ -159,8 +161,8 @@ def _of_all(swept: Sequence[Swept]) -> tuple[float, float]:
     return n_visited / max(n_live, 1), sum(one.seen for one in swept)
 
 
-def _is_over(enough: Enough, count: int, swept: Sequence[Swept]) -> bool:
-    return enough.after(count, *_of_all(swept))
+def _is_over(rule: CheckRule, count: int, swept: Sequence[Swept]) -> bool:
+    return rule.is_due(count, *_of_all(swept))
 
 
 def fetched_sum(pool: WorkerPool, function: Callable[..., Change], *args: Any) -> tuple[Future, Change]:

@@ -1,26 +1,23 @@
-"""Dual coordinate ascent for the large margin loss, one row and all its classes at a time.
+"""Dual coordinate ascent for the large margin loss: one row, with all its classes, at a time.
 
 Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i max_k [Δ(k, y_i) + s_ik − s_iy],  s_i = P Wᵀ x_i.
-Dual.     Each row holds a distribution p_i over classes; W = 1/λ Σ_i κ_i x_i (e_{y_i} − p_i)ᵀ P.
-Update.   With G = s_i + Δ(·, y_i) and B = κ_i ‖x_i‖² / λ, row i maximises G·p − B/2 (p − p_i)ᵀ P Pᵀ (p − p_i) over the
-          simplex: without a tree the projection of p_i + G / B, with one by exact steps between two classes at a time.
-Stopping. gaps[i] = κ_i (max G − G·p_i); at one W for all rows their sum is the duality gap.
-References: Crammer and Singer (2001); Keerthi, Sundararajan, Chang, Hsieh and Lin (2008) for the sequential dual
-method.
+Dual.     p_i (K,) in the unit simplex for every row; W = 1/λ Σ_i κ_i x_i (e_{y_i} − p_i)ᵀ P.
+Update.   With G = s_i + Δ(·, y_i) and B = κ_i ‖x_i‖² / λ, maximise G·p − B/2 (p − p_i)ᵀ P Pᵀ (p − p_i) over the
+          simplex: project p_i + G / B for flat classes, take exact steps in pairs of classes for a tree.
+Stopping. gaps[i] = κ_i (max G − G·p_i); their sum over all rows, at one W, is the duality gap.
+References: Crammer and Singer (2001); Keerthi, Sundararajan, Chang, Hsieh and Lin (2008), sequential dual method.
 """
 
 import numpy as np
 
 from transduce.kernels import kernel
 from transduce.kernels.rows import Array, add_row, class_scores, node_scores
-
-LEFT = 0.25
-"""About what a visit leaves of a row's gap, once the other rows have moved W too."""
+from transduce.weight_step._kernels import GAP_LEFT
 
 
 @kernel
-def project(z: Array, out: Array) -> None:
-    """Write the point of the unit simplex nearest to z (Michelot, 1986)."""
+def project_onto_simplex(z: Array, out: Array) -> None:
+    """Write the Euclidean projection of z onto the unit simplex (Michelot, 1986)."""
     top = z[0]
     for k in range(1, z.size):
         top = max(top, z[k])
@@ -40,8 +37,12 @@ def project(z: Array, out: Array) -> None:
 
 
 @kernel
-def exchange(G: Array, curvature: float, overlap: Array, p: Array, tolerance: float) -> None:
-    """Maximise G·(q − p) − curvature/2 (q − p)ᵀ overlap (q − p) over the simplex; p becomes q, and G its gradient."""
+def pairwise_ascent(G: Array, curvature: float, overlap: Array, p: Array, tolerance: float) -> None:
+    """Maximise G·(q − p) − curvature/2 (q − p)ᵀ overlap (q − p) over q in the simplex.
+
+    Each step moves mass between the two classes that violate the optimality condition most, until by less than
+    `tolerance`. In place, p becomes q, and G the gradient at q.
+    """
     for _ in range(50 * p.size):
         up, down = 0, -1
         for k in range(p.size):
@@ -52,8 +53,8 @@ def exchange(G: Array, curvature: float, overlap: Array, p: Array, tolerance: fl
         slope = G[up] - G[down]
         if slope <= tolerance:
             break
-        bend = curvature * (overlap[up, up] + overlap[down, down] - 2.0 * overlap[up, down])
-        step = p[down] if slope >= bend * p[down] else slope / bend
+        second = curvature * (overlap[up, up] + overlap[down, down] - 2.0 * overlap[up, down])
+        step = p[down] if slope >= second * p[down] else slope / second
         p[up] += step
         p[down] -= step
         for k in range(p.size):
@@ -62,35 +63,22 @@ def exchange(G: Array, curvature: float, overlap: Array, p: Array, tolerance: fl
 
 @kernel
 def sweep(
-    order: Array,
-    labels: Array,
-    kappa: Array,
-    norms: Array,
-    alpha: float,
-    margins: Array,
-    overlap: Array,
-    data: Array,
-    indices: Array,
-    spans: Array,
-    first: Array,
-    nodes: Array,
-    W: Array,
-    p: Array,
-    gaps: Array,
-) -> None:
-    """Visit the rows in the given order; W, p (n, K) and gaps (n,) are updated in place."""
+    order: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: Array,
+    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, p: Array, gaps: Array,
+) -> None:  # fmt: skip
+    """Update the rows in the given order; overlap (K, K) is P Pᵀ."""
     n_classes = p.shape[1]
-    node, room = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
+    by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     G, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
-        node_scores(i, data, indices, spans, W, node)
-        class_scores(node, first, nodes, G)
+        node_scores(i, data, indices, spans, W, by_node)
+        class_scores(by_node, starts, nodes, G)
         best, mean = -np.inf, 0.0
         for k in range(n_classes):
             G[k] += margins[labels[i], k]
             best = max(best, G[k])
             mean += G[k] * p[i, k]
-        gaps[i] = LEFT * kappa[i] * (best - mean)
+        gaps[i] = GAP_LEFT * kappa[i] * (best - mean)
         curvature = kappa[i] * norms[i] / alpha
         if curvature <= 0.0:
             for k in range(n_classes):
@@ -100,22 +88,24 @@ def sweep(
         if nodes.size == 0:
             for k in range(n_classes):
                 G[k] = p[i, k] + G[k] / curvature
-            project(G, new)
+            project_onto_simplex(G, new)
         else:
             new[:] = p[i]
-            exchange(G, curvature, overlap, new, 0.1 * (best - mean))
+            pairwise_ascent(G, curvature, overlap, new, 0.1 * (best - mean))
         changed = False
         for k in range(n_classes):
             G[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             changed |= G[k] != 0.0
             p[i, k] = new[k]
         if changed:
-            add_row(i, G, data, indices, spans, first, nodes, W, room)
+            add_row(i, G, data, indices, spans, starts, nodes, W, work)
 
 
 @kernel
-def measure(rows: Array, labels: Array, kappa: Array, margins: Array, scores: Array, p: Array, gaps: Array) -> float:
-    """Loss of the given rows, Σ κ_i ξ_i, at scores (n, K) of one W; writes the gap of each of them."""
+def loss_and_gaps(
+    rows: Array, labels: Array, kappa: Array, margins: Array, scores: Array, p: Array, gaps: Array
+) -> float:
+    """Return Σ κ_i ξ_i over the given rows at scores (n, K), and write their gaps."""
     loss = 0.0
     for i in rows:
         y = labels[i]

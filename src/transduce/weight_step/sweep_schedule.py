@@ -1,0 +1,124 @@
+"""The schedule of dual sweeps: which rows a sweep visits, and when the objective J is computed.
+
+Computing J takes a product with all rows. So J is computed only once the rows' own estimates of their gaps, made while
+they are visited, add up to less than the tolerance. Rows near their optimum are skipped in most sweeps.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+GAP_MARGIN = 0.7
+"""Compute J once the estimated gap is below this fraction of the tolerated one."""
+SMALL_SWEEP, SMALL_SWEEP_MARGIN = 0.1, 0.4
+"""A sweep over this fraction of the rows costs less than J, so the estimate must be smaller by this factor after it."""
+MAX_EARLY_CHECKS = 4
+"""How many times in a step J may replace a full sweep; needing more would mean slow progress."""
+FULL_SWEEP_EVERY = 8
+"""One sweep in so many visits all rows, unless J, which also gives the gaps of all rows, was computed in between."""
+CHECK_EVERY = 16
+"""Compute J after so many sweeps in any case."""
+MIN_GAP_FRACTION = 0.2
+"""A sweep over a part of the rows pays if these hold at least this fraction of all gaps."""
+RUN_LENGTH = 16
+"""Neighbouring rows are visited in runs of this length, for cache locality; the runs are in random order."""
+
+
+class Checked(Protocol):
+    """The result of computing J."""
+
+    @property
+    def objective(self) -> float:
+        """J."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is below the tolerance."""
+
+
+Report = TypeVar("Report", bound=Checked)
+
+
+class SweepSummary(NamedTuple):
+    """Sweeps without a computation of J: their number, the same in passes over all rows, and the estimated gap."""
+
+    n_sweeps: int
+    n_passes: float
+    gap: float
+
+
+class CheckRule(NamedTuple):
+    """The estimated gaps at which to compute J after a sweep over many or few rows.
+
+    If `early`, J is also computed after a small sweep in place of a full one.
+    """
+
+    many: float
+    few: float
+    early: bool
+
+    @classmethod
+    def create(cls, tolerated: float, last: float = np.inf, n_checks: int = 0) -> "CheckRule":
+        """Build the rule for a tolerated gap, after `n_checks` failed checks, the last at this estimated gap."""
+        many, few = GAP_MARGIN * tolerated, SMALL_SWEEP_MARGIN * GAP_MARGIN * tolerated
+        return cls(min(many, 0.5 * last), min(few, 0.5 * last), n_checks < MAX_EARLY_CHECKS)
+
+    def is_due(self, count: int, fraction: float, gap: float) -> bool:
+        """Whether to compute J after sweep number `count`, which visited this fraction of the rows."""
+        if fraction <= SMALL_SWEEP:
+            return gap <= self.few or (self.early and count % FULL_SWEEP_EVERY == FULL_SWEEP_EVERY - 1)
+        return gap <= self.many
+
+
+def run_sweeps(sweep: Callable[[int], tuple[float, float]], rule: CheckRule, max_sweeps: int) -> SweepSummary:
+    """Sweep until J is due; `sweep(count)` returns the fraction of the rows it visited, and the estimated gap."""
+    n_passes = 0.0
+    for count in range(1, max_sweeps + 1):
+        fraction, gap = sweep(count)
+        n_passes += fraction
+        if rule.is_due(count, fraction, gap):
+            break
+    return SweepSummary(count, n_passes, gap)
+
+
+def sweep_until_converged(
+    max_sweeps: int,
+    tol: float,
+    objective: float,
+    sweeps: Callable[[CheckRule, int], SweepSummary],
+    check: Callable[[float], Report],
+) -> Report:
+    """Alternate sweeps and checks until a check reports convergence, or `max_sweeps` have been done.
+
+    `sweeps(rule, most)` sweeps until J is due, at most so many times; `check(n_passes)` computes J and the gaps of all
+    rows. `objective` is a guess of J for the first check.
+    """
+    n_passes, n_checks, n_left, rule = 0.0, 0, max_sweeps, CheckRule.create(tol * objective)
+    while True:
+        done = sweeps(rule, min(CHECK_EVERY, n_left))
+        n_passes, n_left = n_passes + done.n_passes, n_left - done.n_sweeps
+        report, n_checks = check(n_passes), n_checks + 1
+        if report.converged or n_left <= 0:
+            return report
+        rule = CheckRule.create(tol * report.objective, done.gap, n_checks)
+
+
+def sweep_order(gaps: Array, live: Array, rng: np.random.Generator, count: int) -> Array:
+    """Return the rows to visit in sweep number `count` since J was computed, as short runs in random order.
+
+    All live rows, or those whose gap is unknown or above twice the mean.
+    """
+    if count % FULL_SWEEP_EVERY:
+        live_gaps = gaps[live]
+        known = live_gaps < np.inf
+        if known.mean() > 0.5:
+            total = live_gaps[known].sum()
+            large = live_gaps > 2.0 * total / known.sum()
+            live = live[large] if live_gaps[large].sum() > MIN_GAP_FRACTION * total else live
+    starts = RUN_LENGTH * rng.permutation(-(-live.size // RUN_LENGTH))
+    positions = (starts[:, None] + np.arange(RUN_LENGTH)).ravel()
+    return np.asarray(live[positions[positions < live.size]])
