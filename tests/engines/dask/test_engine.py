@@ -75,8 +75,8 @@ def test_blocks_are_as_good_as_one_piece(loss, ends):
 @pytest.mark.parametrize(("loss", "fit_intercept"), [("hinge", False), ("maxent", True)])
 def test_ranked_blocks_are_as_good_as_one_piece(loss, fit_intercept, monkeypatch, tmp_path):
     """Features lie in the order of their counts in all blocks, one of them empty; weights that come back do not."""
-    monkeypatch.setattr(design, "WORTH_RANKING", 1)
-    monkeypatch.setattr(design, "CACHED", 128)
+    monkeypatch.setattr(design, "MIN_PRODUCTS_TO_REORDER", 1)
+    monkeypatch.setattr(design, "CACHE_BYTES", 128)
     X, truth = rows()
     y, ends, ranked, rank = few(truth), (13, 100, 100), [], dask_rows.rank
     monkeypatch.setattr(attempt, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
@@ -87,15 +87,15 @@ def test_ranked_blocks_are_as_good_as_one_piece(loss, fit_intercept, monkeypatch
     again = OverDask(loss, checkpoint=tmp_path, **how)
     fit_inline(again, cut(X, ends), cut(y, ends), n_workers=2)
     assert np.array_equal(again.coef_, clf.coef_)
-    monkeypatch.setattr(design, "CACHED", 1 << 20)
+    monkeypatch.setattr(design, "CACHE_BYTES", 1 << 20)
     one = TransductiveClassifier(loss, **how).fit(X, y)
     check_same(clf, one)
     assert np.mean(np.concatenate(clf.predict(cut(X, ends))) == one.predict(X)) > 0.99
 
 
 def test_rows_in_a_file_are_not_copied_for_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(design, "WORTH_RANKING", 1)
-    monkeypatch.setattr(design, "CACHED", 128)
+    monkeypatch.setattr(design, "MIN_PRODUCTS_TO_REORDER", 1)
+    monkeypatch.setattr(design, "CACHE_BYTES", 128)
     X, truth = rows()
     y, ranked, rank = few(truth), [], dask_rows.rank
     monkeypatch.setattr(attempt, "rank", lambda *args: ranked.append(rank(*args)) or ranked[-1])
