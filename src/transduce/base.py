@@ -28,7 +28,7 @@ from transduce.engines.local_data import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint
-from transduce.label_step.infeasible import InfeasibleError, in_users_words
+from transduce.label_step.infeasible import InfeasibleError
 from transduce.labels.encode import check_above_zero, check_whole, plain, read_prior
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import from_matrix, read_full
@@ -170,7 +170,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
                 return self._solve_estimated(engine, prior, context)
             return self._solve(engine, prior.bounds, context), prior.bounds
         except InfeasibleError as error:
-            raise in_users_words(error, self.classes_, prior.bounds.groups) from None
+            raise error.with_names(self.classes_, prior.bounds.groups) from None
 
     def _solve_estimated(self, engine: Engine, prior: ResolvedPrior, context: FitContext) -> tuple[FitResult, Bounds]:
         """Estimate class sizes with a first fit, then solve; if interrupted before the end, keep the first fit."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from transduce.label_step.count_tree import Nodes
+from transduce.label_step.count_tree import CountTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,8 +106,8 @@ def _own_prices(model: Any) -> Array:
     prices, bounds = np.asarray(model.prices_, dtype=np.float64), model.bounds_
     if bounds.groups is None:
         return prices
-    nodes = Nodes.create(bounds.low, bounds.high, bounds.groups, int(model.class_counts_.sum()))
-    return nodes.differences(nodes.potentials(prices))
+    tree = CountTree.create(bounds, int(model.class_counts_.sum()), implied_groups=True)
+    return tree.differences(tree.potentials(prices))
 
 
 def _with_branches(model: Any, counts: Array) -> Array:

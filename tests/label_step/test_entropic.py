@@ -9,11 +9,10 @@ from helpers.problems import FAMILIES, Instance, classifier_instance, instance, 
 from threadpoolctl import threadpool_limits
 
 from transduce import solve_labels
-from transduce.label_step import LabelProblem
-from transduce.label_step import row_blocks as stretches
+from transduce.label_step import LabelProblem, row_blocks
 from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, mean_entropy, solve_at_entropy
-from transduce.label_step.row_blocks import Threads
-from transduce.label_step.softmax_sums import FEW, SoftRows
+from transduce.label_step.softmax_sums import FEW, SoftmaxRows
+from transduce.parallel import Threads
 
 SEEDS = range(20)  # some others stall, with a count off by up to a row
 TEMPERATURES = (1e3, 1.0, 1e-2, 1e-4, 1e-6)
@@ -279,13 +278,13 @@ def test_float32_costs_are_costs_too():
 
 
 @pytest.fixture
-def _short_stretches(monkeypatch):
-    monkeypatch.setattr(stretches, "BLOCK", 1 << 7)
-    monkeypatch.setattr(stretches, "STRETCH", 1 << 9)
-    monkeypatch.setattr(stretches, "LONGEST", 1)
+def _short_chunks(monkeypatch):
+    monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 1 << 7)
+    monkeypatch.setattr(row_blocks, "CHUNK_CELLS", 1 << 9)
+    monkeypatch.setattr(row_blocks, "LONGEST_CHUNK", 1)
 
 
-@pytest.mark.usefixtures("_short_stretches")
+@pytest.mark.usefixtures("_short_chunks")
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n_classes", [1, 5, FEW + 6])
 @pytest.mark.parametrize("price", [0.0, 3.0, 300.0], ids=["no", "flat", "steep"])
@@ -300,8 +299,8 @@ def test_sums_are_those_of_the_distributions(n_threads, n_classes, price, T):
     Q = np.exp(z - logs[:, None])
     columns = np.arange(n_classes) if n_classes <= FEW else np.flatnonzero(~closed)[::2]
     with Threads(n_threads) as threads:
-        rows = SoftRows.of(costs, closed, threads)
-        sums, written = rows.at(v, T, columns, threads), np.empty_like(costs)
+        rows = SoftmaxRows.create(costs, closed, threads)
+        sums, written = rows.sums(v, T, columns, threads), np.empty_like(costs)
         rows.write(v, T, written, threads)
     np.testing.assert_allclose(written, Q, atol=1e-10)
     np.testing.assert_allclose(sums.mass, Q.sum(axis=0), atol=1e-8)
@@ -311,7 +310,7 @@ def test_sums_are_those_of_the_distributions(n_threads, n_classes, price, T):
     np.testing.assert_allclose(sums.products, seen.T @ seen, atol=1e-8 if n_classes <= FEW else 1e-4)
 
 
-@pytest.mark.usefixtures("_short_stretches")
+@pytest.mark.usefixtures("_short_chunks")
 @pytest.mark.parametrize("n_classes", [4, FEW + 6])
 def test_threads_change_no_digit(n_classes):
     problem = classifier_instance(600, n_classes)

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from transduce import solve_labels
 from transduce.class_prior.bounds import Bounds, Groups
 from transduce.history import FitStatus
-from transduce.label_step import METHODS, LabelProblem, LabelSolution, Status, exact
-from transduce.label_step.count_tree import Nodes
+from transduce.label_step import METHODS, LabelProblem, LabelSolution, Status, augmenting_paths, sampling
+from transduce.label_step.count_tree import CountTree
 from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, mean_entropy, solve_at_entropy
 from transduce.losses import MaxEnt
 from transduce.solvers.direct import RESIDUAL, PosteriorRegularization
@@ -271,9 +271,9 @@ def test_exact_labels_from_any_prices_and_labels():
 
 
 def test_exact_labels_when_sampling_and_trust_are_pushed_to_their_limits(monkeypatch):
-    monkeypatch.setattr(exact, "SAMPLE_FROM", 8)
-    monkeypatch.setattr(exact, "REACH", 0)
-    monkeypatch.setattr(exact, "_left_by_sampling", lambda problem: 0.0)
+    monkeypatch.setattr(sampling, "SAMPLE_FROM", 8)
+    monkeypatch.setattr(augmenting_paths, "REACH", 0)
+    monkeypatch.setattr(sampling, "_misplaced_after_sampling", lambda problem: 0.0)
     for seed in range(1, 240):
         made = grouped(seed, rows=60)
         if seed % 6:
@@ -361,9 +361,9 @@ def test_potentials_of_groups_are_the_best_for_given_prices():
         )
         if best.status != 0:
             continue
-        nodes = Nodes.create(made.low, made.high, made.groups, len(made.costs))
-        u = nodes.differences(nodes.potentials(prices))
-        np.testing.assert_array_equal(nodes.prices(u), prices)
+        tree = CountTree.create(Bounds(made.low, made.high, made.groups), len(made.costs), implied_groups=True)
+        u = tree.differences(tree.potentials(prices))
+        np.testing.assert_array_equal(tree.prices(u), prices)
         assert float(np.where(u > 0, low, high) @ u) == pytest.approx(best.fun, abs=1e-9)
 
 
@@ -409,7 +409,7 @@ COMPLAINTS = [
         lambda: solve_labels(
             np.zeros((2, 2)), ([0, 0], [2, 2]), groups=Groups([2, 3, 4, 4], [2, 0], [2, 2]), start=[0, 1]
         ),
-        "start must meet the counts of groups, but gives group 0 1 rows where 2 are asked for",
+        "start must meet the counts, but gives group 0 1 rows where 2 are asked for",
     ),
     (
         lambda: solve_labels(

@@ -17,7 +17,7 @@ from helpers.problems import (
 )
 
 from transduce import solve_labels
-from transduce.label_step import LabelProblem, LabelSolution, Status, exact
+from transduce.label_step import LabelProblem, LabelSolution, Status, augmenting_paths, sampling
 from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.simplex import _Basis
 
@@ -83,9 +83,9 @@ def test_optimal_steps_equal_the_linear_programme_on_ranges(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_exact_is_optimal_when_sampling_and_trust_are_pushed_to_their_limits(family, monkeypatch):
     samples = count_samples(monkeypatch)
-    monkeypatch.setattr(exact, "SAMPLE_FROM", 8)
-    monkeypatch.setattr(exact, "REACH", 0)
-    monkeypatch.setattr(exact, "_left_by_sampling", lambda problem: 0.0)
+    monkeypatch.setattr(sampling, "SAMPLE_FROM", 8)
+    monkeypatch.setattr(augmenting_paths, "REACH", 0)
+    monkeypatch.setattr(sampling, "_misplaced_after_sampling", lambda problem: 0.0)
     for seed in range(60):
         problem = instance(family, seed) if seed % 2 else range_instance(family, seed)
         reference = solve_labels(problem.costs, problem.counts, "simplex")
@@ -97,13 +97,13 @@ def test_exact_is_optimal_when_sampling_and_trust_are_pushed_to_their_limits(fam
 
 def count_samples(monkeypatch) -> list:
     """A list that grows by one for every sample that the exact step solves."""
-    solved, clear = [], exact._clear
+    solved, clear = [], sampling.meet_counts
 
-    def counting(problem, market, labels, is_sample):
+    def counting(problem, potentials, labels, is_sample):
         solved.extend([problem.n_rows] * is_sample)
-        return clear(problem, market, labels, is_sample)
+        return clear(problem, potentials, labels, is_sample)
 
-    monkeypatch.setattr(exact, "_clear", counting)
+    monkeypatch.setattr(sampling, "meet_counts", counting)
     return solved
 
 

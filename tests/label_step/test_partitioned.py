@@ -10,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from label_step.test_groups import grouped, large
 
+from transduce.class_prior.bounds import Bounds
 from transduce.label_step import Exact, LabelProblem, Status
-from transduce.label_step.greedy import greedy_labels
+from transduce.label_step import exact as spread_exact
+from transduce.label_step import greedy as spread_greedy
+from transduce.label_step import sampling as spread_samples
+from transduce.label_step._kernels.ties import random_unit
+from transduce.label_step.greedy import greedy_labels, greedy_partitions
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.label_step.partitioned import exact as spread_exact
-from transduce.label_step.partitioned import greedy as spread_greedy
-from transduce.label_step.partitioned import samples as spread_samples
-from transduce.label_step.partitioned.exact import solve_spread
-from transduce.label_step.partitioned.greedy import greedy_spread
-from transduce.label_step.partitioned.partitions import Here, Part
-from transduce.label_step.partitioned.tie_breaking import chance
+from transduce.label_step.partitions import LocalPartitions, Partition
 
 N_SEEDS = 10
 TOLERANCE = 1e-13
@@ -28,8 +27,8 @@ TOLERANCE = 1e-13
 class Far:
     """Parts that are reached through pickles only; counts trips, and weighs the largest argument or answer."""
 
-    def __init__(self, parts: list[Part]) -> None:
-        self.here, self.trips, self.heaviest = Here(parts), [], 0
+    def __init__(self, parts: list[Partition]) -> None:
+        self.here, self.trips, self.heaviest = LocalPartitions(parts), [], 0
 
     def each(self, function, *args, **kwargs):
         self.trips.append(function.__name__)
@@ -53,17 +52,19 @@ class Far:
     @property
     def labels(self) -> np.ndarray:
         """The new labels; nothing else may be left."""
-        assert all(list(part.notes) == ["labels"] for part in self.here.parts)
-        assert all(part.notes["labels"].dtype == np.int64 for part in self.here.parts)
-        assert not any(np.shares_memory(part.notes["labels"], part.labels) for part in self.here.parts if part.n_rows)
-        return np.concatenate([part.notes["labels"] for part in self.here.parts])
+        assert all(list(part.state) == ["labels"] for part in self.here.partitions)
+        assert all(part.state["labels"].dtype == np.int64 for part in self.here.partitions)
+        assert not any(
+            np.shares_memory(part.state["labels"], part.labels) for part in self.here.partitions if part.n_rows
+        )
+        return np.concatenate([part.state["labels"] for part in self.here.partitions])
 
 
 def cut(costs: np.ndarray, rng: np.random.Generator, labels: np.ndarray | None = None) -> Far:
     """One to seven parts of uneven sizes, some of them empty perhaps."""
     labels = np.full(len(costs), -1) if labels is None else labels.copy()
     ends = np.sort(rng.integers(0, len(costs) + 1, size=rng.integers(7)))
-    return Far([Part(*pair) for pair in zip(np.split(costs, ends), np.split(labels, ends), strict=True)])
+    return Far([Partition(*pair) for pair in zip(np.split(costs, ends), np.split(labels, ends), strict=True)])
 
 
 def check_against_exact(costs, low, high, groups=None, prices=None, start=None, rng=None):
@@ -75,16 +76,16 @@ def check_against_exact(costs, low, high, groups=None, prices=None, start=None, 
         local = Exact().solve(problem, prices, start)
     except InfeasibleError:
         with pytest.raises(InfeasibleError, match=r"^the counts cannot be met: .*\.$"):
-            solve_spread(parts, low, high, groups, prices)
-        assert not any(part.notes for part in parts.here.parts)
+            Exact().solve_partitions(parts, Bounds(low, high, groups), prices)
+        assert not any(part.state for part in parts.here.partitions)
         return None, parts
-    answer = solve_spread(parts, low, high, groups, prices)
-    labels, present = parts.labels, np.concatenate([part.labels for part in parts.here.parts])
+    answer = Exact().solve_partitions(parts, Bounds(low, high, groups), prices)
+    labels, present = parts.labels, np.concatenate([part.labels for part in parts.here.partitions])
     scale = max(np.abs(costs[costs < np.inf]).sum(dtype=np.float64), np.finfo(float).tiny)
     tally = np.bincount(labels, minlength=low.size)
-    sizes = problem.nodes.sums(tally)
+    sizes = problem.tree.sums(tally)
     assert np.all((tally >= low) & (tally <= high))
-    assert np.all((sizes >= problem.nodes.low) & (sizes <= problem.nodes.high))
+    assert np.all((sizes >= problem.tree.low) & (sizes <= problem.tree.high))
     assert answer.cost == pytest.approx(local.cost, abs=TOLERANCE * scale)
     assert answer.cost == pytest.approx(
         costs[np.arange(labels.size), labels].sum(dtype=np.float64), abs=TOLERANCE * scale
@@ -92,7 +93,7 @@ def check_against_exact(costs, low, high, groups=None, prices=None, start=None, 
     assert answer.dual_value == answer.cost - answer.gap
     assert abs(answer.gap) <= 1e-12 * (scale + labels.size * np.ptp(answer.prices))
     assert answer.status is local.status or answer.status is Status.OPTIMAL
-    assert answer.n_moved == np.count_nonzero(labels != present)
+    assert answer.n_changed == np.count_nonzero(labels != present)
     assert answer.group_prices.shape == local.group_prices.shape
     assert np.array_equal(costs, given_costs)
     assert np.array_equal(present, np.full(len(costs), -1) if start is None else start)
@@ -126,7 +127,7 @@ def budget(request, monkeypatch):
     """Samples and gatherings as they are, and so small that every step towards better prices is taken."""
     if request.param != "as it is":
         monkeypatch.setattr(spread_samples, "SAMPLE_ROWS", 8)
-        monkeypatch.setattr(spread_samples, "SAMPLE_ROWS_OF_A_CLASS", 2 if request.param == "few" else 1)
+        monkeypatch.setattr(spread_samples, "SAMPLE_ROWS_PER_CLASS", 2 if request.param == "few" else 1)
         monkeypatch.setattr(spread_exact, "GATHER_ROWS", 4 if request.param == "few" else 0)
         monkeypatch.setattr(spread_exact, "REACH", 1)
         monkeypatch.setattr(spread_samples, "SAMPLE_REACH", 2)
@@ -182,7 +183,7 @@ def test_counts_that_cannot_be_met_are_refused_in_the_same_words(budget):
             with pytest.raises(InfeasibleError) as local:
                 Exact().solve(LabelProblem(problem.costs, low, high))
             with pytest.raises(InfeasibleError, match=r"too few\..*\.$") as spread:
-                solve_spread(parts, low, high, None, None)
+                Exact().solve_partitions(parts, Bounds(low, high))
             refused, same = refused + 1, same + (str(local.value) == str(spread.value))
     assert refused > 10
     assert same > 0.8 * refused
@@ -199,7 +200,7 @@ def test_whole_number_costs_with_ties_give_the_same_total(data):
     low, high = np.maximum(counts - width, 0), np.minimum(counts + width, n)
     answer, parts = check_against_exact(costs, low, high, rng=rng)
     assert answer.cost == Exact().solve(LabelProblem(costs, low, high)).cost
-    greedy_spread(parts, low, high)
+    greedy_partitions(parts, Bounds(low, high))
     assert np.array_equal(parts.labels, greedy_labels(LabelProblem(costs, low, high)))
 
 
@@ -231,7 +232,7 @@ def test_masses_of_ties_are_shared_out(kind, monkeypatch):
         check_against_exact(costs, low, high, rng=rng)
         best = Exact().solve(LabelProblem(costs, low, high))
         again, _ = check_against_exact(costs, low, high, prices=best.prices, start=best.labels, rng=rng)
-        assert again.n_moved == 0
+        assert again.n_changed == 0
         changed = costs * (1.0 + 0.01 * rng.normal(size=n_classes)).astype(costs.dtype)
         check_against_exact(changed, low, high, prices=best.prices, start=best.labels, rng=rng)
 
@@ -281,7 +282,7 @@ def test_a_warm_solve_takes_three_trips_and_few_rows():
     low, noise = np.asarray(problem.low), 1.0 + 0.01 * rng.normal(size=problem.costs.shape)
     prices = Exact().solve(LabelProblem(problem.costs, low, low)).prices
     warm, far = check_against_exact(problem.costs * noise, low, low, prices=prices, rng=rng)
-    assert far.trips == ["stand_at", "near_rows", "certify_rows"]
+    assert far.trips == ["price_rows", "near_rows", "evaluate"]
     assert warm.n_gathered < 5000
     assert far.heaviest < 8 * 20 * 5000
 
@@ -291,47 +292,50 @@ def test_the_optimum_is_a_fixed_point_in_two_trips():
     low, rng = np.asarray(problem.low), np.random.default_rng(6)
     cold, parts = check_against_exact(problem.costs, low, low, rng=rng)
     again, parts = check_against_exact(problem.costs, low, low, prices=cold.prices, start=parts.labels, rng=rng)
-    assert parts.trips == ["stand_at", "certify_rows"]
-    assert (again.n_moves, again.n_moved, again.n_gathered) == (0, 0, 0)
+    assert parts.trips == ["price_rows", "evaluate"]
+    assert (again.n_moves, again.n_changed, again.n_gathered) == (0, 0, 0)
 
 
 def test_present_labels_are_kept_only_if_they_are_allowed_and_meet_the_counts():
     costs = np.array([[0.0, 0.0], [0.0, np.inf], [0.0, 0.0], [0.0, 0.0]])
     low, high = np.array([1, 1]), np.array([3, 3])
     for present, kept in (([1, 0, 1, 1], True), ([1, 0, -1, 1], False), ([0, 0, 0, 0], False), ([1, 1, 0, 0], False)):
-        parts = Far([Part(costs[:2], np.array(present[:2])), Part(costs[2:], np.array(present[2:]))])
-        answer = solve_spread(parts, low, high, None, None)
+        parts = Far([Partition(costs[:2], np.array(present[:2])), Partition(costs[2:], np.array(present[2:]))])
+        answer = Exact().solve_partitions(parts, Bounds(low, high))
         assert answer.cost == 0.0
-        assert (answer.n_moved == 0) == kept
+        assert (answer.n_changed == 0) == kept
         assert np.bincount(parts.labels, minlength=2).min() >= 1
-        assert np.count_nonzero(parts.labels != present) == answer.n_moved <= 1
+        assert np.count_nonzero(parts.labels != present) == answer.n_changed <= 1
 
 
 def test_no_rows_no_parts_and_one_class():
     nobody = np.zeros(0, np.int64)
-    empty = Part(np.empty((0, 2)), nobody)
-    for parts in (Far([]), Far([empty]), Far([empty, Part(np.empty((0, 2)), nobody)])):
+    empty, nothing = Partition(np.empty((0, 2)), nobody), Bounds(np.zeros(2, int), np.zeros(2, int))
+    for parts in (Far([]), Far([empty]), Far([empty, Partition(np.empty((0, 2)), nobody)])):
         for prices in (None, np.ones(2)):
-            answer = solve_spread(parts, np.zeros(2, int), np.zeros(2, int), None, prices)
-            assert (answer.cost, answer.gap, answer.n_moved, answer.n_gathered) == (0.0, 0.0, 0, 0)
+            answer = Exact().solve_partitions(parts, nothing, prices)
+            assert (answer.cost, answer.gap, answer.n_changed, answer.n_gathered) == (0.0, 0.0, 0, 0)
             assert answer.status is Status.OPTIMAL
-        assert greedy_spread(parts, np.zeros(2, int), np.zeros(2, int)) > 0
-    one = Far([Part(np.array([[3.0]]), np.array([-1])), Part(np.array([[4.0]]), np.array([0]))])
-    answer = solve_spread(one, np.array([2]), np.array([2]), None, None)
-    assert (answer.cost, answer.gap, answer.n_moved, one.labels.tolist()) == (7.0, 0.0, 1, [0, 0])
+        greedy_partitions(parts, nothing)
+    one = Far([Partition(np.array([[3.0]]), np.array([-1])), Partition(np.array([[4.0]]), np.array([0]))])
+    answer = Exact().solve_partitions(one, Bounds(np.array([2]), np.array([2])))
+    assert (answer.cost, answer.gap, answer.n_changed, one.labels.tolist()) == (7.0, 0.0, 1, [0, 0])
 
 
 def test_bad_counts_get_one_sentence_and_leave_no_notes():
-    parts = Far([Part(np.zeros((3, 2)), np.full(3, -1))])
-    for solve in (lambda low: solve_spread(parts, low, low, None, None), lambda low: greedy_spread(parts, low, low)):
+    parts = Far([Partition(np.zeros((3, 2)), np.full(3, -1))])
+    for solve in (
+        lambda low: Exact().solve_partitions(parts, Bounds(low, low)),
+        lambda low: greedy_partitions(parts, Bounds(low, low)),
+    ):
         with pytest.raises(ValueError, match=r"low counts must sum to at most the number of rows, 3.*\.$") as complaint:
             solve(np.array([2, 2]))
         assert "\n" not in str(complaint.value)
-        assert not parts.here.parts[0].notes
+        assert not parts.here.partitions[0].state
 
 
 def test_chance_is_even_and_differs_between_rows_and_classes():
-    drawn = np.array([[chance(row, k) for k in range(10)] for row in range(2000)])
+    drawn = np.array([[random_unit(row, k) for k in range(10)] for row in range(2000)])
     assert np.unique(drawn).size == drawn.size
     assert np.all((drawn >= 0.0) & (drawn < 1.0))
     assert np.abs(np.bincount((8 * drawn).astype(int).ravel()) - 2500).max() < 250
@@ -351,7 +355,7 @@ def ranks(request, monkeypatch):
 def partly_greedy(costs, low, high, rng) -> np.ndarray:
     """Greedy labels before any repair, −1 where there are none."""
     parts = cut(costs, rng)
-    spread_greedy._allocate(parts, low, high)
+    spread_greedy._allocate(parts, Bounds(low, high))
     return parts.labels
 
 
@@ -363,11 +367,11 @@ def check_against_greedy(costs, low, high, rng) -> tuple[Far, bool]:
         local = greedy_labels(problem)
     except InfeasibleError:
         with pytest.raises(InfeasibleError):
-            greedy_spread(parts, low, high)
-        assert not any(part.notes for part in parts.here.parts)
+            greedy_partitions(parts, Bounds(low, high))
+        assert not any(part.state for part in parts.here.partitions)
         return parts, True
-    assert greedy_spread(parts, low, high) == len(parts.trips)
-    repaired = "_count_changes" in parts.trips
+    greedy_partitions(parts, Bounds(low, high))
+    repaired = "_use_change_costs" in parts.trips
     if repaired:
         before = partly_greedy(costs, low, high, rng)
         tally = problem.tally(parts.labels)
@@ -429,4 +433,4 @@ def test_a_large_repair_gathers_few_rows(monkeypatch):
     parts, repaired = check_against_greedy(costs, low, low, rng)
     assert repaired
     assert parts.heaviest < 8 * n_classes * n / 3
-    assert not any(re.search("costs|changes", note) for part in parts.here.parts for note in part.notes)
+    assert not any(re.search("costs|changes", note) for part in parts.here.partitions for note in part.state)

@@ -9,12 +9,16 @@ from helpers.problems import Instance, classifier_instance, instance, range_inst
 from threadpoolctl import threadpool_limits
 
 from transduce.class_prior.bounds import Bounds, Groups
-from transduce.label_step import LabelProblem, row_blocks
-from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, solve_at_entropy
+from transduce.label_step import LabelProblem, row_blocks, soft_partitions
+from transduce.label_step.entropic import (
+    Entropic,
+    SoftLabelSolution,
+    SoftStatus,
+    solve_at_entropy,
+    solve_partitions_at_entropy,
+)
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.label_step.partitioned import entropic
-from transduce.label_step.partitioned.entropic import SpreadSoft, distribute_spread, soften_spread
-from transduce.label_step.partitioned.partitions import Here, Part
+from transduce.label_step.partitions import LocalPartitions, Partition
 
 CUTS = {
     "one": [],
@@ -35,7 +39,7 @@ def _one_thread_in_libraries():
 
 
 @dataclass(frozen=True, eq=False)
-class Watched(Here):
+class Watched(LocalPartitions):
     """Parts behind a wall: what goes through is pickled, weighed and counted."""
 
     trips: list[str] = field(default_factory=list)
@@ -43,23 +47,23 @@ class Watched(Here):
     def each(self, function, *args, **kwargs):
         self.trips.append(function.__name__)
         function, args, kwargs = self._through((function, args, kwargs), function)
-        return [self._through(function(part, *args, **kwargs), function) for part in self.parts]
+        return [self._through(function(part, *args, **kwargs), function) for part in self.partitions]
 
     def _through(self, thing, function):
-        n_classes, sent = self.parts[0].n_classes, pickle.dumps(thing)
-        if function.__module__ == entropic.__name__:
+        n_classes, sent = self.partitions[0].n_classes, pickle.dumps(thing)
+        if function.__module__ == soft_partitions.__name__:
             assert len(sent) <= 8 * (n_classes + 1) ** 2 + 40 * n_classes + FACTS
         return pickle.loads(sent)
 
 
 def spread(costs: np.ndarray, cuts: list[float]) -> Watched:
     rows = np.split(costs, (np.array(cuts) * len(costs)).astype(int))
-    return Watched([Part(mine, np.full(len(mine), -1)) for mine in rows])
+    return Watched([Partition(mine, np.full(len(mine), -1)) for mine in rows])
 
 
-def check_same(parts: Watched, soft: SpreadSoft, alone: SoftLabelSolution, atol: float = 1e-9) -> None:
-    assert all(list(part.notes) == ["posterior"] for part in parts.parts)
-    posterior = np.concatenate([part.notes["posterior"] for part in parts.parts])
+def check_same(parts: Watched, soft: SoftLabelSolution, alone: SoftLabelSolution, atol: float = 1e-9) -> None:
+    assert all(list(part.state) == ["posterior"] for part in parts.partitions)
+    posterior = np.concatenate([part.state["posterior"] for part in parts.partitions])
     np.testing.assert_allclose(posterior, alone.posterior, atol=atol)
     scale = 1.0 + np.abs(alone.prices).max()
     np.testing.assert_allclose(soft.prices, alone.prices, atol=atol * scale)
@@ -73,10 +77,10 @@ def check_same(parts: Watched, soft: SpreadSoft, alone: SoftLabelSolution, atol:
 def check_both(costs: np.ndarray, bounds: Bounds, cuts: list[float], T: float = 0.3, atol: float = 1e-9) -> None:
     """At a temperature, and at entropies that fall, each from the prices of the one before."""
     problem, parts = LabelProblem(costs, *bounds), spread(costs, cuts)
-    check_same(parts, distribute_spread(parts, *bounds, T, None), Entropic(T).solve(problem), atol)
+    check_same(parts, Entropic(T).solve_partitions(parts, bounds), Entropic(T).solve(problem), atol)
     prices, temperature = None, None
     for share in (0.6, 0.2):
-        soft = soften_spread(parts, bounds, share, temperature, prices)
+        soft = solve_partitions_at_entropy(parts, bounds, share, temperature, prices)
         alone, same = solve_at_entropy(problem, share, temperature, prices)
         assert soft.temperature == pytest.approx(same, rel=1e-9)
         check_same(parts, soft, alone, atol)
@@ -117,8 +121,8 @@ def test_forbidden_labels(cuts, make):
         problem = make("forbidden", seed)
         check_both(problem.costs, Bounds(problem.low, problem.high), cuts)
         parts = spread(problem.costs, cuts)
-        distribute_spread(parts, problem.low, problem.high, None, 0.3, None)
-        posterior = np.concatenate([part.notes["posterior"] for part in parts.parts])
+        Entropic(0.3).solve_partitions(parts, Bounds(problem.low, problem.high))
+        posterior = np.concatenate([part.state["posterior"] for part in parts.partitions])
         assert not posterior[np.isinf(problem.costs)].any()
 
 
@@ -147,27 +151,27 @@ def test_single_precision_stays_single(cuts):
     problem = classifier_instance(500, 6)
     costs = problem.costs.astype(np.float32)
     parts = spread(costs, cuts)
-    soft = distribute_spread(parts, problem.low, problem.high, None, 0.3, None)
+    soft = Entropic(0.3).solve_partitions(parts, Bounds(problem.low, problem.high))
     alone = Entropic(0.3).solve(LabelProblem(costs, problem.low, problem.high))
     check_same(parts, soft, alone, atol=1e-7)
-    assert all(part.notes["posterior"].dtype == np.float32 for part in parts.parts)
+    assert all(part.state["posterior"].dtype == np.float32 for part in parts.partitions)
 
 
 def test_no_rows_at_all():
     parts = spread(np.empty((0, 3)), [0.5])
-    soft = distribute_spread(parts, np.zeros(3, int), np.zeros(3, int), None, 0.5, None)
+    soft = Entropic(0.5).solve_partitions(parts, Bounds(np.zeros(3, int), np.zeros(3, int)))
     assert (soft.value, soft.entropy, soft.residual) == (0.0, 0.0, 0.0)
-    assert [part.notes["posterior"].shape for part in parts.parts] == [(0, 3), (0, 3)]
+    assert [part.state["posterior"].shape for part in parts.partitions] == [(0, 3), (0, 3)]
 
 
 def test_threads_change_no_digit(monkeypatch):
-    monkeypatch.setattr(row_blocks, "BLOCK", 1 << 7)
-    monkeypatch.setattr(row_blocks, "STRETCH", 1 << 9)
+    monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 1 << 7)
+    monkeypatch.setattr(row_blocks, "CHUNK_CELLS", 1 << 9)
     problem, answers = classifier_instance(800, 5), []
     for n_threads in (1, 3):
         parts = spread(problem.costs, CUTS["two"])
-        soft = soften_spread(parts, ranges(problem), 0.3, None, None, n_threads=n_threads)
-        answers.append((soft.temperature, soft.prices, *(part.notes["posterior"] for part in parts.parts)))
+        soft = solve_partitions_at_entropy(parts, ranges(problem), 0.3, None, None, n_threads=n_threads)
+        answers.append((soft.temperature, soft.prices, *(part.state["posterior"] for part in parts.partitions)))
     assert all(np.array_equal(one, other) for one, other in zip(*answers, strict=True))
 
 
@@ -178,9 +182,9 @@ def test_threads_change_no_digit(monkeypatch):
 def test_a_temperature_too_small_for_floats_gives_the_labels_of_the_exact_step(cuts):
     problem = instance("heavy_ties", 0)
     parts = spread(1e6 * problem.costs, cuts)
-    soft = distribute_spread(parts, problem.low, problem.high, None, 1e-6, None)
+    soft = Entropic(1e-6).solve_partitions(parts, Bounds(problem.low, problem.high))
     alone = Entropic(1e-6).solve(LabelProblem.create(1e6 * problem.costs, problem.low))
-    posterior = np.concatenate([part.notes["posterior"] for part in parts.parts])
+    posterior = np.concatenate([part.state["posterior"] for part in parts.partitions])
     assert soft.status is alone.status is SoftStatus.AS_EXACT
     assert np.all((posterior == 0) | (posterior == 1))
     np.testing.assert_array_equal(posterior.sum(axis=0), problem.low)
@@ -194,7 +198,7 @@ def test_counts_that_forbidden_labels_rule_out(counts):
     costs = np.array([[0.0, np.inf, 1.0], [0.0, np.inf, np.inf], [0.0, 1.0, 2.0], [3.0, np.inf, 0.0]])
     low, high = np.array(counts if isinstance(counts, tuple) else (counts, counts))
     with pytest.raises(InfeasibleError, match="the counts cannot be met"):
-        distribute_spread(spread(costs, [0.5]), low, high, None, 1.0, None)
+        Entropic(1.0).solve_partitions(spread(costs, [0.5]), Bounds(low, high))
 
 
 # ---- trips
@@ -204,20 +208,20 @@ def test_a_warm_start_takes_three_trips():
     problem = classifier_instance(500, 6)
     bounds = Bounds(problem.low, problem.high)
     parts = spread(problem.costs, CUTS["four"])
-    soft = soften_spread(parts, bounds, 0.3, None, None)
+    soft = solve_partitions_at_entropy(parts, bounds, 0.3, None, None)
     parts.trips.clear()
-    soften_spread(parts, bounds, 0.3, soft.temperature, soft.prices)
-    assert parts.trips == ["_look", "_sums", "_write"]
+    solve_partitions_at_entropy(parts, bounds, 0.3, soft.temperature, soft.prices)
+    assert parts.trips == ["_read", "_sums", "_write"]
 
 
 def test_costs_that_have_changed_a_little_take_few_trips():
     rng, problem = np.random.default_rng(0), classifier_instance(2000, 10)
     bounds = Bounds(problem.low, problem.high)
     parts = spread(problem.costs, CUTS["four"])
-    soft = soften_spread(parts, bounds, 0.3, None, None)
+    soft = solve_partitions_at_entropy(parts, bounds, 0.3, None, None)
     for _ in range(3):
         parts = spread(problem.costs + 0.1 * rng.normal(size=problem.costs.shape), CUTS["four"])
-        soft = soften_spread(parts, bounds, 0.3, soft.temperature, soft.prices)
+        soft = solve_partitions_at_entropy(parts, bounds, 0.3, soft.temperature, soft.prices)
         assert len(parts.trips) <= 5
 
 
@@ -225,6 +229,6 @@ def test_costs_that_have_changed_a_little_take_few_trips():
 def test_a_cold_start_takes_about_a_trip_a_step(T):
     problem = classifier_instance(2000, 10)
     parts = spread(problem.costs, CUTS["four"])
-    soft = distribute_spread(parts, problem.low, problem.high, None, T, None)
+    soft = Entropic(T).solve_partitions(parts, Bounds(problem.low, problem.high))
     assert soft.status is SoftStatus.CONVERGED
     assert len(parts.trips) <= 2 + 1.5 * soft.n_steps

@@ -1,23 +1,21 @@
-"""What a search for soft labels wants to know about costs before it starts, from one look at each of them."""
+"""Statistics of costs that the search for soft labels needs before it starts, from one pass over them."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.label_step.row_blocks import Threads, blocks
+from transduce.label_step.row_blocks import BoolArray, FloatArray, block_arrays, blocks
+from transduce.parallel import Threads
 
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
-
-ACROSS = 64
-"""Classes up to which the least of each row is found quicker from columns than from rows."""
+MAX_BY_COLUMN = 64
+"""Up to this many classes, the least cost of each row is found faster from columns than from rows."""
 
 
 @dataclass(frozen=True)
 class CostStatistics:
-    """What is known about costs.
+    """Statistics of a cost matrix.
 
     n_rows, n_finite  rows, and costs that are not +inf
     n_tied            rows that all labels cost the same
@@ -55,21 +53,24 @@ class CostStatistics:
         )
 
 
-def look(costs: NDArray[Any], closed: BoolArray, least: FloatArray, threads: Threads, stretch: slice) -> CostStatistics:
-    """CostStatistics of a stretch of rows; writes the least open cost of each."""
-    (room,), facts, axis = threads.room(1, stretch, closed.size), CostStatistics(), 0 if closed.size <= ACROSS else 1
-    for rows in blocks(stretch, closed.size):
+def cost_statistics(
+    costs: NDArray[Any], closed: BoolArray, least: FloatArray, threads: Threads, chunk: slice
+) -> CostStatistics:
+    """Statistics of a chunk of rows; writes the least open cost of each row."""
+    (scratch,), found = block_arrays(threads, 1, chunk, closed.size), CostStatistics()
+    axis = 0 if closed.size <= MAX_BY_COLUMN else 1
+    for rows in blocks(chunk, closed.size):
         some = costs[rows].T if axis == 0 else costs[rows]
-        block = room[: some.size].reshape(some.shape)
+        block = scratch[: some.size].reshape(some.shape)
         block[...] = some
         lowest, highest = block.min(axis=axis, keepdims=True), block.max(axis=axis, keepdims=True)
-        open_ = np.compress(~closed, block, axis=axis) if closed.any() else block
-        least[rows] = open_.min(axis=axis, initial=np.inf)
+        open_costs = np.compress(~closed, block, axis=axis) if closed.any() else block
+        least[rows] = open_costs.min(axis=axis, initial=np.inf)
         finite = slice(None) if highest.max() < np.inf else block < np.inf
         largest = float(np.abs(block[finite]).max())
         block -= lowest
         above = block[finite]
-        found = (above.size, int(np.count_nonzero(lowest == highest)), float(least[rows].sum()), float(above.sum()))
+        n_tied, sums = int(np.count_nonzero(lowest == highest)), (float(least[rows].sum()), float(above.sum()))
         allowed = (above.size == block.size, bool(least[rows].max() < np.inf))
-        facts += CostStatistics(rows.stop - rows.start, *found, largest, *allowed)
-    return facts
+        found += CostStatistics(rows.stop - rows.start, above.size, n_tied, *sums, largest, *allowed)
+    return found

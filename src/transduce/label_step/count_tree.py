@@ -1,56 +1,71 @@
-"""The tree of counts: classes, groups of classes and all rows are nodes, each with bounds on the rows it gets.
+"""The tree of count constraints: classes, groups of classes and all rows are nodes with bounds on their rows.
 
-    low_j ≤ Σ_{k in j} #{i : y_i = k} ≤ high_j          v_k = Σ_{j that k is in} u_j
+    low_j ≤ Σ_{k in j} #{i : y_i = k} ≤ high_j          v_k = Σ_{j above k, or k itself} u_j
 
-Nodes 0 to K−1 are the classes, K to N−1 the groups, and N is all rows. Every bound has a multiplier u_j. The price v_k
-of a class is the sum of those on its way up: its potential, if all rows have potential 0. So u_j is the potential of j
-less that of the node above.
+Nodes 0 to K−1 are the classes, K to N−1 the groups, and node N is all rows. Every bound has a multiplier u_j. The price
+v_k of a class is the sum of the multipliers from the class up to the root, so u_j is a difference of potentials: that
+of node j less that of the node above, with potential 0 for all rows.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.bounds import Groups
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
+from transduce.class_prior.bounds import Bounds
+from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
-    """The node above each class and group (N,), and bounds on their rows (N,); `members` (G, K) are of groups."""
+class CountTree:
+    """Bounds as stated, and as a tree.
 
+    bounds     bounds of the classes (K,) and groups
+    n_rows     rows to label
+    above      (N,) the node above each class and group
+    low, high  (N,) bounds on the rows of each class and group
+    members    (G, K) which classes each group has
+    """
+
+    bounds: Bounds
+    n_rows: int
     above: IntArray
     low: IntArray
     high: IntArray
-    members: NDArray[np.bool_]
+    members: BoolArray
 
     @classmethod
-    def create(cls, low: IntArray, high: IntArray, groups: Groups | None, n_rows: int) -> "Nodes":
-        """Without groups every class is part of all rows, and nothing else."""
-        if groups is None:
-            return cls(np.full(low.size, low.size), low, high, np.zeros((0, low.size), bool))
+    def create(cls, bounds: Bounds, n_rows: int, implied_groups: bool = False) -> "CountTree":
+        """Build the tree; unless `implied_groups`, groups are left out where exact counts of classes imply theirs."""
+        low, high, groups = bounds
+        K = low.size
+        if groups is None or (np.array_equal(low, high) and not implied_groups):
+            return cls(bounds, n_rows, np.full(K, K), low, high, np.zeros((0, K), bool))
         group_high = np.minimum(groups.high, n_rows)
-        return cls(
-            groups.above,
-            np.concatenate((low, groups.low)),
-            np.concatenate((high, group_high)),
-            groups.members(low.size),
-        )
+        both = np.concatenate((low, groups.low)), np.concatenate((high, group_high))
+        return cls(bounds, n_rows, groups.above, *both, groups.members(K))
 
     @property
     def n_classes(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return int(self.members.shape[1])
 
     @property
     def n_groups(self) -> int:
-        """Groups."""
+        """Number of groups in the tree."""
         return int(self.members.shape[0])
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the counts of all classes are fixed."""
+        return bool(np.array_equal(self.bounds.low, self.bounds.high))
+
+    @property
+    def no_group_prices(self) -> FloatArray:
+        """Zeros (G,), one for each group that was stated."""
+        return np.zeros(0 if self.bounds.groups is None else self.bounds.groups.n_groups)
 
     @cached_property
     def levels(self) -> list[IntArray]:
@@ -62,9 +77,22 @@ class Nodes:
         inner = [groups[height[groups] == h] for h in np.unique(height[groups])]
         return [np.arange(self.n_classes), *inner]
 
+    @cached_property
+    def closed(self) -> BoolArray:
+        """Nodes (N,) that may have no rows, by their own high count or that of a group above."""
+        closed = np.append(self.high == 0, False)
+        for j in range(self.above.size - 1, -1, -1) if self.n_groups else ():
+            closed[j] |= closed[self.above[j]]
+        return closed[:-1]
+
     def sums(self, of_classes: NDArray[Any]) -> NDArray[Any]:
         """Extend numbers (K,) of the classes to all nodes (N,)."""
         return np.concatenate((of_classes, self.members @ of_classes)) if self.n_groups else of_classes
+
+    def is_met(self, tally: IntArray) -> bool:
+        """Whether class counts (K,) meet all bounds."""
+        sizes = self.sums(tally)
+        return bool(np.all((sizes >= self.low) & (sizes <= self.high)))
 
     def multipliers(self, prices: FloatArray, group_prices: FloatArray) -> FloatArray:
         """Split prices (K,) of classes, given the multipliers (G,) of groups, into the multipliers (N,)."""
@@ -75,7 +103,7 @@ class Nodes:
         return np.asarray(potentials[:-1] - potentials[self.above])
 
     def prices(self, multipliers: FloatArray) -> FloatArray:
-        """The prices (K,) of classes: multipliers (N,) added up from above, so that equal ways give equal prices."""
+        """The prices (K,) of classes: multipliers (N,) summed from the root, so that equal paths give equal prices."""
         if self.n_groups == 0:
             return multipliers
         potentials = np.append(multipliers, 0.0)
@@ -83,15 +111,46 @@ class Nodes:
             potentials[g] += potentials[self.above[g]]
         return np.asarray(multipliers[: self.n_classes] + potentials[self.above[: self.n_classes]])
 
+    def normalized(self, prices: FloatArray) -> FloatArray:
+        """Prices (K,) that average to 0 over the rows if counts are exact, and so leave a constant free."""
+        if not self.exact or self.n_rows == 0:
+            return prices.copy()
+        return np.asarray(prices - np.dot(self.bounds.low, prices) / self.n_rows)
+
+    def slack(self, tally: IntArray, multipliers: FloatArray) -> float:
+        """Complementary slackness: what counts (K,) lose against the bounds that the multipliers (N,) point to."""
+        bound = np.where(multipliers > 0, self.low, self.high)
+        return float(np.dot(self.sums(tally) - bound, multipliers))
+
+    def imbalance(self, tally: IntArray, potentials: FloatArray) -> tuple[IntArray, IntArray]:
+        """Rows of each node beyond its low count that its multiplier asks for (N,), and the excess of each (N+1,)."""
+        K, over, spare = self.n_classes, self.differences(potentials), self.high - self.low
+        beyond = tally - self.low[:K]
+        flow = np.where(over > 0, 0, spare)
+        flow[:K] = np.where(over[:K] == 0, np.clip(beyond, 0, spare[:K]), flow[:K])
+        excess = beyond - flow[:K]
+        if self.n_groups == 0:
+            return flow, np.append(excess, -excess.sum())
+        excess = np.concatenate((excess, -self.low[K:], [-self.n_rows]))
+        np.add.at(excess, self.above[:K], (self.low + flow)[:K])
+        for g in range(K, self.above.size):
+            if over[g] == 0:
+                flow[g] = min(max(excess[g], 0), spare[g])
+            excess[g] -= flow[g]
+            excess[self.above[g]] += self.low[g] + flow[g]
+        return flow, excess
+
     def potentials(self, prices: FloatArray) -> FloatArray:
         """The potentials (N+1,) of all nodes at which the bounds are worth most, given those of the classes.
 
         Let classes with a price below x be full, and others at their low counts. A group takes up what its parts do,
-        cut off at its own bounds. It is cut off at its low count for x below some price a, and at its high one for x
-        above some b. The best potential of the group is that of the node above, brought into [a, b]: the slope of
-        Σ_j (low_j u_j if u_j > 0 else high_j u_j) changes its sign there.
+        clipped to its own bounds: to its low count for x below some price a, to its high count for x above some b. The
+        best potential of the group is that of the node above, clipped to [a, b]: there the slope of
+        Σ_j (low_j u_j if u_j > 0 else high_j u_j) changes sign.
 
-        >>> Nodes.create(np.zeros(2, int), np.full(2, 9), Groups([2, 2, 3], [0], [4]), 9).potentials(np.array([-1, -3]))
+        >>> from transduce.class_prior.bounds import Groups
+        >>> bounds = Bounds(np.zeros(2, int), np.full(2, 9), Groups([2, 2, 3], [0], [4]))
+        >>> CountTree.create(bounds, n_rows=9).potentials(np.array([-1, -3]))
         array([-1., -3., -3.,  0.])
         """
         K = self.n_classes

@@ -1,26 +1,48 @@
-"""Greedy labels, steps 3 to 9 of Algorithm 1: sure rows choose first, full classes close, the rest choose again.
+"""Greedy labels, steps 3 to 9 of Algorithm 1: the surest rows choose first, full classes close, the rest choose again.
 
 Scores are read off the costs as their negatives: the row with the least cost is the surest. The labels always meet the
-counts; where forbidden labels leave greedy rows without a place, the fewest possible rows are labelled anew.
+counts; where forbidden labels leave greedy rows without a class, the fewest possible rows are relabelled.
+
+Over partitions of the rows the labels are the same, row for row. In each round every partition sorts its rows by the
+cost of their favourite among the open classes, and a class takes the cheapest rows that want it, over all partitions.
+The last row that it takes is found by asking all partitions, a few times, for some of their sorted costs between two
+bounds that close in on it. Beyond the low counts, classes compete for the rows that no low count needs: there one bound
+for all classes says which rows come first.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from transduce.class_prior.bounds import Bounds, count_bounds
 from transduce.label_step._kernels.allocate import allocate
 from transduce.label_step._kernels.passes import best_open
+from transduce.label_step.certificate import certify
 from transduce.label_step.exact import Exact
+from transduce.label_step.partitions import Partition, Partitions, clear_state
 from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
-from transduce.label_step.solution import LabelSolution, Status, certify
+from transduce.label_step.row_blocks import BoolArray, CostRows
+from transduce.label_step.solution import LabelSolution, Status
+
+Keys = NDArray[np.complex128]
+"""Cost + 1j · row number: NumPy sorts complex numbers by their real parts first, so no two keys tie."""
+
+RANKED_CELLS, FEWEST_RANKED, MOST_RANKED = 1 << 13, 16, 256
+"""A partition reports the ranks of RANKED_CELLS keys in all, within these bounds for each class."""
+CANDIDATES = 1 << 11
+"""Number of keys that are tried at once as bound for all classes."""
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """Labels by the paper's initialisation: feasible, quick, and not far off.
+    """Labels by the paper's initialisation: feasible, fast and not far from optimal.
 
+    Examples
+    --------
     >>> problem = LabelProblem.create([[0.0, 1.0], [0.5, 3.0], [2.0, 0.0]], counts=[1, 2])
     >>> Greedy().solve(problem).labels
     array([0, 1, 1])
@@ -31,17 +53,11 @@ class Greedy:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Label from nothing: neither prices nor start play a part."""
+        """Label from scratch: `prices` and `start` are ignored."""
         problem.refuse_groups("The greedy label step")
         labels = greedy_labels(problem)
-        return certify(
-            problem,
-            labels,
-            prices_of_labels(problem, labels),
-            n_moves=0,
-            n_rounds=1,
-            otherwise=Status.GREEDY,
-        )
+        prices = prices_of_labels(problem, labels)
+        return certify(problem, labels, prices, n_moves=0, n_rounds=1, otherwise=Status.GREEDY)
 
 
 def greedy_labels(problem: LabelProblem) -> IntArray:
@@ -56,30 +72,226 @@ def greedy_labels(problem: LabelProblem) -> IntArray:
     left = np.arange(problem.n_rows)
     while left.size:
         is_open = (tally < problem.low) | ((tally < problem.high) & (free > 0))
-        surest, favourites = _favourites(problem, left, is_open)
-        order = np.argsort(surest, kind="stable")
+        costs, favourites = _favourites(problem, left, is_open)
+        order = np.argsort(costs, kind="stable")
         free = allocate(left[order], favourites[order], problem.low, problem.high, tally, free, labels)
         placed = labels[left] >= 0
         if not placed.any():
-            return _repair(problem, labels)
+            return Exact().solve(LabelProblem(_change_costs(problem, labels, 1.0), problem.low, problem.high)).labels
         left = left[~placed]
     return labels
 
 
-def _favourites(problem: LabelProblem, rows: IntArray, is_open: np.ndarray) -> tuple[FloatArray, IntArray]:
+def _favourites(costs: CostRows, rows: IntArray, is_open: BoolArray) -> tuple[FloatArray, IntArray]:
     """Cost and label of the cheapest open class of each row."""
-    best = np.empty(rows.size)
-    labels = np.empty(rows.size, np.int64)
-    step = problem.rows_per_block
-    for begin in range(0, rows.size, step):
-        part = slice(begin, begin + step)
-        best_open(problem.take(rows[part]), is_open, best[part], labels[part])
+    best, labels = np.empty(rows.size), np.empty(rows.size, np.int64)
+    for begin in range(0, rows.size, costs.rows_per_block):
+        block = slice(begin, begin + costs.rows_per_block)
+        best_open(costs.take(rows[block]), is_open, best[block], labels[block])
     return best, labels
 
 
-def _repair(problem: LabelProblem, labels: IntArray) -> IntArray:
-    """Meet the counts by relabelling as few rows as possible: an exact label step with a cost of 1 for every change."""
-    changes = np.where(problem.costs < np.inf, 1.0, np.inf)
+def _change_costs(rows: CostRows, labels: IntArray, change: float | np.float32) -> FloatArray:
+    """Costs of a repair: 0 for the label of a row, `change` for others that are allowed, +inf for forbidden ones."""
+    costs = np.where(np.asarray(rows.costs) < np.inf, change, type(change)(np.inf))
     kept = np.flatnonzero(labels >= 0)
-    changes[kept, labels[kept]] = 0.0
-    return Exact().solve(LabelProblem(changes, problem.low, problem.high)).labels
+    costs[kept, labels[kept]] = 0.0
+    return costs
+
+
+# ---- over partitions
+
+
+def greedy_partitions(partitions: Partitions, bounds: Bounds) -> None:
+    """Leave greedy labels that meet the counts in state["labels"] of every partition.
+
+    >>> from transduce.label_step.partitions import LocalPartitions
+    >>> costs, present = np.array([[0.0, 1.0], [0.5, 3.0], [2.0, 0.0]]), np.full(3, -1)
+    >>> rows = LocalPartitions([Partition(costs[:1], present[:1]), Partition(costs[1:], present[1:])])
+    >>> greedy_partitions(rows, Bounds(np.array([1, 2]), np.array([1, 2])))
+    >>> rows.each(lambda partition: partition.state["labels"])
+    [array([0]), array([1, 1])]
+    """
+    try:
+        if _allocate(partitions, bounds):
+            return
+        partitions.each(_use_change_costs)
+        Exact().solve_partitions(partitions, bounds)
+        partitions.each(_use_original_costs)
+    except ValueError:
+        partitions.each(_use_original_costs)
+        partitions.each(clear_state)
+        raise
+
+
+def _allocate(partitions: Partitions, bounds: Bounds) -> bool:
+    """Rounds of `greedy_labels`, until all rows have labels or none of those left finds a class: then False."""
+    sizes = partitions.each(_begin)
+    n_left, n_classes = sum(sizes), bounds.low.size
+    low, high = count_bounds((bounds.low, bounds.high), n_left, n_classes)
+    first = np.cumsum([0, *sizes])[:-1].tolist()
+    tally, free = np.zeros(n_classes, np.int64), n_left - int(low.sum())
+    last = np.full(n_classes, -np.inf, np.complex128)
+    while True:
+        is_open = (tally < low) | ((tally < high) & (free > 0))
+        counts = partitions.each_with(_choose, [(last, is_open, number) for number in first])
+        wanting, needed, room = sum(counts, np.zeros_like(tally)), np.maximum(low - tally, 0), high - tally
+        n_taken = _n_taken(partitions, wanting, needed, room, free)
+        if not n_taken.any():
+            partitions.each(_keep_labels)
+            return n_left == 0
+        last = np.where(n_taken < wanting, _last_keys(partitions, np.where(n_taken < wanting, n_taken, 0)), np.inf)
+        tally, free = tally + n_taken, free - int(np.maximum(n_taken - needed, 0).sum())
+        n_left -= int(n_taken.sum())
+
+
+def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, room: IntArray, free: int) -> IntArray:
+    """How many of the rows that want it each class takes (K,)."""
+    extra = np.clip(wanting - needed, 0, room - needed)
+    if extra.sum() <= free:
+        return np.asarray(np.minimum(wanting, needed + extra))
+    if free == 0:
+        return np.asarray(np.minimum(wanting, needed))
+    bound = _common_bound(partitions, needed, room, free)
+    before = np.sum(partitions.each(_count_before, bound), axis=0)
+    return np.asarray(np.maximum(np.minimum(wanting, needed), np.minimum(before, room)))
+
+
+def _common_bound(partitions: Partitions, needed: IntArray, room: IntArray, free: int) -> np.complex128:
+    """The largest key before which classes take no more than `free` rows beyond what they need."""
+    n_classes, size, lower, upper = needed.size, _n_ranked(needed.size), _key(-np.inf), _key(np.inf)
+    while True:
+        reports = partitions.each(_rank, np.full(n_classes, lower), np.full(n_classes, upper), size)
+        at = np.unique(np.concatenate([ranks.keys for ranks in reports]))
+        is_complete = at.size <= CANDIDATES and all(np.all(ranks.before - ranks.up_to <= size) for ranks in reports)
+        at = at[np.linspace(0, at.size - 1, min(at.size, CANDIDATES)).astype(np.int64)]
+        ranks = np.array([_rank_bounds(reports, k, at) for k in range(n_classes)])
+        fewest, most = np.clip(ranks - needed[:, None, None], 0, (room - needed)[:, None, None]).sum(axis=0)
+        lower, upper = _narrowed(at, most <= free, fewest > free, lower, upper)
+        if is_complete:
+            return lower
+
+
+def _last_keys(partitions: Partitions, n_taken: IntArray) -> Keys:
+    """The key of the last row that each class takes, the cheapest first; −inf where it takes none."""
+    size, is_open = _n_ranked(n_taken.size), n_taken > 0
+    lower = np.full(n_taken.size, -np.inf, np.complex128)
+    upper = np.where(is_open, np.inf, lower)
+    while is_open.any():
+        reports = partitions.each(_rank, lower, upper, size)
+        for k in np.flatnonzero(is_open).tolist():
+            at = np.unique(np.concatenate([ranks.of(k)[0] for ranks in reports]))
+            fewest, most = _rank_bounds(reports, k, at)
+            lower[k], upper[k] = _narrowed(at, most < n_taken[k], fewest >= n_taken[k], lower[k], upper[k])
+            is_open[k] = any(ranks.before[k] - ranks.up_to[k] > size for ranks in reports)
+        upper = np.where(is_open, upper, lower)
+    return lower
+
+
+def _key(cost: float) -> np.complex128:
+    return np.complex128(cost)
+
+
+def _narrowed(
+    at: Keys, is_below: BoolArray, is_above: BoolArray, lower: np.complex128, upper: np.complex128
+) -> tuple[np.complex128, np.complex128]:
+    """Close in on a key, given which of some sorted keys are below it and above."""
+    below, above = at[is_below], at[is_above]
+    return below[-1] if below.size else lower, above[0] if above.size else upper
+
+
+def _n_ranked(n_classes: int) -> int:
+    """Number of keys of each class that a partition reports the ranks of."""
+    return int(np.clip(RANKED_CELLS // n_classes, FEWEST_RANKED, MOST_RANKED))
+
+
+class _Ranks(NamedTuple):
+    """Some sorted keys of each class between two bounds, and how many rows of the class are before each.
+
+    up_to, before (K,)  rows with keys up to the lower bound, and before the upper one
+    ends (K+1,)         where the keys of each class begin and end
+    keys, ranks         keys of all classes, and the number of rows of the class before each
+    """
+
+    up_to: IntArray
+    before: IntArray
+    ends: IntArray
+    keys: Keys
+    ranks: IntArray
+
+    def of(self, k: int) -> tuple[Keys, IntArray]:
+        """Keys of one class, and the rows before each."""
+        own = slice(self.ends[k], self.ends[k + 1])
+        return self.keys[own], self.ranks[own]
+
+
+def _rank_bounds(reports: list[_Ranks], k: int, at: Keys) -> IntArray:
+    """Number of rows of class k before each of some keys: at least and at most (2, m)."""
+    bounds = np.zeros((2, at.size), np.int64)
+    for report in reports:
+        keys, ranks = report.of(k)
+        place = np.searchsorted(keys, at)
+        bounds += np.append(report.up_to[k], ranks + 1)[place], np.append(ranks, report.before[k])[place]
+    return bounds
+
+
+# ---- what a partition does
+
+
+def _begin(partition: Partition) -> int:
+    partition.state.update(
+        labels=np.full(partition.n_rows, -1, np.int64),
+        left=np.arange(partition.n_rows),
+        keys=[np.zeros(0, np.complex128)] * partition.n_classes,
+        rows=[np.zeros(0, np.int64)] * partition.n_classes,
+    )
+    return partition.n_rows
+
+
+def _choose(partition: Partition, own: tuple[Keys, BoolArray, int]) -> IntArray:
+    """Label rows up to the last keys (K,), sort the others by the key of their favourite, and count these (K,)."""
+    (last, is_open, first), state = own, partition.state
+    for k, (keys, rows) in enumerate(zip(state["keys"], state["rows"], strict=True)):
+        state["labels"][rows[: np.searchsorted(keys, last[k], "right")]] = k
+    left = state["left"] = state["left"][state["labels"][state["left"]] < 0]
+    best, favourites = _favourites(partition, left, is_open)
+    order = np.lexsort((best, favourites))
+    ends = np.searchsorted(favourites[order], np.arange(partition.n_classes + 1))
+    keys = np.empty(left.size, np.complex128)
+    keys.real, keys.imag = best, first + left
+    state["keys"] = [keys[order[a:b]] for a, b in pairwise(ends)]
+    state["rows"] = [left[order[a:b]] for a, b in pairwise(ends)]
+    return np.diff(ends)
+
+
+def _rank(partition: Partition, lower: Keys, upper: Keys, size: int) -> _Ranks:
+    """Report keys evenly spread between bounds (K,), no more than `size` a class."""
+    lists = partition.state["keys"]
+    up_to = np.array([np.searchsorted(keys, key, "right") for keys, key in zip(lists, lower, strict=True)])
+    before = np.maximum([np.searchsorted(keys, key) for keys, key in zip(lists, upper, strict=True)], up_to)
+    ranks = [np.linspace(a, b - 1, min(b - a, size)).astype(np.int64) for a, b in zip(up_to, before, strict=True)]
+    keys = np.concatenate([keys[places] for keys, places in zip(lists, ranks, strict=True)])
+    ends = np.cumsum([0, *(places.size for places in ranks)])
+    return _Ranks(up_to, before, ends, keys, np.concatenate(ranks))
+
+
+def _count_before(partition: Partition, bound: np.complex128) -> IntArray:
+    """Number of rows of each class with a key before the bound (K,)."""
+    return np.array([np.searchsorted(keys, bound) for keys in partition.state["keys"]])
+
+
+def _keep_labels(partition: Partition) -> None:
+    labels = partition.state["labels"]
+    partition.state.clear()
+    partition.state["labels"] = labels
+
+
+def _use_change_costs(partition: Partition) -> None:
+    partition.original = partition.costs, partition.labels
+    partition.costs = _change_costs(partition, partition.state["labels"], np.float32(1.0))
+    partition.labels = np.full(partition.n_rows, -1, np.int64)
+
+
+def _use_original_costs(partition: Partition) -> None:
+    if partition.original is not None:
+        (partition.costs, partition.labels), partition.original = partition.original, None

@@ -1,195 +1,198 @@
-"""Why counts cannot be met: the classes that forbidden labels cut off, by name and number (Hall's condition).
+"""Why counts cannot be met: the classes that forbidden labels cut off (Hall's condition).
 
-What falls short is found once, as flags and figures; `Words` make a sentence of it, by number for `solve_labels`, by
-name and in the user's terms for an estimator.
+Given labels from which no further row can be moved, let a set of classes be all those that rows in excess can reach, or
+all those from which a class that lacks rows can be reached. In the first case no row of the set is allowed outside it,
+and in the second every row that is allowed inside is there already. So either the set has too little room, or too few
+rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Groups
-from transduce.label_step.problem import IntArray, LabelProblem
+from transduce.errors import Record
+from transduce.label_step.count_tree import CountTree
+from transduce.label_step.problem import LabelProblem
+from transduce.label_step.row_blocks import BoolArray, IntArray
 from transduce.suggest import name_list
-
-Flags: TypeAlias = NDArray[np.bool_]
-
-_NAMED = 10
 
 
 @dataclass(frozen=True)
-class Words:
-    """How to speak of counts: names of classes and groups, none for their numbers, and the terms of whoever asks."""
+class NodeNames:
+    """Classes and groups that a sentence lists: by number, or by name where `named`.
+
+    >>> f"{NodeNames((0, 2), (1,))} must get 5 rows."
+    'classes 0 and 2 and group 1 must get 5 rows.'
+    """
 
     classes: tuple[Any, ...] = ()
-    groups: tuple[str, ...] = ()
-    opening: str = "the counts cannot be met"
-    allow: str = "Forbid fewer labels"
-    sizes: str = "counts"
+    groups: tuple[Any, ...] = ()
+    named: bool = False
 
-    def of(self, chosen: Flags, n_classes: int) -> str:
-        """Classes, then groups, that are chosen among them all."""
-        kinds = (("class", "classes", self.classes, chosen[:n_classes]), self._groups(chosen[n_classes:]))
-        return " and ".join(_listed(*kind) for kind in kinds if kind[-1].any())
+    def with_names(self, classes: Sequence[Any], groups: Sequence[str]) -> "NodeNames":
+        """The same by name."""
+        return NodeNames(tuple(classes[k] for k in self.classes), tuple(groups[g] for g in self.groups), named=True)
 
-    def _groups(self, chosen: Flags) -> tuple[str, str, tuple[Any, ...], Flags]:
-        one, many = ("branch", "branches") if self.groups else ("group", "groups")
-        return one, many, self.groups, chosen
-
-
-BY_NUMBER = Words()
+    def __format__(self, spec: str) -> str:
+        kind = "class" if len(self.classes) == 1 else "classes"
+        kind = "" if self.named and all(isinstance(name, str) for name in self.classes) else f"{kind} "
+        above = ("branch", "branches") if self.named else ("group", "groups")
+        listed = [f"{kind}{name_list(self.classes)}"] if self.classes else []
+        listed += [f"{above[len(self.groups) > 1]} {name_list(self.groups)}"] if self.groups else []
+        return " and ".join(listed)
 
 
-@dataclass(frozen=True, eq=False)
-class Shortfall:
-    """Nodes (K+G,) that must get rows and how many; nodes that these could come from, and how many they are."""
+class InfeasibleKind(Enum):
+    """Why counts cannot be met; the value is the sentence for Python users.
 
-    kind: str
-    n_classes: int
-    needing: Flags
-    needed: int
-    holding: Flags
-    held: int
-    feeding: Flags
-    fed: int = 0
-
-    def sentence(self, words: Words = BY_NUMBER) -> str:
-        """What falls short, and what to do."""
-        return f"{words.opening}: {getattr(self, f'_{self.kind}')(words)}"
-
-    def _short(self, words: Words) -> str:
-        """Too few rows for some classes."""
-        it = "it" if self.needing.sum() == 1 else "one of them"
-        return (
-            f"{words.of(self.needing, self.n_classes)} must get {self.needed} rows, but the rows allowed to take {it} "
-            f"are {self.held}, {self.needed - self.held} too few. {words.allow}, or lower the {words.sizes}."
-        )
-
-    def _full(self, words: Words) -> str:
-        """Too little room for some rows."""
-        return (
-            f"{self.held} rows are allowed to take {words.of(self.holding, self.n_classes)} only, with room for at "
-            f"most {self.fed}, {self.held - self.fed} too few. {words.allow}, or raise the high {words.sizes}."
-        )
-
-    def _groups_short(self, words: Words) -> str:
-        """Too few rows for some classes and groups."""
-        rows = (
-            [f"the rows allowed to take {words.of(self.holding, self.n_classes)} are {self.held}"]
-            if self.holding.any()
-            else []
-        )
-        reasons = " and ".join(rows + [self._limit(words)] * bool(self.feeding.any()))
-        those = words.of(self.needing, self.n_classes)
-        return f"{those} must get {self.needed} rows, but {reasons}. {words.allow}, or widen these {words.sizes}."
-
-    def _groups_full(self, words: Words) -> str:
-        """Classes outside hold more than their bounds let through."""
-        those = words.of(self.needing, self.n_classes)
-        demand = f", and {those} must get {self.needed} others" if self.needed else ""
-        return (
-            f"{self.held} rows are allowed to take {words.of(self.holding, self.n_classes)} only{demand}, but "
-            f"{self._limit(words)}. {words.allow}, or widen these {words.sizes}."
-        )
-
-    def _limit(self, words: Words) -> str:
-        return f"{words.of(self.feeding, self.n_classes)} may get at most {self.fed}"
-
-
-class InfeasibleError(ValueError):
-    """Counts that forbidden labels make impossible."""
-
-    def __init__(self, message: str, shortfall: Shortfall | None = None) -> None:
-        super().__init__(message)
-        self.shortfall = shortfall
-
-
-def in_users_words(error: InfeasibleError, classes: NDArray[Any], groups: Groups | None) -> InfeasibleError:
-    """The same for those who gave names, a class_prior and partial labels."""
-    if error.shortfall is None:
-        return error
-    words = Words(
-        tuple(classes.tolist()),
-        () if groups is None else groups.names,
-        "class_prior cannot be met beside the partial labels in y",
-        "Leave more classes open in y",
-        "sizes in class_prior",
-    )
-    return InfeasibleError(error.shortfall.sentence(words), error.shortfall)
-
-
-def explain_infeasible(problem: LabelProblem, labels: IntArray, excess: IntArray, flow: IntArray) -> InfeasibleError:
-    """Say in one sentence which classes fall short, given labels from which no further row can be moved."""
-    shortfall = find_shortfall(problem, labels, excess, flow)
-    return InfeasibleError(shortfall.sentence(), shortfall)
-
-
-def find_shortfall(problem: LabelProblem, labels: IntArray, excess: IntArray, flow: IntArray) -> Shortfall:
-    """Find the classes that fall short, given labels from which no further row can be moved.
-
-    Classes that rows in excess can reach keep their rows: nothing outside is allowed for them. Classes from which one
-    that lacks rows can be reached hold every row that is allowed there. So either the first have too little room, or
-    the second too few rows.
+    Fields: `needing`, `holding` and `limiting` are NodeNames; `needed` rows must go to the first, the rows allowed to
+    take the second are `held`, and the third may get `limit` rows at most; `missing` is the number of rows, or places,
+    that lack. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
     """
-    allowed = steps(problem, labels, flow)
-    if problem.nodes.n_groups:
-        return _with_groups(problem, labels, closure(allowed.T, excess < 0))
-    tally, none = problem.tally(labels), np.zeros(problem.n_classes, bool)
-    full = closure(allowed, excess > 0)
-    if full[-1] or problem.exact_counts:
-        short = closure(allowed.T, excess < 0)[:-1]
-        needed, had = int(problem.low[short].sum()), int(tally[short].sum())
-        return Shortfall("short", problem.n_classes, short & (problem.low > 0), needed, short, had, none)
+
+    TOO_FEW_ROWS = (
+        "{opening}: {needing} must get {needed} rows, but the rows allowed to take {pronoun} are {held}, {missing} too "
+        "few. {allow}, or lower the {sizes}."
+    )
+    TOO_LITTLE_ROOM = (
+        "{opening}: {held} rows are allowed to take {holding} only, with room for at most {limit}, {missing} too few. "
+        "{allow}, or raise the high {sizes}."
+    )
+    GROUP_TOO_FEW_ROWS = (
+        "{opening}: {needing} must get {needed} rows, but the rows allowed to take {holding} are {held}. "
+        "{allow}, or widen these {sizes}."
+    )
+    GROUP_LIMITED = (
+        "{opening}: {needing} must get {needed} rows, but {limiting} may get at most {limit}. "
+        "{allow}, or widen these {sizes}."
+    )
+    GROUP_TOO_FEW_ROWS_AND_LIMITED = (
+        "{opening}: {needing} must get {needed} rows, but the rows allowed to take {holding} are {held} and {limiting} "
+        "may get at most {limit}. {allow}, or widen these {sizes}."
+    )
+    GROUP_TOO_LITTLE_ROOM = (
+        "{opening}: {held} rows are allowed to take {holding} only, but {limiting} may get at most {limit}. "
+        "{allow}, or widen these {sizes}."
+    )
+    GROUP_TOO_LITTLE_ROOM_AND_NEEDED = (
+        "{opening}: {held} rows are allowed to take {holding} only, and {needing} must get {needed} others, but "
+        "{limiting} may get at most {limit}. {allow}, or widen these {sizes}."
+    )
+
+
+COUNTS = {"opening": "the counts cannot be met", "allow": "Forbid fewer labels", "sizes": "counts"}
+CLASS_PRIOR = {
+    "opening": "class_prior cannot be met beside the partial labels in y",
+    "allow": "Leave more classes open in y",
+    "sizes": "sizes in class_prior",
+}
+
+
+class InfeasibleError(Record, ValueError):
+    """Counts that forbidden labels make impossible; `kind` and `fields` say why."""
+
+    def with_names(self, classes: NDArray[Any], groups: Groups | None) -> "InfeasibleError":
+        """The same for someone who gave class names, a class_prior and partial labels."""
+        names = classes.tolist(), () if groups is None else groups.names
+        fields = {
+            name: own.with_names(*names) if isinstance(own, NodeNames) else own for name, own in self.fields.items()
+        }
+        return InfeasibleError(self.kind, **(fields | CLASS_PRIOR))
+
+
+def explain_infeasible(
+    tree: CountTree, tally: IntArray, allowed: BoolArray, excess: IntArray, flow: IntArray
+) -> InfeasibleError:
+    """Find the classes that fall short, given counts (K,) of labels from which no further row can be moved.
+
+    allowed  (K, K) whether a row of a class may move to another
+    """
+    steps = _steps(tree, allowed, flow)
+    lacking = _closure(steps.T, excess < 0)
+    if tree.n_groups:
+        return _explain_groups(tree, tally, lacking)
+    full = _closure(steps, excess > 0)
+    if full[-1] or tree.exact:
+        short = lacking[:-1]
+        needing, needed, held = short & (tree.low > 0), int(tree.low[short].sum()), int(tally[short].sum())
+        return _error(InfeasibleKind.TOO_FEW_ROWS, tree, needing, needed, short, held, missing=needed - held)
     full = full[:-1]
-    room, had = int(problem.high[full].sum()), int(tally[full].sum())
-    return Shortfall("full", problem.n_classes, none, 0, full, had, full, room)
+    held, limit = int(tally[full].sum()), int(tree.high[full].sum())
+    return _error(InfeasibleKind.TOO_LITTLE_ROOM, tree, ~full & full, 0, full, held, full, limit, held - limit)
 
 
-def _with_groups(problem: LabelProblem, labels: IntArray, short: Flags) -> Shortfall:
-    """The same of nodes from which one that lacks rows can be reached.
+def _explain_groups(tree: CountTree, tally: IntArray, lacking: BoolArray) -> InfeasibleError:
+    """The same with groups, from the nodes from which one that lacks rows can be reached.
 
     Those of them whose node above is not one need their low counts. Rows come to them from the rows that hold their
     classes, and from nodes outside whose node above is inside, which are at their high counts.
     """
-    nodes, n_classes = problem.nodes, problem.n_classes
-    inside, over = short[:-1], short[nodes.above]
-    needing, feeding = inside & ~over & (nodes.low > 0), ~inside & over
-    needed, fed = int(nodes.low[needing].sum()), int(nodes.high[feeding].sum())
-    held = int(problem.tally(labels)[inside[:n_classes]].sum())
-    if short[-1]:  # all rows lack some: classes outside hold more than their bounds let through
-        kind, holding, held = "groups_full", ~inside[:n_classes], problem.n_rows - held
-    else:
-        kind, holding = "groups_short", inside[:n_classes]
-    return Shortfall(kind, n_classes, needing, needed, holding, held, feeding, fed)
+    K, inside, over = tree.n_classes, lacking[:-1], lacking[tree.above]
+    needing, limiting = inside & ~over & (tree.low > 0), ~inside & over
+    needed, limit = int(tree.low[needing].sum()), int(tree.high[limiting].sum())
+    holding, held = inside[:K], int(tally[inside[:K]].sum())
+    if lacking[-1]:  # classes outside hold more than their bounds let through
+        kind = InfeasibleKind.GROUP_TOO_LITTLE_ROOM_AND_NEEDED if needed else InfeasibleKind.GROUP_TOO_LITTLE_ROOM
+        return _error(kind, tree, needing, needed, ~holding, tree.n_rows - held, limiting, limit)
+    kind = InfeasibleKind.GROUP_TOO_FEW_ROWS_AND_LIMITED if holding.any() else InfeasibleKind.GROUP_LIMITED
+    kind = kind if limiting.any() else InfeasibleKind.GROUP_TOO_FEW_ROWS
+    return _error(kind, tree, needing, needed, holding, held, limiting, limit)
 
 
-def steps(problem: LabelProblem, labels: IntArray, flow: IntArray) -> Flags:
-    """Whether a row can be passed from one node to another (N+1, N+1), given these labels; all rows come last."""
-    n, nodes = problem.n_classes, problem.nodes
-    allowed = np.zeros((nodes.above.size + 1, nodes.above.size + 1), bool)
-    for part, block in problem.blocks():
-        np.logical_or.at(allowed[:, :n], labels[part], block < np.inf)
-    parts = np.arange(nodes.above.size)
-    allowed[parts, nodes.above] = flow < nodes.high - nodes.low
-    allowed[nodes.above, parts] = flow > 0
+def _error(
+    kind: InfeasibleKind,
+    tree: CountTree,
+    needing: BoolArray,
+    needed: int,
+    holding: BoolArray,
+    held: int,
+    limiting: BoolArray | None = None,
+    limit: int = 0,
+    missing: int = 0,
+) -> InfeasibleError:
+    """Name the nodes that are flagged."""
+    fields: dict[str, Any] = {"needed": needed, "held": held, "limit": limit, "missing": missing}
+    for name, flags in (("needing", needing), ("holding", holding), ("limiting", limiting)):
+        nodes = np.flatnonzero(flags if flags is not None else ())
+        classes, groups = nodes[nodes < tree.n_classes], nodes[nodes >= tree.n_classes] - tree.n_classes
+        fields[name] = NodeNames(tuple(classes.tolist()), tuple(groups.tolist()))
+    pronoun = "it" if np.count_nonzero(needing) == 1 else "one of them"
+    return InfeasibleError(kind, **fields, pronoun=pronoun, **COUNTS)
+
+
+def can_move_more(tree: CountTree, allowed: BoolArray, excess: IntArray, flow: IntArray) -> bool:
+    """Whether rows in excess can reach a node that lacks some."""
+    return bool(np.any(_closure(_steps(tree, allowed, flow), excess > 0) & (excess < 0)))
+
+
+def allowed_moves(problem: LabelProblem, labels: IntArray) -> BoolArray:
+    """Whether some row of a class may take the label of another (K, K)."""
+    allowed = np.zeros((problem.n_classes, problem.n_classes), bool)
+    for rows, costs in problem.blocks():
+        np.logical_or.at(allowed, labels[rows], costs < np.inf)
     return allowed
 
 
-def closure(allowed: Flags, seeds: Flags) -> Flags:
-    """All nodes that can be reached from the seeds (N+1,) by allowed steps, the seeds among them."""
+def _steps(tree: CountTree, allowed: BoolArray, flow: IntArray) -> BoolArray:
+    """Whether a row can be passed from one node to another (N+1, N+1); all rows come last."""
+    steps = np.zeros((tree.above.size + 1, tree.above.size + 1), bool)
+    steps[: tree.n_classes, : tree.n_classes] = allowed
+    nodes = np.arange(tree.above.size)
+    steps[nodes, tree.above] = flow < tree.high - tree.low
+    steps[tree.above, nodes] = flow > 0
+    return steps
+
+
+def _closure(steps: BoolArray, seeds: BoolArray) -> BoolArray:
+    """All nodes that can be reached from the seeds (N+1,), and the seeds."""
     reached = seeds
     while True:
-        wider = reached | allowed[reached].any(axis=0)
+        wider = reached | steps[reached].any(axis=0)
         if np.array_equal(wider, reached):
             return reached
         reached = wider
-
-
-def _listed(one: str, many: str, names: tuple[Any, ...], chosen: Flags) -> str:
-    """Those chosen, by name or by number: class 1; 'tea', 'milk' and 3 more."""
-    found = [repr(names[k]) if names else str(k) for k in np.flatnonzero(chosen)]
-    speaking = one == "class" and bool(names) and all(isinstance(name, str) for name in names)
-    kind = "" if speaking else f"{one} " if len(found) == 1 else f"{many} "
-    return f"{kind}{name_list(found, _NAMED, quote=False)}"

@@ -1,8 +1,8 @@
-"""Prices for labels that came without any: shortest distances between classes, as good as the labels are.
+"""Prices of given labels: shortest distances on the graph of classes.
 
 The length of a → b is the least costs[i, b] − costs[i, a] of a row with label a. Prices with v_b ≤ v_a + length(a, b)
-make every label cheapest for its row; they exist exactly when no cycle is negative, that is, when the labels are
-optimal. For other labels the relaxation is stopped, and the prices give a bound instead of a proof.
+make every label cheapest for its row; they exist if and only if no cycle is negative, that is, if the labels are
+optimal. For other labels the relaxation is stopped early, and the prices give a bound instead of a proof.
 """
 
 import numpy as np

@@ -1,88 +1,74 @@
-"""Rows in stretches of a fixed number, for one thread or many: what they give comes in their order, whoever made it."""
+"""Rows of a cost matrix in blocks that stay in the cache, and in longer chunks for threads to work through."""
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import local
-from types import TracebackType
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.parallel import Threads, row_blocks
+
 FloatArray: TypeAlias = NDArray[np.float64]
-Result = TypeVar("Result")
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
-BLOCK = 1 << 18
-"""Cells worked on at a time: so few that they stay in the cache, so many that threads need Python rarely."""
-STRETCH = 1 << 19
-"""Cells that a thread is given at a time."""
-LONGEST = 1 << 11
-"""Rows up to which a stretch has one for each class, if there are many: sums of products are not worth it for less."""
-AHEAD = 2
-"""Stretches for each thread that may be under way, or done and waiting for those before them."""
-
-
-class Threads:
-    """Threads that work through stretches of rows; with one thread, or one stretch, there is but the caller's.
-
-    >>> with Threads(2) as threads:
-    ...     list(threads.each(lambda rows: rows.stop - rows.start, 600_000, 1))
-    [524288, 75712]
-    """
-
-    def __init__(self, n_threads: int = 1) -> None:
-        self.n_threads = n_threads
-        self._pool: ThreadPoolExecutor | None = None
-        self._own = local()
-
-    def __enter__(self) -> "Threads":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def room(self, n_arrays: int, stretch: slice, n_classes: int) -> list[FloatArray]:
-        """Arrays for the cells of the longest block of a stretch, not filled in; a thread gets the same ones again.
-
-        New memory would have to be cleared by the system each time, for one thread after the other.
-        """
-        n_cells = n_classes * min(stretch.stop - stretch.start, _rows_per_block(n_classes))
-        kept: list[FloatArray] = self._own.__dict__.setdefault("arrays", [])
-        if len(kept) < n_arrays or kept[0].size < n_cells:
-            kept[:] = [np.empty(n_cells) for _ in range(n_arrays)]
-        return kept[:n_arrays]
-
-    def each(self, function: Callable[[slice], Result], n_rows: int, n_classes: int) -> Iterator[Result]:
-        """What the function makes of each stretch, in their order."""
-        pieces = _stretches(n_rows, n_classes)
-        if self.n_threads <= 1 or len(pieces) == 1:
-            yield from map(function, pieces)
-            return
-        self._pool = self._pool or ThreadPoolExecutor(self.n_threads)
-        under_way: deque[Future[Result]] = deque()
-        for piece in pieces:
-            if len(under_way) == AHEAD * self.n_threads:
-                yield under_way.popleft().result()
-            under_way.append(self._pool.submit(function, piece))
-        while under_way:
-            yield under_way.popleft().result()
+BLOCK_CELLS = 1 << 18
+"""Cells of a block: few enough to stay in the cache, enough that Python overhead does not count."""
+CHUNK_CELLS = 1 << 19
+"""Cells of a chunk, which one thread works through."""
+LONGEST_CHUNK = 1 << 11
+"""With many classes, a chunk has one row per class up to this many: smaller sums of products are not worth it."""
 
 
-def blocks(stretch: slice, n_classes: int) -> Iterator[slice]:
-    """Cut a stretch into what is worked on at a time."""
-    length = _rows_per_block(n_classes)
-    for begin in range(stretch.start, stretch.stop, length):
-        yield slice(begin, min(begin + length, stretch.stop))
+class CostRows:
+    """Costs (n, K) of any dtype and memory order, read as C-ordered float64 without a full copy."""
+
+    costs: NDArray[Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.costs.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.costs.shape[1])
+
+    @property
+    def rows_per_block(self) -> int:
+        """Number of rows read at a time."""
+        return rows_per_block(self.n_classes)
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield consecutive blocks of rows, without a copy where the costs are C-ordered float64 already."""
+        for rows in row_blocks(self.n_rows, self.rows_per_block):
+            yield rows, np.ascontiguousarray(self.costs[rows], dtype=np.float64)
+
+    def take(self, rows: IntArray) -> FloatArray:
+        """Copy the given rows."""
+        return np.ascontiguousarray(self.costs[rows], dtype=np.float64)
+
+    def tally(self, labels: IntArray) -> IntArray:
+        """Count the rows of each class."""
+        return np.bincount(labels, minlength=self.n_classes).astype(np.int64)
 
 
-def _rows_per_block(n_classes: int) -> int:
-    return max(1, BLOCK // n_classes)
+def rows_per_block(n_classes: int) -> int:
+    """Number of rows whose cells fill a block."""
+    return max(1, BLOCK_CELLS // n_classes)
 
 
-def _stretches(n_rows: int, n_classes: int) -> list[slice]:
-    length = max(1, STRETCH // n_classes, min(n_classes, LONGEST))
-    return [slice(begin, min(begin + length, n_rows)) for begin in range(0, n_rows, length)]
+def chunks(n_rows: int, n_classes: int) -> list[slice]:
+    """Cut rows into chunks for threads."""
+    return row_blocks(n_rows, max(1, CHUNK_CELLS // n_classes, min(n_classes, LONGEST_CHUNK)))
+
+
+def blocks(chunk: slice, n_classes: int) -> list[slice]:
+    """Cut a chunk into blocks."""
+    return row_blocks(chunk.stop, rows_per_block(n_classes), chunk.start)
+
+
+def block_arrays(threads: Threads, n_arrays: int, chunk: slice, n_classes: int) -> list[FloatArray]:
+    """Scratch arrays for the cells of the longest block of a chunk."""
+    return threads.scratch(n_arrays, n_classes * min(chunk.stop - chunk.start, rows_per_block(n_classes)))

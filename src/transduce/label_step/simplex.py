@@ -18,10 +18,11 @@ from typing import ClassVar
 import numpy as np
 
 from transduce.label_step._kernels.pivots import pivot
+from transduce.label_step.certificate import certify
 from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
-from transduce.label_step.solution import LabelSolution, Status, TracePoint, certify
+from transduce.label_step.solution import LabelSolution, Status, TracePoint
 
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
 """Reduced costs above this share of the largest cost count as negative no more."""

@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from transduce.label_step._kernels.switches import apply_in_order, best_switch, list_moves, list_switches
+from transduce.label_step.certificate import certify
 from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
-from transduce.label_step.solution import LabelSolution, Status, certify
+from transduce.label_step.solution import LabelSolution, Status
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A switch must lower the cost by this share of the largest cost, or rounding could switch for ever."""

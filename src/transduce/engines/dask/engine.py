@@ -31,10 +31,10 @@ from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.io.fingerprint import fingerprint
-from transduce.label_step.partitioned.entropic import distribute_spread, soften_spread
-from transduce.label_step.partitioned.exact import solve_spread
-from transduce.label_step.partitioned.greedy import greedy_spread
-from transduce.label_step.partitioned.partitions import Part
+from transduce.label_step import Exact
+from transduce.label_step.entropic import Entropic, solve_partitions_at_entropy
+from transduce.label_step.greedy import greedy_partitions
+from transduce.label_step.partitions import Partition
 from transduce.losses import Loss, smoothed
 from transduce.problem import TrainingProblem
 from transduce.weight_step import LBFGS, WeightStep, weight_step_for
@@ -164,7 +164,7 @@ class _Parts:
 
     def each(
         self,
-        function: Callable[Concatenate[Part, Arguments], Answer],
+        function: Callable[Concatenate[Partition, Arguments], Answer],
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> list[Answer]:
@@ -172,7 +172,7 @@ class _Parts:
         answers = self.pool.each(shards.visit_parts, self.restart, function, args, kwargs)
         return [answer for of_shard in answers for answer in of_shard]
 
-    def each_with(self, function: Callable[[Part, Any], Answer], own: Sequence[Any]) -> list[Answer]:
+    def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
         """Answers of function(part, own[p]) for part p."""
         ends = np.cumsum((0, *self.sizes))
         mine = [(self.restart, function, list(own[a:b])) for a, b in pairwise(ends)]
@@ -231,12 +231,11 @@ class DaskRestart:
 
     def greedy(self) -> None:
         """Steps 3 to 9: greedy labels; the best ones under bounds on groups, which no greedy choice is sure to meet."""
-        low, high, groups = self.task.bounds
         self._pool.each(shard_labels.offer, self.restart, "scores")
-        if groups is None:
-            greedy_spread(self._parts, low, high)
+        if self.task.bounds.groups is None:
+            greedy_partitions(self._parts, self.task.bounds)
         else:
-            solve_spread(self._parts, low, high, groups, None)
+            Exact().solve_partitions(self._parts, self.task.bounds)
         self._pool.each(shard_labels.settle, self.restart, True)
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
@@ -268,7 +267,7 @@ class DaskRestart:
     def propose(self, prices: Array) -> LabelProposal:
         """Step 13: the best labels at the weights that are looked at."""
         self._pool.each(shard_labels.offer, self.restart, "hard", self.share)
-        answer = solve_spread(self._parts, *self.task.bounds, prices)
+        answer = Exact().solve_partitions(self._parts, self.task.bounds, prices)
         moved, change, old = zip(*self._pool.each(shard_labels.weigh, self.restart), strict=True)
         return LabelProposal(answer.prices, sum(moved), sum(change), sum(old))
 
@@ -354,7 +353,9 @@ class DaskSoftLabels:
         rows = self.engine.rows
         self._pool.each(shard_labels.offer, self._way, "soft")
         bounds = self.engine.task.bounds
-        soft = soften_spread(self._parts, bounds, entropy, self.temperature, self.prices, n_threads=rows.n_threads)
+        soft = solve_partitions_at_entropy(
+            self._parts, bounds, entropy, self.temperature, self.prices, n_threads=rows.n_threads
+        )
         self.prices, self.temperature = soft.prices, soft.temperature
         climb = Climb(rows, self._way, self.engine.rng)
         n_moved = climb.soften(weight, fresh=False)
@@ -367,7 +368,7 @@ class DaskSoftLabels:
         """Hand the engine the best hard labels at the present weights, and weights 0."""
         self._pool.each(shard_labels.look_hard, self._way)
         self._pool.each(shard_labels.offer, self._way, "hard")
-        solve_spread(self._parts, *self.engine.task.bounds, None)
+        Exact().solve_partitions(self._parts, self.engine.task.bounds)
         self._pool.each(shard_labels.harden, self.engine.restart, self._way)
         self.engine.begin()
 
@@ -440,4 +441,5 @@ def distribute(rows: DaskEngine, restart: str, W: Array, bounds: Bounds) -> None
     pool, sent = rows.pool, rows.send(W)
     pool.finish([pool.task(g, shard_labels.judge, restart, sent) for g in range(len(pool.keys))])
     pool.each(shard_labels.offer, restart, "posterior")
-    distribute_spread(_Parts(pool, restart, rows.sizes), *bounds, 1.0, None, 1e-3, rows.n_threads)
+    soft = Entropic(1.0, tol=1e-3, n_threads=rows.n_threads)
+    soft.solve_partitions(_Parts(pool, restart, rows.sizes), bounds)

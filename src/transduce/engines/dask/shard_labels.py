@@ -11,7 +11,7 @@ from transduce.engines.common import finite_costs, first_targets, model_posterio
 from transduce.engines.dask.shard_weights import keep
 from transduce.engines.dask.shards import Shard, Stand, new_restart, nothing
 from transduce.engines.dask.weight_deltas import Change, Piece, add_to
-from transduce.label_step.partitioned.partitions import Part
+from transduce.label_step.partitions import Partition
 from transduce.losses import smoothed
 from transduce.problem import TrainingProblem
 from transduce.weight_step import weight_step_for
@@ -77,7 +77,7 @@ def offer(shard: Shard, restart: str, kind: str, share: float | None = None) -> 
             costs = costs * heft[:, None]
         if stand.problem.forbidden is not None:
             costs = np.where(stand.problem.forbidden, np.inf, costs)
-        stand.part = Part(costs, labels)
+        stand.part = Partition(costs, labels)
 
 
 def weigh(shard: Shard, restart: str) -> tuple[int, float, float]:
@@ -86,7 +86,7 @@ def weigh(shard: Shard, restart: str) -> tuple[int, float, float]:
     for stand in shard.restarts[restart].stands:
         assert stand.part is not None
         assert stand.seen is not None
-        now, new = stand.labels[stand.unlabeled], stand.part.notes["labels"]
+        now, new = stand.labels[stand.unlabeled], stand.part.state["labels"]
         kappa = stand.state.kappa[stand.unlabeled]
         same = stand.block.heft is None  # then the label step has seen these very costs
         costs = stand.part.costs if same else finite_costs(stand.problem.loss, stand.seen[stand.unlabeled])
@@ -106,7 +106,7 @@ def settle(shard: Shard, restart: str, take: bool, share: float | None = None) -
     for stand in shard.restarts[restart].stands:
         if take:
             assert stand.part is not None
-            stand.labels[stand.unlabeled] = stand.part.notes["labels"]
+            stand.labels[stand.unlabeled] = stand.part.state["labels"]
         stand.part = None
 
 
@@ -135,7 +135,7 @@ def soften(shard: Shard, restart: str, weight: float, fresh: bool) -> int:
         if not fresh:
             assert stand.part is not None
             assert stand.chosen is not None
-            posterior = stand.part.notes["posterior"]
+            posterior = stand.part.state["posterior"]
             targets[stand.unlabeled] = posterior
             now = posterior.argmax(axis=1)
             n_moved, stand.chosen, stand.part = n_moved + int((now != stand.chosen).sum()), now, None
@@ -155,7 +155,7 @@ def harden(shard: Shard, restart: str, from_way: str) -> None:
     for stand in shard.restarts[from_way].stands:
         assert stand.part is not None
         own = stand.block.codes.copy()
-        own[stand.unlabeled] = stand.part.notes["labels"]
+        own[stand.unlabeled] = stand.part.state["labels"]
         labels.append(own)
     shard.restarts[restart] = new_restart(shard, [block.problem for block in shard.blocks], labels, labels)
     shard.restarts.pop(from_way)
@@ -223,7 +223,7 @@ def distributions_of(shard: Shard, restart: str, place: int) -> Array:
     """Distributions over the labels of one block (n, K), in the order of its rows."""
     stand = shard.restarts[restart].stands[place]
     assert stand.part is not None
-    n_labeled, posterior = stand.problem.n_labeled, stand.part.notes["posterior"]
+    n_labeled, posterior = stand.problem.n_labeled, stand.part.state["posterior"]
     out = np.zeros((stand.problem.n_rows, stand.problem.n_classes), posterior.dtype)
     out[stand.block.order[:n_labeled], stand.labels[:n_labeled]] = 1.0
     out[stand.block.order[n_labeled:]] = posterior

@@ -22,7 +22,7 @@ from sklearn.utils import check_array
 from transduce.design import Design
 from transduce.engines.dask.weight_deltas import Before, Change
 from transduce.io.fingerprint import fingerprint
-from transduce.label_step.partitioned.partitions import Part
+from transduce.label_step.partitions import Partition
 from transduce.labels.encode import check_rows, plain, row_weights
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import from_matrix
@@ -65,7 +65,7 @@ class Stand:
     labels: Array
     state: WeightState
     seen: Array | None = None
-    part: Part | None = None
+    part: Partition | None = None
     chosen: Array | None = None
 
     @property

@@ -1,28 +1,26 @@
-"""How near a row is to another label than its own: by the gap between both, or by chance where labels tie.
+"""Cheapest labels with their margins, ties broken at random; and the cheapest moves out of each class.
 
-    nearness of a row  =  gap between its two best labels, or where they tie  2⁻¹⁰⁰⁰ · gap of (h_ik − w_k)
+    margin of a row  =  gap between its two best labels, or where they tie  2⁻¹⁰⁰⁰ · gap of (h_ik − w_k)
 
-Labels that tie within rounding are told apart by chance: h_ik is uniform in [0, 1), less 1 for the present label, and w
-are second prices that share out masses of equal rows just as the first ones share out all others.
+Labels that tie within rounding are told apart by random numbers h_ik, uniform in [0, 1), less 1 for the present label.
+The tie prices w divide many equal rows among classes just as the prices divide all others.
 """
 
 import numpy as np
 
 from transduce.kernels import kernel
 from transduce.label_step._kernels.passes import ONE_FOUND
-from transduce.label_step.partitioned.partitions import FloatArray, IntArray
+from transduce.label_step._kernels.shortlists import Floats, Labels, Lists, offer
 
 TIE = 8 * float(np.finfo(np.float64).eps)
-"""Labels whose reduced costs differ by less than this share of the costs tie."""
+"""Labels tie if their reduced costs differ by less than this fraction of the costs."""
 TIED, APART = 2.0**-1000, 2.0**-960
-"""Nearness of ties is scaled by the first; that of other rows is at least the second."""
-BIN_BITS, N_BINS = 49, 1 << 14
-"""Nearness is tallied by the leading bits of its floats: eight bins for each power of two."""
+"""Margins of ties are scaled by the first; those of other rows are at least the second."""
 
 
 @kernel
-def chance(row: int, k: int) -> float:
-    """A number in [0, 1) that looks like chance, always the same for a row and a class."""
+def random_unit(row: int, k: int) -> float:
+    """A pseudo-random number in [0, 1), a hash of the row and the class."""
     mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(k + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -30,21 +28,21 @@ def chance(row: int, k: int) -> float:
 
 
 @kernel
-def choose_near(
-    costs: FloatArray,
-    prices: FloatArray,
-    second: FloatArray,
+def choose_with_margins(
+    costs: Floats,
+    prices: Floats,
+    tie_prices: Floats,
     span: float,
-    rows: IntArray,
-    present: IntArray,
-    labels: IntArray,
-    nearness: FloatArray,
+    rows: Labels,
+    present: Labels,
+    labels: Labels,
+    margins: Floats,
 ) -> None:
-    """Give each row the label of least costs[i, k] − prices[k], by second prices where labels tie, and its nearness.
+    """Give each row the label of least costs[i, k] − prices[k], by tie prices where labels tie, and its margin.
 
-    span             of the prices: with the costs, what rounding is measured against
-    rows (n,)        numbers of the rows, for `chance`     present (n,)   the labels they have, or −1
-    labels (n,)      out                                   nearness (n,)  out
+    span         range of the prices: with the costs, what rounding is measured against
+    rows (n,)    numbers of the rows, for `random_unit`    present (n,)  the present labels, or −1
+    labels (n,)  out                                       margins (n,)  out
     """
     n_classes = costs.shape[1]
     for i in range(costs.shape[0]):
@@ -70,7 +68,7 @@ def choose_near(
             least, gap = np.inf, np.inf
             for k in range(n_classes):
                 if costs[i, k] - prices[k] <= best + slack:
-                    value = chance(rows[i], k) - second[k] - (1.0 if k == present[i] else 0.0)
+                    value = random_unit(rows[i], k) - tie_prices[k] - (1.0 if k == present[i] else 0.0)
                     if value < least:
                         gap = least - value
                         least = value
@@ -79,14 +77,12 @@ def choose_near(
                         gap = min(gap, value - least)
             gap *= TIED
         labels[i] = label
-        nearness[i] = gap
+        margins[i] = gap
 
 
 @kernel
-def tie_costs(
-    costs: FloatArray, prices: FloatArray, span: float, rows: IntArray, present: IntArray, ties: FloatArray
-) -> int:
-    """Write the costs h (n, K) that second prices are found for, +inf but on best labels; count the rows with ties."""
+def tie_costs(costs: Floats, prices: Floats, span: float, rows: Labels, present: Labels, ties: Floats) -> int:
+    """Write the costs h (n, K) of tied best labels, +inf elsewhere, and return the number of rows with ties."""
     n_tied = 0
     for i in range(costs.shape[0]):
         best = 0
@@ -98,12 +94,19 @@ def tie_costs(
         for k in range(costs.shape[1]):
             ties[i, k] = np.inf
             if costs[i, k] - prices[k] <= limit:
-                ties[i, k] = chance(rows[i], k) - (1.0 if k == present[i] else 0.0)
+                ties[i, k] = random_unit(rows[i], k) - (1.0 if k == present[i] else 0.0)
                 n_best += 1
         n_tied += n_best > 1
     return n_tied
 
 
-def bin_of(nearness: float) -> int:
-    """The bin that a nearness is tallied in."""
-    return int(np.float64(nearness).view(np.int64) >> BIN_BITS)
+@kernel
+def offer_all(costs: Floats, rows: Labels, labels: Labels, lists: Lists) -> None:
+    """List the moves of rows that lie below the limits (see `shortlists`)."""
+    limit = lists[3]
+    for i in range(costs.shape[0]):
+        a = labels[i]
+        for b in range(costs.shape[1]):
+            key = costs[i, b] - costs[i, a]
+            if key < limit[a, b] and b != a:
+                offer(a, b, rows[i], key, lists)

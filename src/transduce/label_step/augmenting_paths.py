@@ -1,0 +1,121 @@
+"""Labels and prices that meet all counts, for rows in memory: cheapest labels first, then shortest augmenting paths.
+
+Every row takes the label that is cheapest at the given prices. Rows of classes with too many are then moved along
+shortest paths on the graph of classes (see `_kernels.paths`). Only rows whose two best labels nearly tie can take part:
+those with a margin below a trust radius, which grows until all counts are met.
+
+Prices are potentials of the nodes of the tree of counts (see `count_tree`).
+"""
+
+import numpy as np
+
+from transduce.label_step._kernels.passes import choose_labels
+from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
+from transduce.label_step._kernels.shortlists import Lists, Members, join_all
+from transduce.label_step.infeasible import allowed_moves, explain_infeasible
+from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
+
+REACH = 16
+"""The first trust radius admits this many rows for each row that must move."""
+QUANTILE_ROWS = 1 << 13
+"""The trust radius is estimated from about this many rows."""
+PATIENCE = 16
+"""Rounds after which all rows take part; a sample gives up instead, since its prices are only a start."""
+LISTED_FRACTION = 0.5
+"""Moves are listed at first up to this fraction of the trust radius."""
+LISTED_CELLS, SHORTEST_LIST, LONGEST_LIST = 640, 4, 32
+"""Moves listed for a pair of classes: about LISTED_CELLS for a class in all, within these bounds."""
+MAX_CELLS = 1 << 26
+"""Moves listed in all; with very many classes, at least one for each pair."""
+
+
+def meet_counts(
+    problem: LabelProblem, potentials: FloatArray, labels: IntArray, is_sample: bool = False
+) -> tuple[FloatArray, int, int]:
+    """Find potentials, and labels (written in place), that meet every count. Returns potentials, moves and rounds.
+
+    Labels given (≥ 0) are kept where they are as cheap as any. A sample may end with some counts unmet.
+    """
+    classes, tree = slice(problem.n_classes), problem.tree
+    priced_at = potentials[classes]
+    margins = cheapest_labels(problem, priced_at, labels)
+    flow, excess = tree.imbalance(problem.tally(labels), potentials)
+    misplaced = int(excess[excess > 0].sum())
+    radius = _first_radius(margins, priced_at, REACH * misplaced + 16 * problem.n_classes)
+    potentials = potentials.copy()
+    n_moves, n_rounds = 0, 1
+    while np.any(excess > 0):
+        active = np.flatnonzero(margins < radius + np.ptp(potentials[classes] - priced_at))
+        costs, moving = problem.take(active), labels[active]
+        lists, members = list_moves(costs, moving, potentials[classes], LISTED_FRACTION * radius)
+        outcome, moved = settle(
+            costs, moving, potentials, excess, tree.above, flow, tree.high - tree.low, radius, lists, members
+        )
+        labels[active] = moving
+        n_moves += moved
+        if outcome == SETTLED or (is_sample and (n_rounds == PATIENCE or radius == np.inf)):
+            break
+        if outcome == CUT_OFF and radius == np.inf:
+            raise explain_infeasible(tree, problem.tally(labels), allowed_moves(problem, labels), excess, flow)
+        radius = _next_radius(radius, outcome, n_rounds)
+        n_rounds += 1
+        del costs, lists, members  # they are large, and the next ones are larger
+    return potentials, n_moves, n_rounds
+
+
+def n_misplaced(problem: LabelProblem, potentials: FloatArray) -> int:
+    """Number of rows in the wrong class when each takes its cheapest label."""
+    labels = np.full(problem.n_rows, -1, np.int64)
+    cheapest_labels(problem, potentials[: problem.n_classes], labels)
+    _, excess = problem.tree.imbalance(problem.tally(labels), potentials)
+    return int(excess[excess > 0].sum())
+
+
+def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray) -> FloatArray:
+    """Write the cheapest label of each row, keeping those given (≥ 0) on ties; return the margin to the next best."""
+    margins = np.empty(problem.n_rows)
+    room = problem.high.copy()
+    for rows, costs in problem.blocks():
+        choose_labels(costs, prices, labels[rows], margins[rows], room)
+    return margins
+
+
+def list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: float) -> tuple[Lists, Members]:
+    """Short lists of the moves between classes whose reduced cost at these prices is below `near`."""
+    n_rows, n_classes = costs.shape
+    length = int(np.clip(LISTED_CELLS // n_classes, SHORTEST_LIST, LONGEST_LIST))
+    length = min(length, max(1, MAX_CELLS // n_classes**2))
+    lists = empty_lists(near + prices - prices[:, None], length)
+    members = (np.full(n_classes, -1, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32))
+    join_all(costs, labels, lists, members)
+    return lists, members
+
+
+def empty_lists(limit: FloatArray, length: int) -> Lists:
+    """Lists of moves between every two classes, below limits (K, K), with room for `length` each."""
+    shape = limit.shape
+    rows, size = np.empty((*shape, length), np.int32), np.zeros(shape, np.int32)
+    return np.empty((*shape, length)), rows, size, limit, limit.copy()
+
+
+def _first_radius(margins: FloatArray, prices: FloatArray, wanted: int) -> float:
+    """The margin that about `wanted` rows are below: at most half of those that have a choice, and at least some."""
+    stride = max(1, margins.size // QUANTILE_ROWS)
+    finite = margins[::stride]
+    finite = finite[finite < np.inf]
+    if finite.size == 0:
+        return np.inf
+    wanted = min(wanted // stride, finite.size // 2)
+    radius = float(np.partition(finite, wanted)[wanted])
+    rounding = 1e-9 * max(float(finite.max()), float(np.ptp(prices)))
+    if radius <= rounding:  # ties: the least margin that is more than rounding tells how far apart prices can be
+        distinct = finite[finite > rounding]
+        radius = float(distinct.min()) if distinct.size else np.inf
+    return radius
+
+
+def _next_radius(radius: float, outcome: int, n_rounds: int) -> float:
+    if n_rounds >= PATIENCE:
+        return np.inf
+    growth = 1.5 if outcome == DRIFTED else 2.0
+    return float(radius * growth ** max(1, n_rounds - PATIENCE // 2))

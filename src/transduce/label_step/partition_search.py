@@ -1,0 +1,255 @@
+"""Rows in partitions as the exact label step sees them: what a partition does when it is asked, and what it reports.
+
+At given prices a partition gives its rows their cheapest labels and computes their margins (see `_kernels.ties`). It
+reports a tally of labels and a histogram of margins. On request it sends the costs of rows with small margins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from transduce.label_step._kernels.ties import APART, TIED, choose_with_margins, offer_all
+from transduce.label_step.augmenting_paths import empty_lists
+from transduce.label_step.certificate import LabelValue, label_values
+from transduce.label_step.count_tree import CountTree
+from transduce.label_step.partitions import Partition, Partitions
+from transduce.label_step.row_blocks import FloatArray, IntArray
+
+GOLDEN_RATIO = 0.6180339887498949
+"""Multiples of it modulo 1 are evenly spread at every scale, so that no period in the rows can bias a sample."""
+RANGE_ROWS = 1000
+"""About this many rows of a partition give the range of its costs."""
+BIN_BITS, N_BINS = 49, 1 << 14
+"""Bins of margins are the leading bits of their floats: eight bins for each power of two."""
+
+
+class Prices(NamedTuple):
+    """Prices (K,) of the classes, and tie prices (K,) for rows with several cheapest labels."""
+
+    base: FloatArray
+    tie: FloatArray
+
+
+class Near(NamedTuple):
+    """Selects rows that may move: without ties all below a margin, with ties the first so many (K,) of each class."""
+
+    radius: float
+    n_tied: IntArray
+
+    def select(self, margins: FloatArray, labels: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return these rows, and the least tie margin (K,) that was left out in each class, +inf if none was."""
+        depth = np.full(self.n_tied.size, np.inf)
+        tied = np.flatnonzero(margins < APART)
+        tied = tied[np.lexsort((margins[tied], labels[tied]))]
+        ends = np.searchsorted(labels[tied], np.arange(self.n_tied.size + 1))
+        is_cut = np.diff(ends) > self.n_tied
+        depth[is_cut] = margins[tied[(ends[:-1] + self.n_tied)[is_cut]]] / TIED
+        taken = np.arange(tied.size) - ends[labels[tied]] < self.n_tied[labels[tied]]
+        others = np.flatnonzero((margins >= APART) & (margins < self.radius))
+        return np.concatenate((others, tied[taken])), depth
+
+
+class Summary(NamedTuple):
+    """A partition at some prices: the range of its costs, the rows of each class, and its histogram of margins."""
+
+    cost_range: tuple[float, float]
+    tally: IntArray
+    bins: IntArray
+    counts: IntArray
+
+
+class GatheredRows(NamedTuple):
+    """Rows of a partition that were sent: their numbers, costs and labels; and what is known of all others."""
+
+    rows: IntArray
+    costs: FloatArray
+    labels: IntArray
+    others: Any
+
+    @classmethod
+    def empty(cls, n_classes: int) -> "GatheredRows":
+        """No rows."""
+        none = np.zeros(0, np.int64)
+        return cls(none, np.zeros((0, n_classes)), none, np.zeros(n_classes, np.int64))
+
+    def joined(self, new: "GatheredRows") -> "GatheredRows":
+        """These rows and new ones."""
+        rows, costs, labels = (np.concatenate(both) for both in zip(self[:3], new[:3], strict=True))
+        return GatheredRows(rows, costs, labels, new.others)
+
+
+def join_rows(gathered: list[GatheredRows], n_classes: int) -> tuple[IntArray, FloatArray, IntArray]:
+    """Rows, costs and labels of all partitions."""
+    parts = zip(*[own[:3] for own in (GatheredRows.empty(n_classes), *gathered)], strict=True)
+    rows, costs, labels = (np.concatenate(arrays) for arrays in parts)
+    return rows, costs, labels
+
+
+# ---- what a partition does
+
+
+def count_rows(partition: Partition) -> int:
+    """Number of rows."""
+    return partition.n_rows
+
+
+def keep_present_labels(partition: Partition) -> None:
+    """Leave the present labels as the result."""
+    partition.state["labels"] = partition.labels.copy()
+
+
+def price_rows(partition: Partition, at: tuple[Prices, int]) -> Summary:
+    """Store cheapest labels and margins at some prices; the second number is that of the partition's first row."""
+    prices, first = at
+    labels, margins = np.empty(partition.n_rows, np.int64), np.empty(partition.n_rows)
+    span, tally = float(np.ptp(prices.base)), np.zeros(N_BINS, np.int64)
+    for block, costs in partition.blocks():
+        rows = np.arange(first + block.start, first + block.stop)
+        choose_with_margins(costs, *prices, span, rows, partition.labels[block], labels[block], margins[block])
+        tally += np.bincount(margins[block].view(np.int64) >> BIN_BITS, minlength=N_BINS)
+    partition.state.update(labels=labels, margins=margins)
+    bins = np.flatnonzero(tally)
+    return Summary(_cost_range(partition), partition.tally(labels), bins, tally[bins])
+
+
+def _cost_range(partition: Partition) -> tuple[float, float]:
+    """The least and the greatest cost of some rows."""
+    some = partition.take(np.arange(0, partition.n_rows, max(1, partition.n_rows // RANGE_ROWS)))
+    some = some[some < np.inf]
+    return (float(some.min()), float(some.max())) if some.size else (np.inf, -np.inf)
+
+
+def sample_rows(partition: Partition, own: tuple[Near | None, float, float]) -> GatheredRows:
+    """Send one in `stride` of the rows selected, evenly spread from a phase on, with their present labels.
+
+    Of the others it tells the classes (K,) of all rows selected, and the least tie margin (K,) beyond them.
+    """
+    near, stride, phase = own
+    tally, depth = np.zeros(partition.n_classes, np.int64), np.full(partition.n_classes, np.inf)
+    selected = np.arange(partition.n_rows)
+    if near is not None:
+        selected, depth = near.select(partition.state["margins"], partition.state["labels"])
+        tally = partition.tally(partition.state["labels"][selected])
+    stratum = np.arange(int(selected.size / stride + phase))
+    places = stride * (stratum + stratum * GOLDEN_RATIO % 1.0)
+    rows = selected[np.minimum(places.astype(np.int64), selected.size - 1)]
+    return GatheredRows(rows, partition.take(rows), partition.labels[rows], (tally, depth))
+
+
+def near_rows(partition: Partition, prices: FloatArray, radius: float, length: int) -> GatheredRows:
+    """Send the rows with margins below a radius; with a `length`, only the cheapest so many moves of each pair.
+
+    A row is sent once only. Moves of rows that were never sent cost at least the limits (K, K), prices aside.
+    """
+    labels, margins = partition.state["labels"], partition.state["margins"]
+    near, limit = np.flatnonzero(margins < radius), radius + prices - prices[:, None]
+    if length:
+        lists = empty_lists(limit, length)
+        for begin in range(0, near.size, partition.rows_per_block):
+            some = near[begin : begin + partition.rows_per_block]
+            offer_all(partition.take(some), some, labels[some], lists)
+        near = np.unique(lists[1][np.arange(length) < lists[2][:, :, None]]).astype(np.int64)
+    margins[near] = np.inf
+    return GatheredRows(near, partition.take(near), labels[near], limit)
+
+
+def evaluate(
+    partition: Partition, own: tuple[FloatArray, IntArray, IntArray]
+) -> tuple[LabelValue, LabelValue | None, int]:
+    """Write new labels of some rows, evaluate all new and all present labels, and count the rows that changed."""
+    prices, rows, changed = own
+    labels = partition.state["labels"]
+    labels[rows] = changed
+    partition.state.clear()
+    partition.state["labels"] = labels
+    both = np.stack((labels, partition.labels) if np.all(partition.labels >= 0) else (labels,))
+    new, *present = label_values(partition, prices, both)
+    return new, present[0] if present else None, int(np.count_nonzero(labels != partition.labels))
+
+
+# ---- what is known of all partitions
+
+
+@dataclass(frozen=True, eq=False)
+class PricedRows:
+    """All rows at some prices: the rows of each class (K,), and what partitions reported."""
+
+    tree: CountTree
+    prices: Prices
+    tally: IntArray
+    summaries: Sequence[Summary]
+
+    @classmethod
+    def create(cls, tree: CountTree, prices: Prices, summaries: Sequence[Summary]) -> "PricedRows":
+        """Add up what partitions report."""
+        tally = sum((own.tally for own in summaries), np.zeros(tree.n_classes, np.int64))
+        return cls(tree, prices, tally, summaries)
+
+    @cached_property
+    def potentials(self) -> FloatArray:
+        """Potentials of all nodes."""
+        return self.tree.potentials(self.prices.base)
+
+    @cached_property
+    def excess(self) -> IntArray:
+        """Rows too many in each node."""
+        return self.tree.imbalance(self.tally, self.potentials)[1]
+
+    @property
+    def n_misplaced(self) -> int:
+        """Number of rows that must move."""
+        return int(self.excess[self.excess > 0].sum())
+
+    @cached_property
+    def _cumulative(self) -> IntArray:
+        """Rows up to each bin of margins."""
+        tally = np.zeros(N_BINS, np.int64)
+        for own in self.summaries:
+            tally[own.bins] += own.counts
+        return np.cumsum(tally)
+
+    def n_below(self, radius: float) -> int:
+        """Number of rows with a margin below a radius that ends a bin."""
+        return int(self._cumulative[bin_of(radius) - 1])
+
+    def radius(self, wanted: int) -> float:
+        """The end of a bin that has so many rows without ties below it; +inf if there are not enough."""
+        last = int(np.searchsorted(self._cumulative, self.n_below(APART) + wanted))
+        return float(np.int64(min(last + 1, bin_of(np.inf)) << BIN_BITS).view(np.float64))
+
+    def near(self, per_row: int) -> tuple[list[Near], int]:
+        """Select so many rows for each that must move, in each partition; and about how many these are in all."""
+        n_classes, n_tied = self.tree.n_classes, self.n_below(APART)
+        radius = self.radius(min(per_row * self.n_misplaced, self.tree.n_rows // 2))
+        tied = per_row // 2 * (np.abs(self.excess[:n_classes]) + self.n_misplaced // n_classes + 1)
+        fractions = [own.counts[own.bins < bin_of(APART)].sum() / max(n_tied, 1) for own in self.summaries]
+        selected = [Near(radius, np.ceil(fraction * tied).astype(np.int64)) for fraction in fractions]
+        return selected, self.n_below(radius) - n_tied + min(n_tied, int(tied.sum()))
+
+
+@dataclass(eq=False)
+class Search:
+    """All partitions with their sizes, the counts to meet, and the number of rows gathered so far."""
+
+    partitions: Partitions
+    sizes: list[int]
+    tree: CountTree
+    n_gathered: int = 0
+
+    @property
+    def first(self) -> list[int]:
+        """The number of the first row of each partition."""
+        return [int(end) - size for end, size in zip(np.cumsum(self.sizes), self.sizes, strict=True)]
+
+    def price(self, prices: Prices) -> PricedRows:
+        """Price all rows."""
+        summaries = self.partitions.each_with(price_rows, [(prices, first) for first in self.first])
+        return PricedRows.create(self.tree, prices, summaries)
+
+
+def bin_of(margin: float) -> int:
+    """The bin of a margin."""
+    return int(np.float64(margin).view(np.int64) >> BIN_BITS)

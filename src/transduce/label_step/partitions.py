@@ -1,0 +1,87 @@
+"""Partitions of the rows of a label problem, possibly in many places.
+
+A label step reaches partitions through `Partitions.each`: a module-level function goes to every partition and small
+answers come back. Arguments and answers have the size of the classes, or of a few chosen rows; costs stay in place.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from numpy.typing import NDArray
+
+from transduce.label_step.row_blocks import CostRows, IntArray
+
+Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
+
+
+@dataclass(eq=False)
+class Partition(CostRows):
+    """Some of the rows: their costs, and their present labels.
+
+    Attributes
+    ----------
+    costs : ndarray of shape (n, K)
+        Cost of each label, +inf where it is forbidden.
+    labels : ndarray of shape (n,)
+        Present label of each row, or −1.
+    state : dict
+        What a label step keeps here between calls. In the end it holds "labels" (n,), or "posterior" (n, K) of a soft
+        label step, and nothing else.
+    original : tuple or None
+        Costs and labels that are set aside while the label step works with others.
+    """
+
+    costs: NDArray[Any]
+    labels: IntArray
+    state: dict[str, Any] = field(default_factory=dict)
+    original: tuple[NDArray[Any], IntArray] | None = None
+
+
+class Partitions(Protocol):
+    """All partitions, wherever they are."""
+
+    def each(
+        self,
+        function: Callable[Concatenate[Partition, Arguments], Answer],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> list[Answer]:
+        """Return function(partition, *args) for all partitions, in order."""
+        ...
+
+    def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
+        """Return function(partition, own[p]) for all partitions p, in order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPartitions:
+    """Partitions in this process.
+
+    >>> import numpy as np
+    >>> both = [Partition(np.zeros((n, 3)), np.zeros(n, int)) for n in (2, 1)]
+    >>> LocalPartitions(both).each(lambda partition: partition.n_rows)
+    [2, 1]
+    """
+
+    partitions: Sequence[Partition]
+
+    def each(
+        self,
+        function: Callable[Concatenate[Partition, Arguments], Answer],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> list[Answer]:
+        """Return function(partition, *args) for all partitions, in order."""
+        return [function(partition, *args, **kwargs) for partition in self.partitions]
+
+    def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
+        """Return function(partition, own[p]) for all partitions p, in order."""
+        return [function(partition, mine) for partition, mine in zip(self.partitions, own, strict=True)]
+
+
+def clear_state(partition: Partition) -> None:
+    """Forget everything that a label step has kept."""
+    partition.state.clear()
