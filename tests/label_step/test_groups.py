@@ -391,7 +391,7 @@ COMPLAINTS = [
     (lambda: solve_labels([[0.0, 1.0, 2.0]], [1, 0, 0], groups=TWO), "of the 3 classes there are, but are of 2"),
     (
         lambda: solve_labels([[0.0, 1.0]] * 2, ([1, 1], [2, 2]), groups=TWO),
-        r"group 0 \(classes 0, 1\) may get at most 1 rows, but its parts must get at least 2",
+        r"group 0 \(classes 0 and 1\) may get at most 1 rows, but its parts must get at least 2",
     ),
     (
         lambda: solve_labels(np.zeros((5, 3)), ([0] * 3, [1, 1, 5]), groups=Groups([3, 3, 4, 4], [3], [4])),

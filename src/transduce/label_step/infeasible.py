@@ -34,7 +34,7 @@ class NodeNames:
     groups: tuple[Any, ...] = ()
     named: bool = False
 
-    def with_names(self, classes: Sequence[Any], groups: Sequence[str]) -> "NodeNames":
+    def with_names(self, classes: Sequence[Any], groups: Sequence[Any]) -> "NodeNames":
         """The same by name."""
         return NodeNames(tuple(classes[k] for k in self.classes), tuple(groups[g] for g in self.groups), named=True)
 
@@ -98,7 +98,7 @@ class InfeasibleError(Record, ValueError):
 
     def with_names(self, classes: NDArray[Any], groups: Groups | None) -> "InfeasibleError":
         """The same for someone who gave class names, a class_prior and partial labels."""
-        names = classes.tolist(), () if groups is None else groups.names
+        names = classes.tolist(), () if groups is None else groups.names or range(groups.n_groups)
         fields = {
             name: own.with_names(*names) if isinstance(own, NodeNames) else own for name, own in self.fields.items()
         }
