@@ -59,9 +59,9 @@ def run(source: Source, cell: Row) -> list[Row]:
 
 def _tree(paths: list[str]) -> tuple[int, int, int]:
     """Depth, inner nodes and all nodes; the root is the one top node, or else above them all."""
-    tree = Taxonomy.from_names(paths)
+    tree = Taxonomy.create(paths)
     is_above = len({path.split("/")[0] for path in paths}) > 1
-    return tree.depth - 1 + is_above, tree.n_nodes - tree.n_classes + is_above, tree.n_nodes + is_above
+    return max(map(len, tree.leaf_paths)) - 1 + is_above, tree.n_nodes - tree.n_classes + is_above, tree.n_nodes + is_above
 
 
 def table(rows: list[Row]) -> str:

@@ -113,7 +113,7 @@ def read_task(source: LabeledTable, settings: LabelSettings, progress: Progress)
     text = choose_text(table, settings.text, column, progress.say, required=settings.vectors is None)
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=settings.flat)
     progress.say(*_label_notes(source, parsed))
-    taxonomy = Taxonomy.from_names(parsed.classes) if parsed.tree else None
+    taxonomy = Taxonomy.create(parsed.classes) if parsed.tree else None
     codes = _codes(parsed.classes, parsed.full)
     prior, prior_source = _read_prior(settings.prior, parsed, codes, progress)
     bounds = _bounds(prior, parsed.classes, codes, taxonomy)

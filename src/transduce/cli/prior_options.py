@@ -222,9 +222,7 @@ def _refuse_mixture(prior: Mapping[str, Share]) -> None:
 def _unknown(name: str, classes: Sequence[str], *, tree: bool = False) -> str:
     inner = [each for each in classes if each.startswith(f"{name}/")]
     if inner:
-        return (
-            f"the prior names {name!r}, which is not a class but holds {name_list(inner)}; state their sizes."
-        )
+        return f"the prior names {name!r}, which is not a class but holds {name_list(inner)}; state their sizes."
     known = dict.fromkeys(node for each in classes for node in (nodes_of(each) if tree else [each]))
     near = closest_name(name.strip("/ "), known)
     hint = "." if near is None else f"; did you mean {near!r}?"

@@ -132,7 +132,7 @@ def _is_harmful(documents: Documents) -> bool:
     stated = {name: low if low == high else (low, high) for name, (low, high) in (documents.prior or {}).items()}
     try:
         full, _ = complete_prior(stated, classes, tree=documents.tree)
-        taxonomy = Taxonomy.from_names(classes) if documents.tree else None
+        taxonomy = Taxonomy.create(classes) if documents.tree else None
         labels = np.repeat(np.arange(len(classes)), counts)
         bounds = prior_bounds(full, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
     except (InputError, ValueError, TypeError):

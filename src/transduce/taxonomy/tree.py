@@ -1,0 +1,305 @@
+"""The class hierarchy: every class is a leaf of a tree, reached by one path of names from the top.
+
+    distances[k, l] = length of path k + length of path l − 2 · number of nodes on both
+
+The root is not stored, so classes without a hierarchy are a tree of K top nodes. A node is its whole path: the same
+name below two parents is two nodes. Nodes are numbered in the order in which the leaf paths first reach them: parents
+come before children, and node k of a flat tree is leaf k.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.suggest import did_you_mean, name_list
+from transduce.taxonomy.parse import Path, as_list, check_path, parse_taxonomy
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+_MAX_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """Tree of classes; usually made by `Taxonomy.create` or `Taxonomy.flat`.
+
+    Parameters
+    ----------
+    labels : tuple of hashable
+        Label of each leaf, K in all.
+    leaf_paths : tuple of tuple of str
+        Path of each leaf from the top.
+    separator : str, default="/"
+        String that joins the names of a path.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of leaves, K.
+    n_nodes : int
+        Number of nodes without the root, M.
+    is_flat : bool
+        Whether every class is a top node.
+    nodes : tuple of tuple of str
+        Path of each node, parents before children.
+    parent : ndarray of shape (M,)
+        Parent of each node, -1 for a top node.
+    leaf_nodes : ndarray of shape (K,)
+        Node of each leaf.
+    paths : ndarray of bool, shape (K, M)
+        Whether leaf k passes through node j.
+    distances : ndarray of shape (K, K)
+        Number of edges between two leaves.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.create(["rec/hockey", "rec/baseball", "sci"])
+    >>> tree.nodes
+    (('rec',), ('rec', 'hockey'), ('rec', 'baseball'), ('sci',))
+    >>> tree.parent, tree.leaf_nodes
+    (array([-1,  0,  0, -1]), array([1, 2, 3]))
+    """
+
+    labels: tuple[Hashable, ...]
+    leaf_paths: tuple[Path, ...]
+    separator: str = "/"
+
+    def __post_init__(self) -> None:
+        if not self.leaf_paths:
+            raise ValueError("a taxonomy needs at least one class.")
+        for _, path in zip(self.labels, self.leaf_paths, strict=True):
+            check_path(path, self.separator)
+        for repeated in _repeated(self.labels) + _repeated(self.leaf_paths):
+            raise ValueError(f"class {repeated!r} is in the taxonomy twice. Remove or rename one of them.")
+        for k in np.flatnonzero(np.isin(self.leaf_nodes, self.parent)):
+            name = self.separator.join(self.leaf_paths[k])
+            child = f"{name}{self.separator}other"
+            raise ValueError(f"{name!r} is both a class and a parent. Make the class a child, such as {child!r}.")
+
+    @classmethod
+    def create(cls, spec: object, separator: str = "/") -> "Taxonomy":
+        """Read a class hierarchy.
+
+        Parameters
+        ----------
+        spec : Taxonomy, list of str, list of list of str, or dict
+            "a/b" names, which are the labels; paths, the labels as tuples; a dict from child to parent, in which a
+            top node has the parent None and the label is the name of the leaf; or nested dicts, with a list of
+            names or None at the lowest level, in which the label is the name of the leaf, or its joined path if two
+            leaves have the same name.
+        separator : str, default="/"
+            String at which names are split.
+
+        Returns
+        -------
+        Taxonomy
+
+        Examples
+        --------
+        >>> Taxonomy.create({"hockey": "rec", "baseball": "rec"}) == Taxonomy.create({"rec": ["hockey", "baseball"]})
+        True
+        >>> Taxonomy.create(["rec.autos", "sci.med"], separator=".").leaf_paths
+        (('rec', 'autos'), ('sci', 'med'))
+        >>> Taxonomy.create({"rec": {"sport": ["hockey", "misc"], "autos": None}, "sci": ["misc"]}).labels
+        ('hockey', 'rec/sport/misc', 'autos', 'sci/misc')
+        """
+        return spec if isinstance(spec, Taxonomy) else cls(*parse_taxonomy(spec, separator), separator)
+
+    @classmethod
+    def flat(cls, labels: Iterable[Hashable]) -> "Taxonomy":
+        """Make a tree in which every class is a top node, named by its label as a string.
+
+        >>> Taxonomy.flat([3, 7]).leaf_paths
+        (('3',), ('7',))
+        """
+        labels = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        return cls(labels, tuple((str(label),) for label in labels))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of leaves, K."""
+        return len(self.leaf_paths)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes without the root, M."""
+        return len(self.parent)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every class is a top node."""
+        return self.n_nodes == self.n_classes
+
+    @cached_property
+    def nodes(self) -> tuple[Path, ...]:
+        """Path of each node, parents before children."""
+        nodes: list[Path] = []
+        for parent, name in self._numbered[0]:
+            nodes.append((name,) if parent < 0 else (*nodes[parent], name))
+        return tuple(nodes)
+
+    @cached_property
+    def parent(self) -> IntArray:
+        """Parent of each node (M,), -1 for a top node."""
+        return _read_only(np.array([parent for parent, _ in self._numbered[0]], dtype=np.int64))
+
+    @cached_property
+    def leaf_nodes(self) -> IntArray:
+        """Node of each leaf (K,)."""
+        return _read_only(np.array(self._numbered[1], dtype=np.int64))
+
+    @cached_property
+    def paths(self) -> NDArray[np.bool_]:
+        """Whether leaf k passes through node j (K, M)."""
+        passes = np.zeros((self.n_classes, self.n_nodes), dtype=np.bool_)
+        leaves, nodes = np.arange(self.n_classes), self.leaf_nodes
+        while leaves.size:
+            passes[leaves, nodes] = True
+            parents = self.parent[nodes]
+            leaves, nodes = leaves[parents >= 0], parents[parents >= 0]
+        return _read_only(passes)
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """Number of edges between two leaves (K, K).
+
+        In sorted order, two leaves share as many nodes as the fewest that neighbours between them share.
+        """
+        order = sorted(range(self.n_classes), key=self.leaf_paths.__getitem__)
+        lengths = np.array([len(self.leaf_paths[k]) for k in order])
+        neighbours = (self.paths[order[:-1]] & self.paths[order[1:]]).sum(axis=1)
+        shared = np.diag(lengths)
+        for k in range(self.n_classes - 1):
+            shared[k, k + 1 :] = shared[k + 1 :, k] = np.minimum.accumulate(neighbours[k:])
+        distances = np.empty(shared.shape)
+        distances[np.ix_(order, order)] = lengths[:, None] + lengths - 2 * shared
+        return _read_only(distances)
+
+    def margins(self) -> FloatArray:
+        """Return the distances divided by the largest, so that classes of a flat tree have margin 1."""
+        return self.distances / max(float(self.distances.max()), 1.0)
+
+    def leaf_of(self, label: object) -> int:
+        """Find a leaf by its label, its path, its joined path, or its name if no other leaf has that name.
+
+        >>> tree = Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"])
+        >>> tree.leaf_of("rec/misc"), tree.leaf_of(["sci", "misc"]), tree.leaf_of("hockey")
+        (1, 2, 0)
+        """
+        leaves = self._leaves_by_name.get(_key(label), [])
+        if len(leaves) != 1:
+            raise ValueError(f"label {label!r} {self._reason(label, leaves)}.")
+        return leaves[0]
+
+    def is_inner(self, name: object) -> bool:
+        """Whether a name, a path or a joined path is that of an inner node, and of no leaf.
+
+        >>> tree = Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"])
+        >>> tree.is_inner("rec"), tree.is_inner("hockey"), tree.is_inner("art")
+        (True, False, False)
+        """
+        return _key(name) not in self._leaves_by_name and _key(name) in self._inner_by_name
+
+    def below(self, name: object) -> NDArray[np.bool_]:
+        """Return a mask (K,) of the leaves below an inner node.
+
+        >>> Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"]).below("rec")
+        array([ True,  True, False])
+        """
+        nodes = self._inner_by_name.get(_key(name), [])
+        if len(nodes) != 1:
+            raise ValueError(f"label {name!r} {self._reason(name, [])}.")
+        return np.asarray(self.paths[:, nodes[0]])
+
+    def reorder(self, labels: Iterable[object]) -> "Taxonomy":
+        """Return the tree of these leaves, in this order, and the nodes above them.
+
+        >>> Taxonomy.create(["rec/hockey", "rec/autos", "sci/med"]).reorder(["med", "hockey"]).labels
+        ('sci/med', 'rec/hockey')
+        """
+        leaves = [self.leaf_of(label) for label in as_list(labels)]
+        paths = tuple(self.leaf_paths[k] for k in leaves)
+        return Taxonomy(tuple(self.labels[k] for k in leaves), paths, self.separator)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Taxonomy, (self.labels, self.leaf_paths, self.separator)  # cached arrays would become writeable
+
+    @cached_property
+    def _numbered(self) -> tuple[list[tuple[int, str]], list[int]]:
+        """Parent and name of each node, and the node at the end of each path."""
+        numbers: dict[tuple[int, str], int] = {}
+        ends = []
+        for path in self.leaf_paths:
+            node = -1
+            for name in path:
+                node = numbers.setdefault((node, name), len(numbers))
+            ends.append(node)
+        return list(numbers), ends
+
+    @cached_property
+    def _leaves_by_name(self) -> dict[object, list[int]]:
+        """Leaves by name, joined path, path and label; a label takes precedence over a path, a path over a name."""
+        return _by_name(list(enumerate(self.leaf_paths)), self.separator) | _group(
+            (label, k) for k, label in enumerate(self.labels)
+        )
+
+    @cached_property
+    def _inner_by_name(self) -> dict[object, list[int]]:
+        """Inner nodes by name, joined path and path."""
+        leaves = set(self.leaf_nodes.tolist())
+        return _by_name([(j, path) for j, path in enumerate(self.nodes) if j not in leaves], self.separator)
+
+    def _reason(self, name: object, leaves: list[int]) -> str:
+        """Why a name is not that of one leaf."""
+        if leaves:
+            return f"may mean several classes. Use one of {self._some(leaves)}"
+        inner = self._inner_by_name.get(_key(name), [])
+        if inner:
+            below = np.flatnonzero(self.paths[:, inner].any(axis=1))
+            return f"is an inner node, not a class. Use one of {self._some(below)}"
+        hint = did_you_mean(name, [*self._leaves_by_name, *self._inner_by_name])
+        return f"is not in the taxonomy.{hint} Add it, or use one of {self._some(range(self.n_classes))}"
+
+    def _some(self, leaves: Iterable[int]) -> str:
+        return name_list((self.labels[k] for k in leaves), _MAX_LISTED)
+
+
+def _key(name: object) -> object:
+    """Return the dictionary key of a name or path; an empty tuple, which is no path, if it cannot be one."""
+    key = tuple(name) if isinstance(name, list) else name
+    try:
+        hash(key)
+    except TypeError:
+        return ()
+    return key
+
+
+def _by_name(paths: list[tuple[int, Path]], separator: str) -> dict[object, list[int]]:
+    """Index numbered paths by name, joined path and path; where these coincide the later kind takes precedence."""
+    found: dict[object, list[int]] = {}
+    for key in (itemgetter(-1), separator.join, tuple):
+        found |= _group((key(path), number) for number, path in paths)
+    return found
+
+
+def _group(pairs: Iterable[tuple[object, int]]) -> dict[object, list[int]]:
+    groups: dict[object, list[int]] = {}
+    for key, number in pairs:
+        groups.setdefault(key, []).append(number)
+    return groups
+
+
+def _repeated(values: Iterable[Any]) -> list[Any]:
+    return [value for value, uses in Counter(values).items() if uses > 1]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
