@@ -449,5 +449,5 @@ def test_without_names_counts_that_cannot_be_met_are_told_by_number():
 
 def test_a_branch_that_is_nearly_known_is_asked_after():
     X, truth = rows()
-    with pytest.raises(ValueError, match=r"neither a class nor a branch: label 'clod' .*did you mean 'cold'"):
+    with pytest.raises(ValueError, match=r"neither a class nor a branch: label 'clod' .*Did you mean 'cold'"):
         TransductiveClassifier(taxonomy=NAMES, class_prior={"hot": 0.5, "clod": 0.5}).fit(X, labels(truth, ""))
