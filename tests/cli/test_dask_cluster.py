@@ -4,10 +4,11 @@ import sys
 
 import polars as pl
 import pytest
+from distributed import LocalCluster
 
 QUICK = ("--annealing", "paper", "--alpha", "0.01", "--quiet")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own, of processes that end
+pytestmark = pytest.mark.filterwarnings("ignore")  # distributed warns about processes that end
 
 
 @pytest.fixture
@@ -24,7 +25,8 @@ def pile(tmp_path):
     return path
 
 
-def test_workers_of_this_machine_label_as_one_process_does(pile, run_command, tmp_path):
+@pytest.mark.slow
+def test_workers_of_this_machine_give_the_same_labels(pile, run_command, tmp_path):
     one, many = tmp_path / "one.csv", tmp_path / "many.csv"
     assert run_command("label", pile, "-o", one, *QUICK).code == 0
     result = run_command("label", pile, "-o", many, *QUICK, "--workers", 2, "--checkpoint", tmp_path / "stages")
@@ -33,7 +35,16 @@ def test_workers_of_this_machine_label_as_one_process_does(pile, run_command, tm
     assert list((tmp_path / "stages").glob("*shard 1.stage"))
 
 
-def test_a_scheduler_that_is_not_there_is_result_in_one_sentence(pile, run_command, tmp_path, monkeypatch):
+def test_a_running_cluster_gives_the_same_labels(pile, run_command, tmp_path):
+    one, many = tmp_path / "one.csv", tmp_path / "many.csv"
+    assert run_command("label", pile, "-o", one, *QUICK).code == 0
+    with LocalCluster(2, processes=False, threads_per_worker=1, protocol="tcp", dashboard_address=None) as cluster:
+        result = run_command("label", pile, "-o", many, *QUICK, "--dask", cluster.scheduler_address)
+    assert result.code == 0, result.err
+    assert pl.read_csv(many)["label"].to_list() == pl.read_csv(one)["label"].to_list()
+
+
+def test_a_scheduler_that_is_not_there_is_reported_in_one_sentence(pile, run_command, tmp_path, monkeypatch):
     monkeypatch.setattr("transduce.cli.dask_cluster.CONNECT_TIMEOUT", 1)
     result = run_command("label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9")
     assert result.code == 2
@@ -42,14 +53,14 @@ def test_a_scheduler_that_is_not_there_is_result_in_one_sentence(pile, run_comma
 
 
 @pytest.mark.parametrize("address", ["foo", "", "tcp://", "http://localhost:8786", "tcp://host"])
-def test_an_address_that_is_none_is_result_before_anything_is_read(run_command, tmp_path, address):
+def test_an_address_that_is_invalid_is_reported_before_anything_is_read(run_command, tmp_path, address):
     result = run_command("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--dask", address)
     assert result.code == 2
     assert result.err.count("\n") == 1
     assert f"but is {address!r}" in result.err
 
 
-def test_without_the_extra_that_is_result_before_anything_is_read(run_command, tmp_path, monkeypatch):
+def test_without_the_extra_is_reported_before_anything_is_read(run_command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transduce.engines.dask", None)
     result = run_command("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--workers", 2)
     assert result.code == 2

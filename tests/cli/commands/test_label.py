@@ -228,7 +228,7 @@ def test_svmlight_gives_the_same_labels_as_vectors(example, run_ok, tmp_path):
 
 
 def test_vectors_need_no_text(example, run_ok, tmp_path):
-    """From a column of lists, through all that a model of vectors can do."""
+    """Every command with a column of lists."""
     X = vectors_of(example.frame)
     frame = example.frame.drop("text").with_columns(pl.Series("vector", X.tolist()))
     frame.write_parquet(tmp_path / "pile.parquet")
@@ -240,7 +240,7 @@ def test_vectors_need_no_text(example, run_ok, tmp_path):
     assert read(tmp_path / "o.parquet")["vector"].to_list() == frame["vector"].to_list()
     run_ok("predict", model, file, *options, "-o", tmp_path / "p.csv")
     assert "macro F" in run_ok("evaluate", model, file, *options, "--label", "truth").out
-    run_ok("queue", file, *options, "-n", 3, "-o", tmp_path / "q.csv")
+    run_ok("queue", file, *options, "-n", 3, "-o", tmp_path / "q.csv", *QUICK)
     run_ok("queue", file, *options, "-n", 3, "-o", tmp_path / "q2.csv", "--model", model)
     run_ok("check", file, *options)
     (tmp_path / "answers.csv").write_text("row,label\n30,travel\n")

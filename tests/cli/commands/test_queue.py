@@ -58,17 +58,9 @@ def test_answers_do_not_ask_for_the_text_column(example, run_ok, tmp_path):
 def test_a_queue_by_a_model_reads_the_column_that_it_was_trained_on(run_ok, tmp_path):
     frame = pile().rename({"text": "body"}).with_columns(pl.lit("nothing to see").alias("text"))
     write_table(frame, str(tmp_path / "pile.csv"))
-    run_ok(
-        "label",
-        tmp_path / "pile.csv",
-        "--text",
-        "body",
-        "-o",
-        tmp_path / "o.csv",
-        "--model",
-        tmp_path / "m.safetensors",
-    )
-    run_ok("queue", tmp_path / "pile.csv", "--model", tmp_path / "m.safetensors", "-n", 5, "-o", tmp_path / "q.csv")
+    model, outputs = tmp_path / "m.safetensors", ("-o", tmp_path / "o.csv", "--model", tmp_path / "m.safetensors")
+    run_ok("label", tmp_path / "pile.csv", "--text", "body", *outputs, *QUICK)
+    run_ok("queue", tmp_path / "pile.csv", "--model", model, "-n", 5, "-o", tmp_path / "q.csv")
     assert "body" in read(tmp_path / "q.csv").columns
     assert "text" not in read(tmp_path / "q.csv").columns
 
