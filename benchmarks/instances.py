@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from transduce.class_prior.bounds import apportion
+from transduce.class_prior.rounding import apportion
 from transduce.datasets import load_clinc150
 from transduce.losses import LargeMargin
 

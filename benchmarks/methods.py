@@ -27,7 +27,7 @@ from sklearn.svm import LinearSVC
 import transduce
 from benchmarks.data import data_folder, load, paper_split
 from transduce import TransductiveClassifier, solve_labels
-from transduce.class_prior.bounds import counts_from_fractions
+from transduce.class_prior.rounding import counts_from_fractions
 
 COLUMNS = {
     "news20_train": 100,

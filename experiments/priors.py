@@ -14,7 +14,7 @@ import numpy as np
 from experiments.data import Source, Split
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, number, unique
 from transduce import TransductiveClassifier
-from transduce.class_prior.diagnostics import HARMFUL
+from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT
 
 KEYS, RESULTS = ("set", "seed"), ("prior", "macro_f", "disagreement", "seconds")
 SETS = ("r8", "la1", "ohscal", "news20_train", "webkb7", "clinc150")
@@ -107,12 +107,12 @@ def rule(rows: list[Row]) -> str:
     base = {(row["set"], row["seed"]): row["macro_f"] for row in rows if row["prior"] == "supervised"}
     stated = [row for row in rows if row["prior"] not in ("supervised", "labeled", "estimate")]
     worse = np.array([row["macro_f"] < base[row["set"], row["seed"]] - HURT for row in stated])
-    warned = np.array([row["disagreement"] > HARMFUL for row in stated])
+    warned = np.array([row["disagreement"] > HARMFUL_DISAGREEMENT for row in stated])
     right, predicted = (float(np.mean(a[b])) if b.any() else 0.0 for a, b in ((worse, warned), (warned, worse)))
     return (
-        f"The rule (disagreement above {HARMFUL:g}) over {len(stated)} fits with stated sizes, {worse.sum()} of them "
-        f"worse than supervised: {warned.sum()} warnings, {right:.0%} of them right; {predicted:.0%} of the harm "
-        f"predicted; {np.mean(warned[~worse]):.1%} of the rest warned of."
+        f"The rule (disagreement above {HARMFUL_DISAGREEMENT:g}) over {len(stated)} fits with stated sizes, "
+        f"{worse.sum()} of them worse than supervised: {warned.sum()} warnings, {right:.0%} of them right; "
+        f"{predicted:.0%} of the harm predicted; {np.mean(warned[~worse]):.1%} of the rest warned of."
     )
 
 

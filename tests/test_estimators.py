@@ -355,7 +355,7 @@ def test_numpy_strings_in_lists_are_plain_names():
 def test_a_misspelt_class_in_the_prior_is_named_beside_the_one_it_leaves_out():
     X, _, y = blobs()
     names = np.where(y < 0, "", np.array(["tea", "milk", "coffee"])[y])
-    with pytest.raises(ValueError, match="none for 'milk', and names 'mlk', which no row is labelled with"):
+    with pytest.raises(ValueError, match="no entry for 'milk', but names 'mlk', which no row is labelled with"):
         TransductiveClassifier(class_prior={"tea": 0.5, "mlk": 0.3, "coffee": 0.2}).fit(X, names)
 
 

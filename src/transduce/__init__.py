@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         ExpectationRegularizedClassifier,
         PosteriorRegularizedClassifier,
     )
-    from transduce.class_prior.diagnostics import PriorWarning
+    from transduce.errors import PriorWarning
     from transduce.estimators import TransductiveClassifier
     from transduce.label_step import solve_labels
     from transduce.labels.partial import RuledOut
@@ -52,7 +52,7 @@ _MODULE_OF = {
     "ExpectationConstrainedClassifier": "baselines",
     "ExpectationRegularizedClassifier": "baselines",
     "PosteriorRegularizedClassifier": "baselines",
-    "PriorWarning": "class_prior.diagnostics",
+    "PriorWarning": "errors",
     "RuledOut": "labels.partial",
     "Taxonomy": "taxonomy",
     "TransductiveClassifier": "estimators",

@@ -22,14 +22,15 @@ from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.estimation import Estimation, supervised_counts
 from transduce.class_prior.proportions import are_balanced_by_design
-from transduce.class_prior.resolve import are_rows, labeled_counts, prior_bounds
+from transduce.class_prior.resolve import labeled_counts, prior_bounds
+from transduce.class_prior.spec import is_in_rows, read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, TrainingData
 from transduce.engines.local_data import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.labels.encode import check_above_zero, check_whole, plain, read_prior
+from transduce.labels.encode import check_above_zero, check_whole, plain
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import from_matrix, read_full
 from transduce.losses import Loss, MaxEnt
@@ -198,23 +199,23 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     def _diagnose(self, engine: Engine, prior: ResolvedPrior, bounds: Bounds, fitted: FittedLabels) -> None:
         """Compare class sizes with the data; where they disagree, with the supervised classifier too."""
         diagnostics = diagnose_prior(
-            bounds, prior.labeled_rows, fitted.predicted_counts, self.prices_, are_rows(prior.stated)
+            bounds, prior.labeled_rows, fitted.predicted_counts, self.prices_, is_in_rows(prior.stated)
         )
         self.prior_diagnostics_ = diagnostics
-        if isinstance(prior.stated, str) or not diagnostics.are_open or not engine.n_unlabeled:
+        if isinstance(prior.stated, str) or not diagnostics.needs_supervised or not engine.n_unlabeled:
             return
         try:  # with a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._first_settings(), np.random.default_rng(0))
         except KeyboardInterrupt:
             self.termination_condition_ = FitStatus.INTERRUPTED.value
         else:
-            self.prior_diagnostics_ = diagnostics.judged(counts)
+            self.prior_diagnostics_ = diagnostics.with_supervised(counts)
 
     def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
         if not isinstance(prior.stated, str):
             n_labeled = int(prior.labeled_rows.sum())
             warn_harmful_prior(self.prior_diagnostics_, self.classes_, n_labeled, stacklevel=user_stacklevel())
-        elif prior.stated == "labeled" and self.prior_diagnostics_.by_design and n_unlabeled:
+        elif prior.stated == "labeled" and self.prior_diagnostics_.balanced_labels and n_unlabeled:
             warn_balanced_labels(stacklevel=user_stacklevel())
 
     def _loss(self) -> Loss:

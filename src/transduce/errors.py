@@ -92,7 +92,10 @@ class PriorErrorKind(Enum):
 
     # one class or branch
     UNKNOWN_CLASS = "class_prior names {name!r}, which is not a class.{hint} The classes are {classes}."
-    UNKNOWN_NODE = "class_prior names {name!r}, which is neither a class nor a branch of the taxonomy.{hint}"
+    UNKNOWN_NODE = "class_prior names {name!r}, which is neither a class nor a branch: {reason}"
+    BRANCH_OF_FLAT_CLASSES = (
+        "class_prior names {name!r}, which is not a class but a branch with {below}. State their sizes instead."
+    )
     MISSING_CLASS = "class_prior has no entry for {name!r}{hint}. Add a size, 0, or None if you do not know it{branch}."
     NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}."
     NAN = "class_prior has nan for {name!r}. Pass None for an unknown size."
@@ -126,7 +129,7 @@ class PriorErrorKind(Enum):
         "fractions, larger ones are rows."
     )
     REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
-    BAD_FILE = "{source} is not valid {format}: {reason}."
+    BAD_FILE = "{source} is not valid {format}: {reason}. Correct it."
     NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}."
     CSV_LINE = "{source} must be class, size or class, low, high, but is {value!r}."
     TWICE = "{source} names class {name!r} a second time. Remove one of them."

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from transduce.class_prior.diagnostics import PriorWarning
+from transduce.errors import PriorWarning
 
 Array = NDArray[Any]
 Check = Callable[[Any], None]

@@ -9,9 +9,15 @@ import pytest
 from transduce import TransductiveClassifier
 from transduce import base as counted
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.diagnostics import FAR, HARMFUL, PriorWarning, diagnose_prior, warn_harmful_prior
+from transduce.class_prior.diagnostics import (
+    HARMFUL_DISAGREEMENT,
+    HARMFUL_DISTANCE,
+    PriorWarning,
+    diagnose_prior,
+    warn_harmful_prior,
+)
 from transduce.class_prior.proportions import (
-    EVENNESS,
+    CONCENTRATIONS,
     are_balanced_by_design,
     contributions,
     disagreement,
@@ -24,7 +30,7 @@ from transduce.history import FitStatus
 @pytest.mark.parametrize("counts", [[3, 5, 4, 4, 6, 2], [58, 1, 0, 1], [10, 30], [0, 0, 7], [1, 1, 1, 1, 1]])
 def test_mean_and_deviation_are_those_of_the_posterior(counts):
     rng = np.random.default_rng(0)
-    a = rng.choice(EVENNESS, 200_000)
+    a = rng.choice(CONCENTRATIONS, 200_000)
     shares = rng.dirichlet(np.ones(len(counts)), 200_000)
     gammas = rng.gamma(np.repeat(a[:, None], len(counts), axis=1))
     gammas = np.maximum(gammas, 1e-300)
@@ -59,9 +65,9 @@ def test_disagreement_is_about_one_by_chance_and_large_for_other_shares():
     shares = rng.dirichlet(np.ones(10))
     chance = [disagreement(rng.multinomial(300, shares), shares, shares) for _ in range(200)]
     assert 0.8 < np.mean(chance) < 1.3
-    assert np.mean(np.array(chance) > HARMFUL) < 0.01
+    assert np.mean(np.array(chance) > HARMFUL_DISAGREEMENT) < 0.01
     other = rng.permutation(shares)
-    assert disagreement(rng.multinomial(300, shares), other, other) > HARMFUL
+    assert disagreement(rng.multinomial(300, shares), other, other) > HARMFUL_DISAGREEMENT
     assert disagreement(rng.multinomial(300, shares), np.zeros(10), np.ones(10)) == pytest.approx(0.0)
 
 
@@ -76,19 +82,24 @@ def problem():
 def test_stated_sizes_against_the_labels_are_warned_of_with_figures():
     X, y = problem()
     with pytest.warns(
-        PriorWarning, match=r"(0|1) is to get (5|95)\.0% of the rows, but has (53\.3|46\.7)% of the 60 labels"
+        PriorWarning, match=r"(0|1) should get (5|95)\.0% of the rows, but it has (53\.3|46\.7)% of the 60 labels"
     ):
         model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, random_state=0).fit(X, y)
-    assert model.prior_diagnostics_.disagreement > HARMFUL
-    assert model.prior_diagnostics_.relaxed()[0][0] <= 0.5 < 0.95 <= model.prior_diagnostics_.relaxed()[0][1]
+    assert model.prior_diagnostics_.disagreement > HARMFUL_DISAGREEMENT
+    assert (
+        model.prior_diagnostics_.suggested_ranges()[0][0]
+        <= 0.5
+        < 0.95
+        <= model.prior_diagnostics_.suggested_ranges()[0][1]
+    )
 
 
 @pytest.mark.parametrize("prior", [[300, 40], {0: 300, 1: None}])
 def test_the_range_advised_is_in_rows_where_rows_were_stated(prior):
     X, y = problem()
-    with pytest.warns(PriorWarning, match=r"; \(\d+, \d+\) would not pull"):
+    with pytest.warns(PriorWarning, match=r"; a range of \(\d+, \d+\) would fit"):
         model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
-    low, high = model.prior_diagnostics_.relaxed()[0]
+    low, high = model.prior_diagnostics_.suggested_ranges()[0]
     assert isinstance(low, int)
     assert (low <= 170, high) == (True, 300)
     assert TransductiveClassifier(class_prior={0: (low, high), 1: None}).fit(X, y).class_counts_[0] >= low
@@ -97,9 +108,9 @@ def test_the_range_advised_is_in_rows_where_rows_were_stated(prior):
 def test_advised_ranges_are_rounded_outwards():
     bounds = Bounds(np.array([2000, 1000]), np.array([2000, 1000]))
     doubts = diagnose_prior(bounds, np.array([1, 2]), np.array([1, 2999]), np.zeros(2))
-    assert doubts.relaxed() == [(0.0, 0.667), (0.333, 1.0)]
-    assert replace(doubts, in_rows=True).relaxed() == [(1, 2000), (1000, 2999)]
-    assert replace(doubts, n_rows=1000, in_rows=True).relaxed()[0] == (0, 667)
+    assert doubts.suggested_ranges() == [(0.0, 0.667), (0.333, 1.0)]
+    assert replace(doubts, in_rows=True).suggested_ranges() == [(1, 2000), (1000, 2999)]
+    assert replace(doubts, n_rows=1000, in_rows=True).suggested_ranges()[0] == (0, 667)
 
 
 def drinks(n=100):
@@ -115,22 +126,22 @@ def drinks(n=100):
     [
         (
             {"hot": 0.95, "cold": 0.05},
-            r"'(hot|cold)' is to get (95|5)\.0% of the rows, but has 50\.0% of",
+            r"'(hot|cold)' should get (95|5)\.0% of the rows, but it has 50\.0% of",
         ),
         (
             {"hot": 323, "cold/milk": None, "cold/juice": None},
-            r"'hot' is to get 95\.0%.*; \(1\d\d, 323\) would not pull",
+            r"'hot' should get 95\.0%.*; a range of \(1\d\d, 323\) would fit",
         ),
-        ({("hot",): (0.9, 0.95), "cold": None}, r"'hot' is to get 90\.0% to 95\.0%"),
-        ({"hot": None, "hot/tea": 0.7, "cold": None}, r"'hot/tea' is to get 70\.0%"),
+        ({("hot",): (0.9, 0.95), "cold": None}, r"'hot' should get 90\.0% to 95\.0%"),
+        ({"hot": None, "hot/tea": 0.7, "cold": None}, r"'hot/tea' should get 70\.0%"),
     ],
 )
 def test_branches_against_the_labels_are_warned_of(prior, sentence):
     X, y, names = drinks()
     with pytest.warns(PriorWarning, match=sentence):
         model = TransductiveClassifier(class_prior=prior, taxonomy=names, annealing="paper", random_state=0).fit(X, y)
-    assert model.prior_diagnostics_.disagreement > HARMFUL
-    assert len(model.prior_diagnostics_.relaxed()) == 4 + sum(name not in names for name in prior)
+    assert model.prior_diagnostics_.disagreement > HARMFUL_DISAGREEMENT
+    assert len(model.prior_diagnostics_.suggested_ranges()) == 4 + sum(name not in names for name in prior)
 
 
 def test_branches_that_fit_are_not_warned_of():
@@ -152,7 +163,7 @@ def test_sizes_that_fit_are_not_warned_of(prior):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, y)
-    assert model.prior_diagnostics_.own.sum() == pytest.approx(1.0)
+    assert model.prior_diagnostics_.predicted.sum() == pytest.approx(1.0)
 
 
 def test_estimated_sizes_are_nearer_than_those_of_the_labels():
@@ -205,7 +216,7 @@ def test_labels_drawn_at_random_are_seldom_taken_for_a_design():
 def test_equal_numbers_of_labels_are_not_taken_for_class_sizes():
     X, y, marked = uneven(np.random.default_rng(1))
     counts = TransductiveClassifier(random_state=0).fit(X, marked).class_counts_
-    with pytest.warns(PriorWarning, match=r"class_prior='labeled' takes the labels.*Use class_prior='estimate'"):
+    with pytest.warns(PriorWarning, match=r"class_prior='labeled' treats the labels.*Use class_prior='estimate'"):
         told = TransductiveClassifier(class_prior="labeled", random_state=0).fit(X, marked).class_counts_
     truth = np.bincount(y[marked < 0])
     assert abs(counts[0] - truth[0]) < 40 < abs(told[0] - truth[0])
@@ -215,19 +226,21 @@ def test_a_class_prior_that_is_left_out_says_nothing_of_equal_numbers_of_labels(
     X, _, marked = uneven(np.random.default_rng(1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked).prior_diagnostics_.by_design
+        assert (
+            TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked).prior_diagnostics_.balanced_labels
+        )
 
 
 def test_equal_numbers_of_labels_do_not_silence_sizes_that_the_rows_speak_against():
     X, _, marked = uneven(np.random.default_rng(1))
     with pytest.warns(
         PriorWarning,
-        match=r"and the rows disagree: [01] is to get (95|5)\.0% of the rows, but the supervised classifier gives it",
+        match=r"and the data disagree: [01] should get (95|5)\.0% of the rows, but the supervised classifier gives it",
     ) as caught:
         model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, random_state=0).fit(X, marked)
-    assert "say nothing of sizes" in str(caught[0].message)
-    assert model.prior_diagnostics_.distance == pytest.approx(0.95 - model.prior_diagnostics_.own[0], abs=1e-3)
-    assert model.prior_diagnostics_.distance > FAR
+    assert "say nothing about class sizes" in str(caught[0].message)
+    assert model.prior_diagnostics_.distance == pytest.approx(0.95 - model.prior_diagnostics_.predicted[0], abs=1e-3)
+    assert model.prior_diagnostics_.distance > HARMFUL_DISTANCE
 
 
 def test_the_share_told_is_that_of_the_supervised_classifier():
@@ -236,8 +249,8 @@ def test_the_share_told_is_that_of_the_supervised_classifier():
         model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
     alone = TransductiveClassifier(random_state=0, price_shift=False).fit(X[y >= 0], y[y >= 0])
     shares = np.bincount(alone.predict(X[y < 0])) / (y < 0).sum()
-    assert model.prior_diagnostics_.own == pytest.approx(shares, abs=0.01)
-    assert f"the supervised classifier gives it {model.prior_diagnostics_.own[1]:.1%}" in str(caught[0].message)
+    assert model.prior_diagnostics_.predicted == pytest.approx(shares, abs=0.01)
+    assert f"the supervised classifier gives it {model.prior_diagnostics_.predicted[1]:.1%}" in str(caught[0].message)
 
 
 def test_the_supervised_classifier_is_fitted_only_where_sizes_are_doubted(monkeypatch):
@@ -265,7 +278,7 @@ def test_up_to_three_classes_are_named_the_worst_first_with_a_range_each():
     assert doubts.farthest == (0, 2)  # the others add next to nothing
     doubts = diagnose_prior(Bounds(stated[::-1], stated[::-1]), counts, stated, np.zeros(5))
     assert len(doubts.farthest) <= 3
-    with pytest.warns(PriorWarning, match=r"'b0' is to get 5\.0%.* would not pull\. 'b2' is to .* would not pull\. If"):
+    with pytest.warns(PriorWarning, match=r"'b0' should get 5\.0%.* would fit\. 'b2' should .* would fit\. If"):
         warn_harmful_prior(
             diagnose_prior(Bounds(stated, stated), counts, stated, np.zeros(5)),
             np.array([f"b{k}" for k in range(5)]),
@@ -277,7 +290,7 @@ def test_up_to_three_classes_are_named_the_worst_first_with_a_range_each():
 def test_a_narrow_range_is_one_figure():
     bounds = Bounds(np.array([1000, 98_999]), np.array([1001, 99_000]))
     doubts = diagnose_prior(bounds, np.array([34, 26]), np.array([50_000, 50_000]), np.zeros(2))
-    with pytest.warns(PriorWarning, match=r"'a' is to get 1\.0% of the rows") as caught:
+    with pytest.warns(PriorWarning, match=r"'a' should get 1\.0% of the rows") as caught:
         warn_harmful_prior(doubts, np.array(["a", "b"]), 60, stacklevel=1)
     assert "1.0% to 1.0%" not in str(caught[0].message)
 
@@ -312,8 +325,8 @@ def test_equal_numbers_of_labels_are_no_reason_to_doubt_stated_sizes():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PriorWarning)
         model = TransductiveClassifier(class_prior=sizes, random_state=0).fit(X, marked)
-    assert model.prior_diagnostics_.by_design
-    assert model.prior_diagnostics_.disagreement > HARMFUL
+    assert model.prior_diagnostics_.balanced_labels
+    assert model.prior_diagnostics_.disagreement > HARMFUL_DISAGREEMENT
 
 
 def test_estimates_heed_forbidden_labels_where_labels_are_by_design():
@@ -338,7 +351,7 @@ def test_weights_of_rows_do_not_hide_a_design(monkeypatch):
     X, _, marked = uneven(np.random.default_rng(1))
     weights = np.where(marked == 0, 3.0, 1.0)
     model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
-    assert model.prior_diagnostics_.by_design
+    assert model.prior_diagnostics_.balanced_labels
     first = []
     own = counted.Estimation.first_fit
 

@@ -105,7 +105,7 @@ def stop_after(n_rounds):
 def test_a_fit_that_was_stopped_anywhere_ends_as_if_nothing_had_happened(parameters, kind, tmp_path):
     known = data(kind, 240 if kind == "plain" else 120)
     whole = model(**parameters).fit(*known)
-    assert whole.prior_diagnostics_.by_design == (kind == "by design")
+    assert whole.prior_diagnostics_.balanced_labels == (kind == "by design")
     n_heard = len(whole.history_) + 40
     for number, n_rounds in enumerate(np.unique(np.linspace(0, n_heard, 5 if kind == "plain" else 3).astype(int))):
         folder = tmp_path / str(number)

@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
 
 from transduce import EntropyRegularizedClassifier, TransductiveClassifier
-from transduce.class_prior.diagnostics import PriorWarning
 from transduce.datasets import load_clinc150
+from transduce.errors import PriorWarning
 from transduce.history import FitStatus
 from transduce.label_step import solve_labels
 from transduce.labels.partial import RuledOut, from_matrix
@@ -193,7 +193,7 @@ def test_an_inner_node_is_no_full_label_for_want_of_other_labels():
     short = TransductiveClassifier(
         taxonomy=["hot/tea", "hot/soup", "cold/milk"], class_prior={"hot/tea": 2, "cold/milk": 2}
     )
-    with pytest.raises(ValueError, match="has none for 'hot/soup', which partial labels in y leave open"):
+    with pytest.raises(ValueError, match="no entry for 'hot/soup', which partial labels in y allow"):
         short.fit(X, y)
 
 

@@ -20,9 +20,9 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from transduce import EntropyRegularizedClassifier, TransductiveClassifier
-from transduce.class_prior.diagnostics import PriorWarning
-from transduce.class_prior.resolve import are_rows
+from transduce.class_prior.spec import is_in_rows
 from transduce.datasets import load_clinc150
+from transduce.errors import PriorWarning
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import RuledOut
 from transduce.losses import LargeMargin
@@ -146,8 +146,8 @@ def test_one_candidate_is_a_full_label_here_as_in_a_fit(taxonomy):
 def test_integers_beside_open_sizes_are_scaled_as_rows(before, after):
     scaled = scale_prior(before, 10, 15)
     assert scaled == after
-    assert are_rows(before)
-    assert are_rows(scaled)
+    assert is_in_rows(before)
+    assert is_in_rows(scaled)
     assert scale_prior({"a": 1.0, "b": None}, 10, 15) == {"a": 1.0, "b": None}
 
 

@@ -1,14 +1,8 @@
-"""How many rows each class gets: from what a user states to whole numbers `low <= count <= high` that can be met.
-
-Fractions φ become counts by largest remainder: floor(φ_k n), and one more for the classes with the largest remainders
-until the counts sum to n. Equal remainders go to the class named first, so the same fractions always give the same
-counts.
-"""
+"""Bounds on class counts: whole numbers low <= count <= high for classes and for nested groups of classes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,25 +12,20 @@ from transduce.suggest import name_list
 
 IntArray: TypeAlias = NDArray[np.int64]
 
-_SUM_TOLERANCE = 1e-6
-_TIE_DECIMALS = 9
 
+class CountConflict(NamedTuple):
+    """Bounds of a group, or of all rows (None), and the rows that its parts must and may get, which contradict them."""
 
-class SizeWords(NamedTuple):
-    """What messages call sizes: how they open, all sizes, the rows that they are of, and one end of a size."""
+    group: int | None
+    low: int
+    high: int
+    needed: int
+    allowed: int
 
-    opening: str
-    sizes: str
-    rows: str
-    end: str
-    in_shares: bool = False
-
-    def told(self, count: int, n_rows: int) -> str:
-        """A number of rows, and its share where that helps."""
-        return f"{count} rows ({count / n_rows:.1%})" if self.in_shares and n_rows else f"{count} rows"
-
-
-COUNTS = SizeWords("", "the counts of classes and groups", "rows there are", "count")
+    @property
+    def is_too_small(self) -> bool:
+        """Whether the parts must get more rows than the group may."""
+        return self.needed > self.high
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,31 +116,50 @@ class Groups:
             parts = np.sort(np.concatenate((parts[parts < self.n_classes], below)))
         yield parts
 
-    def check(self, low: IntArray, high: IntArray, n_rows: int, words: SizeWords = COUNTS) -> None:
-        """See that whole numbers of rows can meet the bounds (K,) of the classes and those of the groups.
+    def find_conflict(self, low: IntArray, high: IntArray, n_rows: int) -> CountConflict | None:
+        """Find bounds that no whole numbers of rows can meet, given the bounds (K,) of the classes.
 
-        From the classes upwards, a group needs what its parts need at least, and has no room but theirs.
+        From the classes upwards, a group must get what its parts must get, and may get what its parts may.
         """
-        self.members(low.size)  # says so if there are other classes
+        self.members(low.size)  # raises if the groups are those of other classes
         needed = np.concatenate((low, np.zeros(self.n_groups + 1, np.int64)))
-        room = np.concatenate((np.minimum(high, n_rows), np.zeros(self.n_groups + 1, np.int64)))
-        for j, above in enumerate(self.above.tolist()):
+        allowed = np.concatenate((np.minimum(high, n_rows), np.zeros(self.n_groups + 1, np.int64)))
+        lows, highs = np.append(self.low, n_rows), np.append(self.high, n_rows)
+        for j in range(self.above.size + 1):
             g = j - low.size
             if g >= 0:
-                asked = (int(self.low[g]), int(self.high[g]))
-                if needed[j] > asked[1] or room[j] < asked[0]:
-                    found = (int(needed[j]), int(room[j]))
-                    raise ValueError(_group_complaint(self.name_of(g), asked, found, n_rows, words))
-                needed[j], room[j] = max(needed[j], asked[0]), min(room[j], asked[1])
-            needed[above] += needed[j]
-            room[above] += room[j]
-        if not needed[-1] <= n_rows <= room[-1]:
-            many = needed[-1] > n_rows
-            asks = f"at least {needed[-1]}" if many else f"at most {room[-1]}"
-            raise ValueError(
-                f"{words.opening}{words.sizes} must leave room for the {n_rows} {words.rows}, but ask for {asks} in "
-                f"all. {'Lower some low' if many else 'Raise some high'} {words.end}s."
+                if needed[j] > highs[g] or allowed[j] < lows[g]:
+                    group = g if g < self.n_groups else None
+                    return CountConflict(group, int(lows[g]), int(highs[g]), int(needed[j]), int(allowed[j]))
+                needed[j], allowed[j] = max(needed[j], lows[g]), min(allowed[j], highs[g])
+            if j < self.above.size:
+                needed[self.above[j]] += needed[j]
+                allowed[self.above[j]] += allowed[j]
+        return None
+
+    def check(self, low: IntArray, high: IntArray, n_rows: int) -> None:
+        """Raise ValueError if no whole numbers of rows meet the bounds (K,) of the classes and those of the groups."""
+        conflict = self.find_conflict(low, high, n_rows)
+        if conflict is not None:
+            raise ValueError(self._sentence(conflict))
+
+    def _sentence(self, conflict: CountConflict) -> str:
+        group, low, high, needed, allowed = conflict
+        if group is None:
+            asked = f"at least {needed}" if conflict.is_too_small else f"at most {allowed}"
+            return (
+                f"the counts of classes and groups must leave room for the {low} rows there are, but ask for {asked} "
+                f"in all. {'Lower some low' if conflict.is_too_small else 'Raise some high'} counts."
             )
+        if conflict.is_too_small:
+            return (
+                f"{self.name_of(group)} may get at most {high} rows, but its parts must get at least {needed} rows. "
+                "Raise its high count, or lower the low counts of its parts."
+            )
+        return (
+            f"{self.name_of(group)} must get at least {low} rows, but its parts may get at most {allowed} rows. "
+            "Lower its low count, or raise the high counts of its parts."
+        )
 
     def shares(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
         """Shares of the classes (K,) within all bounds: the parts of a group are equally far between theirs."""
@@ -188,20 +196,6 @@ def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
     return nodes.astype(np.int64)
 
 
-def _group_complaint(name: str, asked: tuple[int, int], found: tuple[int, int], n_rows: int, words: SizeWords) -> str:
-    """What is asked of a group, and what its parts need and have room for, contradict each other."""
-    least, most, needed, room = (words.told(count, n_rows) for count in (*asked, *found))
-    if found[0] > asked[1]:
-        return (
-            f"{words.opening}{name} may get at most {most}, but its parts must get at least {needed}. "
-            f"Raise its high {words.end}, or lower the low {words.end}s of its parts."
-        )
-    return (
-        f"{words.opening}{name} must get at least {least}, but its parts may get at most {room}. "
-        f"Lower its low {words.end}, or raise the high {words.end}s of its parts."
-    )
-
-
 class Bounds(NamedTuple):
     """Whole numbers of rows (K,) that each class gets at least and at most; equal where the size is exact."""
 
@@ -224,56 +218,6 @@ class Bounds(NamedTuple):
         t = (n_rows - int(self.low.sum())) / width if width else 0.0
         sizes = self.low + t * (high - self.low)
         return np.asarray(sizes / max(sizes.sum(), 1.0))
-
-
-def counts_from_fractions(fractions: ArrayLike, n_rows: int) -> IntArray:
-    """Round class fractions to counts that sum to `n_rows`, by largest remainder.
-
-    >>> counts_from_fractions([0.5, 0.25, 0.25], 10)
-    array([5, 3, 2])
-    """
-    fractions = np.asarray(fractions, dtype=np.float64)
-    if fractions.ndim != 1 or fractions.size == 0:
-        raise ValueError(f"fractions must be a list with one number a class, but have shape {fractions.shape}.")
-    if not np.all(np.isfinite(fractions)) or np.any(fractions < 0):
-        bad = int(np.flatnonzero(~(np.isfinite(fractions) & (fractions >= 0)))[0])
-        raise ValueError(
-            f"fractions must be 0 or more, but class {bad} has {fractions[bad]}. Use 0 for a class without rows."
-        )
-    if abs(fractions.sum() - 1.0) > _SUM_TOLERANCE:
-        raise ValueError(
-            f"fractions must sum to 1, but sum to {fractions.sum():.6g}. Divide them by their sum, or pass counts."
-        )
-    return apportion(fractions, n_rows)
-
-
-def apportion(weights: ArrayLike, n_rows: int) -> IntArray:
-    """Share `n_rows` out in proportion to `weights` (0 or more, not all 0), by largest remainder.
-
-    >>> apportion([3, 3, 3], 10)
-    array([4, 3, 3])
-    """
-    weights = np.asarray(weights, dtype=np.float64)
-    if not isinstance(n_rows, Integral) or n_rows < 0:
-        raise ValueError(f"n_rows must be a whole number, 0 or more, but is {n_rows!r}.")
-    if not weights.sum() > 0:
-        raise ValueError(
-            "weights must not all be 0: there is nothing to share the rows out by. Give one class a weight."
-        )
-    shares = weights / weights.sum() * n_rows
-    nearest = np.rint(shares)
-    noise = 8 * np.finfo(np.float64).eps * np.maximum(nearest, 1.0)
-    shares = np.where(np.abs(shares - nearest) <= noise, nearest, shares)
-    counts: IntArray = np.floor(shares).astype(np.int64)
-    remainders = np.round(shares - counts, _TIE_DECIMALS)
-    by_remainder = np.argsort(-remainders, kind="stable")
-    left = n_rows - int(counts.sum())
-    if left >= 0:
-        counts[by_remainder[:left]] += 1
-    else:  # noise has made whole shares of more rows than there are
-        held = by_remainder[counts[by_remainder] > 0]
-        counts[held[left:]] -= 1
-    return counts
 
 
 def count_bounds(

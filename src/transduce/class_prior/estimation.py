@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.bounds import Bounds, apportion
+from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.proportions import labeled_proportions
+from transduce.class_prior.rounding import apportion
 from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot

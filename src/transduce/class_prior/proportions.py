@@ -1,10 +1,10 @@
-"""What a few labelled rows say about class shares, if they were drawn at random: a mean, a deviation, a disagreement.
+"""Class proportions from the counts of randomly drawn labels: posterior mean and deviation, and likelihood ratios.
 
     counts c ~ Multinomial(φ),  φ ~ Dirichlet(a, ..., a),  a unknown
 
-Few labels are poor witnesses of shares by themselves: eighty labels of twenty equal classes give shares from 1 to 10
-per cent. How uneven classes are is learnt from the counts too: the likelihood of a, with φ summed out, says whether
-they differ by more than chance. Where they do not, shares are drawn towards each other; where they do, they stay.
+A few labels estimate proportions poorly: eighty labels of twenty equal classes give fractions from 1 to 10 per cent. So
+the concentration a is estimated from the counts too, by its likelihood with φ integrated out. Where the counts differ
+no more than by chance, a is large and the fractions shrink towards each other; where they differ more, they stay.
 """
 
 from typing import NamedTuple
@@ -15,33 +15,35 @@ from scipy.special import gammainc, gammaln
 
 FloatArray = NDArray[np.float64]
 
-EVENNESS = np.logspace(-1.5, 3.0, 91)
-"""Values of a that are summed over, all as likely at first."""
-MOST = 0.6
-"""Share of the classes that have the largest count together where every class was to have so many."""
-BY_DESIGN = 0.02
-"""Counts that chance would make as even as this less often were made so."""
+CONCENTRATIONS = np.logspace(-1.5, 3.0, 91)
+"""Values of a that are summed over, with equal prior probability."""
+MOST_CLASSES = 0.6
+"""Labels are balanced by design if at least this fraction of the classes has the largest count."""
+DESIGN_PROBABILITY = 0.02
+"""Labels are balanced by design if chance makes counts as equal as theirs with a lower probability."""
 
 
 class Proportions(NamedTuple):
-    """Mean and standard deviation (K,) of the class shares, given the labels."""
+    """Posterior mean and standard deviation (K,) of the class proportions."""
 
     mean: FloatArray
     deviation: FloatArray
 
 
 def labeled_proportions(counts: ArrayLike) -> Proportions:
-    """Class shares from the number of labelled rows of each class; weighted rows may count by fractions.
+    """Posterior of the class proportions, given the labelled rows of each class; weighted rows may count by fractions.
 
-    >>> labeled_shares([3, 5, 4, 4, 6, 2]).mean.round(2).tolist()
+    >>> labeled_proportions([3, 5, 4, 4, 6, 2]).mean.round(2).tolist()
     [0.16, 0.17, 0.17, 0.17, 0.18, 0.16]
-    >>> labeled_shares([58, 1, 0, 1]).mean.round(2).tolist()
+    >>> labeled_proportions([58, 1, 0, 1]).mean.round(2).tolist()
     [0.96, 0.02, 0.0, 0.02]
     """
     c = np.asarray(counts, dtype=np.float64)
-    n, K, a = c.sum(), c.size, EVENNESS[:, None]
-    likelihood = gammaln(K * EVENNESS) - gammaln(n + K * EVENNESS) + (gammaln(c + a) - gammaln(a)).sum(axis=1)
-    weights = np.exp(likelihood - likelihood.max())
+    n, K, a = c.sum(), c.size, CONCENTRATIONS[:, None]
+    log_likelihood = (
+        gammaln(K * CONCENTRATIONS) - gammaln(n + K * CONCENTRATIONS) + (gammaln(c + a) - gammaln(a)).sum(axis=1)
+    )
+    weights = np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
     first = (c + a) / (n + K * a)
     second = first * (c + a + 1.0) / (n + K * a + 1.0)
@@ -51,46 +53,46 @@ def labeled_proportions(counts: ArrayLike) -> Proportions:
 
 
 def are_balanced_by_design(counts: ArrayLike) -> bool:
-    """Whether classes have so equal numbers of labels that these were hardly drawn at random.
+    """Whether the numbers of labels are so equal that they were hardly drawn at random.
 
-    Ten labels of each class, say, or of each that has as many: such counts are no witness of class sizes. Only classes
-    with labels are compared, if there are two or more; `counts` are those of rows, whatever these weigh.
+    Ten labels of each class, for example, or of each class that has as many, say nothing about class sizes. Only
+    classes with labels are compared, if there are at least two; `counts` are numbers of rows, without sample weights.
 
-    Many labels of three or more equal classes pass for a design in one of fifty draws. Two classes with the same number
-    of labels always do, which chance makes of equal classes more often: in 37 % of draws of four labels, in 9 % of
-    eighty. That is meant: a design is the likelier reason, and where it was chance, estimated sizes cost little.
-    Most of four classes or more have the largest count together in one of thirty draws of few labels, hardly of many.
+    Random labels of three or more equal classes are mistaken for a design in one of fifty draws. Two classes with the
+    same number of labels always are: chance makes that of equal classes in 37 % of draws of four labels and in 9 % of
+    draws of eighty. This is intended: a design is the likelier reason, and estimated sizes cost little where it was
+    chance. Most of four or more classes share the largest count in one of thirty draws of few labels, hardly ever of
+    many.
 
-    >>> are_by_design([10, 10, 10, 9, 10]), are_by_design([10, 10, 3, 10, 10]), are_by_design([3, 5, 4, 4, 6, 2])
-    (True, True, False)
+    >>> [are_balanced_by_design(counts) for counts in ([10, 10, 10, 9, 10], [10, 10, 3, 10, 10], [3, 5, 4, 4, 6, 2])]
+    [True, True, False]
     """
     c = np.asarray(counts, dtype=np.float64)
     c = c[c > 0]
-    if c.size >= 4 and c.max() >= 2 and np.mean(c == c.max()) >= MOST:
+    if c.size >= 4 and c.max() >= 2 and np.mean(c == c.max()) >= MOST_CLASSES:
         return True
     if c.size < 2 or c.min() < 2:
         return False
-    even = c.mean()
-    chi_squared = float(((c - even) ** 2 / even).sum())
-    return bool(gammainc((c.size - 1) / 2, chi_squared / 2) < BY_DESIGN)
+    chi_squared = float(((c - c.mean()) ** 2 / c.mean()).sum())
+    return bool(gammainc((c.size - 1) / 2, chi_squared / 2) < DESIGN_PROBABILITY)
 
 
 def disagreement(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """How far labelled rows are from shares between low and high: the likelihood ratio a degree of freedom.
+    """Likelihood ratio, for each degree of freedom, between labelled counts and proportions between low and high.
 
-    About 1 where they were drawn at random from such shares; see docs/class-sizes.md for what larger values foretell.
-    What is open to a class is no more than what the others leave.
+    It is about 1 for labels drawn at random from such proportions; docs/class-sizes.md says what larger values predict.
+    A range counts only as far as the other ranges leave room for it.
 
     >>> half = [0.5, 0.5]
     >>> round(disagreement([20, 20], half, half), 2), round(disagreement([38, 2], half, half), 1)
     (0.0, 39.6)
     """
-    parts = contributions(counts, low, high)
-    return float(parts.sum() / max(parts.size - 1, 1))
+    ratios = contributions(counts, low, high)
+    return float(ratios.sum() / max(ratios.size - 1, 1))
 
 
 def contributions(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
-    """What each class (K,) adds to the likelihood ratio, 2 (c log(c/e) − c + e) with e the rows expected; 0 or more.
+    """Terms of the likelihood ratio (K,), 2 (c log(c/e) − c + e) with e the expected counts; all 0 or more.
 
     >>> contributions([10, 10, 40], [0.5, 0.2, 0.3], [0.5, 0.2, 0.3]).round(1).tolist()
     [18.0, 0.4, 19.9]
@@ -99,28 +101,28 @@ def contributions(counts: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatAr
     total = c.sum()
     if c.size < 2 or total == 0:
         return np.zeros(c.size)
-    stated = np.clip(c / total, *within_the_rest(low, high))
+    stated = np.clip(c / total, *_effective_bounds(low, high))
     stated = np.maximum(stated, 0.5 / max(total, 1.0) * 1e-3)
     expected = total * stated / stated.sum()
     ratio = np.divide(c, expected, out=np.ones_like(c), where=c > 0)
     return np.asarray(2.0 * np.maximum(c * np.log(ratio) - c + expected, 0.0))
 
 
-def distance(shares: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """Share of the rows that would have to change their class for these shares to come between low and high.
+def distance(proportions: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
+    """Fraction of the rows that must change their class to bring the proportions between low and high.
 
-    Between two lists of shares it is their total variation.
+    Where low equals high it is the total variation distance.
 
     >>> round(distance([0.9, 0.1], [0.2, 0.8], [0.2, 0.8]), 2), distance([0.9, 0.1], [0.5, 0.0], [1.0, 1.0])
     (0.7, 0.0)
     """
-    own = np.asarray(shares, dtype=np.float64)
-    off = np.clip(own, *within_the_rest(low, high)) - own
-    return float(max(off[off > 0].sum(), -off[off < 0].sum()))
+    present = np.asarray(proportions, dtype=np.float64)
+    change = np.clip(present, *_effective_bounds(low, high)) - present
+    return float(max(change[change > 0].sum(), -change[change < 0].sum()))
 
 
-def within_the_rest(low: ArrayLike, high: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Bounds (K,) of shares, no wider than what the others leave of all rows."""
+def _effective_bounds(low: ArrayLike, high: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Bounds (K,) narrowed to what the other classes leave."""
     least, most = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     if np.array_equal(least, most):
         return least, most

@@ -29,6 +29,10 @@ _PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
     PriorErrorKind.MIXED_UNITS: (
         "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use fractions for both, or rows."
     ),
+    PriorErrorKind.UNKNOWN_CLASS: (
+        "no row is labelled {name!r}.{hint} Label a row of it, or leave it out. The labelled classes are {classes}."
+    ),
+    PriorErrorKind.BRANCH_OF_FLAT_CLASSES: "{name!r} is not a class but holds {below}. State their sizes instead.",
     PriorErrorKind.BRANCH_TOO_SMALL: (
         "{name!r} may get at most {high} of the {n_rows} rows to label, but its parts must get at least {needed}. "
         "Raise its size, or lower those of its parts."
@@ -57,8 +61,9 @@ def describe_prior_error(error: PriorError) -> str:
     'the class sizes of --prior cannot be used: they ask for at least 12 rows, but there are 10 to label (120.0%). Lower some of them.'
     """  # noqa: E501
     sentence = _PRIOR_ERRORS.get(error.kind, error.kind.value)
-    fields = {name: "/".join(value) if isinstance(value, tuple) else value for name, value in error.fields.items()}
-    return f"the class sizes of --prior cannot be used: {sentence.format_map(fields)}"
+    fields = {name: "/".join(value) if type(value) is tuple else value for name, value in error.fields.items()}
+    opening = "" if "source" in fields else "the class sizes of --prior cannot be used: "
+    return opening + sentence.format_map(fields)
 
 
 def describe_infeasible(error: InfeasibleError) -> str:

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import prior_bounds
+from transduce.class_prior.spec import Prior, Size, complete_prior, has_size
 from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
 from transduce.cli.columns import choose_text
-from transduce.cli.errors import InputError
 from transduce.cli.features import Features
-from transduce.cli.fit_messages import describe_prior_error
 from transduce.cli.formats import Table
 from transduce.cli.labeled_table import LabeledTable
-from transduce.cli.prior_options import Prior, Share, complete_prior, is_covered, read_prior, understood
+from transduce.cli.prior_options import assumptions, prior_errors, read_prior, stated_counts
 from transduce.cli.progress import Progress
-from transduce.errors import PriorError
 from transduce.suggest import name_list
 from transduce.taxonomy import Taxonomy
 
@@ -36,7 +34,7 @@ class LabelSettings:
     """Options of the fit."""
 
     text: tuple[str, ...] = ()
-    prior: Mapping[str, Share] = field(default_factory=dict)
+    prior: Mapping[str, Size] = field(default_factory=dict)
     features: Features = field(default_factory=Features)
     vectors: str | None = None
     flat: bool = False
@@ -118,7 +116,7 @@ def read_task(source: LabeledTable, settings: LabelSettings, progress: Progress)
     prior, prior_source = _read_prior(settings.prior, parsed, codes, progress)
     bounds = _bounds(prior, parsed.classes, codes, taxonomy)
     if not isinstance(prior, str):
-        progress.say(*_describe_sizes(prior, parsed.classes, bounds, int((codes < 0).sum())))
+        progress.say(*stated_counts(prior, parsed.classes, bounds, int((codes < 0).sum())))
     found = (parsed.full, parsed.partial, parsed.classes, taxonomy, prior, prior_source, bounds)
     return LabelTask(table, text, column, *found)
 
@@ -144,14 +142,15 @@ def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> list[str]:
 
 
 def _read_prior(
-    stated: Mapping[str, Share], parsed: ParsedLabels, codes: NDArray[np.int64], progress: Progress
+    stated: Mapping[str, Size], parsed: ParsedLabels, codes: NDArray[np.int64], progress: Progress
 ) -> tuple[Prior | str, str]:
     """The class prior, and where it came from."""
     if stated:
-        prior, notes = complete_prior(stated, parsed.classes, tree=parsed.tree)
-        progress.say(*(f"Note: {note}." for note in notes))
-        covered = all(is_covered(name, stated, tree=parsed.tree) for name in parsed.classes)
-        return prior, STATED if covered else PARTLY_STATED
+        with prior_errors():
+            prior = complete_prior(stated, parsed.classes, tree=parsed.tree)
+        progress.say(*(f"Note: {note}." for note in assumptions(prior)))
+        covered = all(has_size(name, stated, tree=parsed.tree) for name in parsed.classes)
+        return prior.sizes, STATED if covered else PARTLY_STATED
     if are_balanced_by_design(np.bincount(codes[codes >= 0], minlength=len(parsed.classes))):
         progress.say(
             "Note: no class sizes were stated, and the numbers of labels are so equal that they say nothing about "
@@ -168,25 +167,11 @@ def _read_prior(
 def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64], taxonomy: Taxonomy | None) -> Bounds:
     names, n_rows = np.array(classes, dtype=object), int((codes < 0).sum())
     known = "labeled" if isinstance(prior, str) else _by_path(prior, classes)
-    try:
+    with prior_errors():
         return prior_bounds(known, names, codes[codes >= 0], n_rows, None, taxonomy)
-    except PriorError as error:
-        raise InputError(describe_prior_error(error)) from None
-    except (ValueError, TypeError) as error:
-        raise InputError(f"the class sizes of --prior cannot be used: {error}") from None
 
 
 def _by_path(prior: Prior | str, classes: Sequence[str]) -> object:
     if isinstance(prior, str):
         return prior
     return {name if name in classes else tuple(name.split("/")): size for name, size in prior.items()}
-
-
-def _describe_sizes(prior: Prior, classes: Sequence[str], bounds: Bounds, n_rows: int) -> list[str]:
-    """Stated sizes of classes and branches as numbers of rows."""
-    low, high = (dict(zip(classes, map(int, end), strict=True)) for end in (bounds.low, bounds.high))
-    if bounds.groups is not None:
-        low |= dict(zip(bounds.groups.names, map(int, bounds.groups.low), strict=True))
-        high |= dict(zip(bounds.groups.names, map(int, bounds.groups.high), strict=True))
-    told = understood({name: share for name, share in prior.items() if name in low}, low, high, n_rows)
-    return [told] if told else []

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from transduce.class_prior.bounds import Bounds, Groups, apportion
+from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.rounding import apportion
 from transduce.label_step._kernels.passes import shortest_moves
 from transduce.label_step._kernels.ties import tie_costs
 from transduce.label_step.augmenting_paths import meet_counts, n_misplaced

@@ -161,13 +161,6 @@ def can(thing: object, *verbs: str) -> bool:
     return not isinstance(thing, (str, type)) and all(callable(getattr(thing, verb, None)) for verb in verbs)
 
 
-def read_prior(class_prior: object) -> object:
-    """A pandas Series is a mapping by name, as its index says."""
-    if hasattr(class_prior, "to_dict") and hasattr(class_prior, "index"):
-        return class_prior.to_dict()
-    return class_prior
-
-
 def sorted_names(names: list[Any]) -> list[Any]:
     """Names in order, if they have one."""
     try:

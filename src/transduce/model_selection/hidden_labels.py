@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from transduce.class_prior.resolve import are_rows
+from transduce.class_prior.spec import is_in_rows, read_prior
 from transduce.history import FitStatus
-from transduce.labels.encode import plain, read_prior
+from transduce.labels.encode import plain
 from transduce.labels.missing import AUTO, find_labeled
 from transduce.labels.partial import from_matrix, read_full
 from transduce.taxonomy import Taxonomy
@@ -180,7 +180,7 @@ def _sum_to(entries: Any, n_rows: int) -> bool:
 def _are_counts(entries: list[Any]) -> bool:
     """Whether sizes are counts, as `priors` reads them; what is no numbers is left for the estimator to refuse."""
     try:
-        return are_rows(entries)
+        return is_in_rows(entries)
     except (TypeError, ValueError):
         return False
 

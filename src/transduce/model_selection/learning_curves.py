@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transduce.class_prior.diagnostics import PriorWarning
+from transduce.errors import PriorWarning
 from transduce.labels.missing import AUTO
 from transduce.model_selection.hidden_labels import class_codes, find_certain, fit_hidden, parameter
 from transduce.model_selection.scorers import labeled_scorer, take

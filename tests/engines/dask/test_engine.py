@@ -355,7 +355,7 @@ def test_complaints_are_one_sentence_and_name_the_block(X, y, complaint):
     [
         ({"label_step": "switching"}, "label_step must be 'exact' where rows are in many places"),
         ({"loss": type("Own", (), {m: (lambda *a: None) for m in ("label_costs", "value", "gradient")})()}, None),
-        ({"class_prior": {0: 0.9, 1: 0.9}}, "class_prior must sum to 1"),
+        ({"class_prior": {0: 0.9, 1: 0.9}}, "class_prior sums to 1.8"),
     ],
 )
 def test_parameters_are_checked(params, complaint):

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from transduce.class_prior.diagnostics import HARMFUL, diagnose_prior
+from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT, diagnose_prior
 from transduce.class_prior.resolve import prior_bounds
+from transduce.class_prior.spec import ROUNDING, complete_prior
 from transduce.cli.classes import parents_of
-from transduce.cli.errors import InputError
-from transduce.cli.prior_options import ROUNDING, complete_prior
 from transduce.cli.validation.findings import (
     NOTE,
     PROBLEM,
@@ -22,6 +21,7 @@ from transduce.cli.validation.findings import (
     name_list,
     number_of,
 )
+from transduce.errors import PriorError
 from transduce.suggest import find_misspelled
 from transduce.taxonomy import Taxonomy
 
@@ -126,23 +126,22 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
 
 
 def _is_harmful(documents: Documents) -> bool:
-    """Whether sizes and labels disagree as `transduce.class_prior.diagnostics` warns of; sizes that cannot be are told elsewhere."""
+    """Whether sizes and labels disagree so much that harm is likely; unusable sizes are reported elsewhere."""
     classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labelled
     counts = np.array([len(rows) for rows in documents.rows_of.values()])
     stated = {name: low if low == high else (low, high) for name, (low, high) in (documents.prior or {}).items()}
     try:
-        full, _ = complete_prior(stated, classes, tree=documents.tree)
+        full = complete_prior(stated, classes, tree=documents.tree).sizes
         taxonomy = Taxonomy.create(classes) if documents.tree else None
         labels = np.repeat(np.arange(len(classes)), counts)
         bounds = prior_bounds(full, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
-    except (InputError, ValueError, TypeError):
+    except PriorError:
         return False
     if not n_rows:
         return False
-    nobody = np.zeros(len(classes))
-    own = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is asked here
-    doubts = diagnose_prior(bounds, counts, own, nobody)
-    return doubts.disagreement > HARMFUL and not doubts.by_design
+    predicted = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is needed
+    found = diagnose_prior(bounds, counts, predicted, np.zeros(len(classes)))
+    return found.disagreement > HARMFUL_DISAGREEMENT and not found.balanced_labels
 
 
 def exact_interval(counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:

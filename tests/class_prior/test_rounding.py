@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transduce.class_prior.bounds import apportion, counts_from_fractions
+from transduce.class_prior.rounding import apportion, counts_from_fractions
 
 
 def test_counts_sum_to_the_rows_and_stay_within_one_of_the_share():
@@ -60,7 +60,7 @@ def test_fractions_are_not_modified():
         ([0.6, 0.6], "fractions must sum to 1, but sum to 1.2"),
         ([1.5, -0.5], "class 1 has -0.5"),
         ([np.nan, 1.0], "class 0 has nan"),
-        ([], "one number a class"),
+        ([], "one number for each class"),
         ([[1.0]], r"shape \(1, 1\)"),
     ],
 )
