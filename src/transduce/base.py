@@ -36,6 +36,7 @@ from transduce.labels.partial import from_matrix, read_full
 from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
+from transduce.solvers.loop import catch_interrupt
 from transduce.solvers.schedule import stages
 from transduce.taxonomy import Taxonomy
 
@@ -179,12 +180,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         settings = self._first_settings()
         estimation = Estimation.create(engine, *by_labels, settings, context.first_rng, context.on_round)
         first = estimation.first_fit(context.checkpoint.slot("first fit"))
-        try:
-            if first.status is not FitStatus.INTERRUPTED:
+        if first.status is not FitStatus.INTERRUPTED:
+            with catch_interrupt():
                 bounds = estimation.sizes(first)
                 return self._solve(engine, bounds, context), bounds
-        except KeyboardInterrupt:
-            first.status = FitStatus.INTERRUPTED
+        first.status = FitStatus.INTERRUPTED
         return first, estimation.bounds
 
     def _first_settings(self) -> Settings:
@@ -204,12 +204,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self.prior_diagnostics_ = diagnostics
         if isinstance(prior.stated, str) or not diagnostics.needs_supervised or not engine.n_unlabeled:
             return
-        try:  # with a generator of its own, so that the check changes nothing else
+        with catch_interrupt() as interruption:  # a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._first_settings(), np.random.default_rng(0))
-        except KeyboardInterrupt:
+            self.prior_diagnostics_ = diagnostics.judged(counts)
+        if interruption.happened:
             self.termination_condition_ = FitStatus.INTERRUPTED.value
-        else:
-            self.prior_diagnostics_ = diagnostics.with_supervised(counts)
 
     def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
         if not isinstance(prior.stated, str):

@@ -1,13 +1,16 @@
 """The estimators that the paper compares itself with: maxent and the class sizes, by the direct methods below."""
 
+from abc import abstractmethod
 from typing import Any
 
-from transduce.base import BaseTransductiveClassifier
+from transduce.base import BaseTransductiveClassifier, FitContext
+from transduce.class_prior.bounds import Bounds
+from transduce.engines.local import LocalEngine
 from transduce.history import FitResult
-from transduce.label_step import METHODS
 from transduce.labels.encode import check_above_zero
 from transduce.labels.missing import AUTO
-from transduce.solvers.direct import Direct, DirectSettings, PosteriorRegularization
+from transduce.solvers.direct import DirectMethod, PenalizedPosterior, PosteriorRegularization
+from transduce.solvers.loop import Loop
 
 __all__ = [
     "EntropyRegularizedClassifier",
@@ -47,19 +50,20 @@ class _MaxEntClassifier(BaseTransductiveClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _direct(self, entropy: float, enforced: bool, mismatch: float, *rest: Any) -> FitResult:
-        engine, bounds, context = rest
-        settings = DirectSettings(entropy, enforced, mismatch, float(self.tol), int(self.max_iter))
-        return Direct(
-            engine.problem,
-            bounds.low,
-            bounds.high,
-            METHODS["exact"],
-            settings,
-            context.rng,
-            context.on_round,
-            bounds.groups,
-        ).run(engine.labels)
+    def _solve(self, engine: LocalEngine, bounds: Bounds, context: FitContext) -> FitResult:
+        method = self._method(
+            problem=engine.problem,
+            labels=engine.labels,
+            bounds=bounds,
+            rng=context.rng,
+            tol=float(self.tol),
+            max_rounds=int(self.max_iter),
+        )
+        return Loop(context.on_round).run(method)
+
+    @abstractmethod
+    def _method(self, **parts: Any) -> DirectMethod:
+        """Return the solver with these parts."""
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
@@ -112,8 +116,8 @@ class ExpectationConstrainedClassifier(_MaxEntClassifier):
     ['tea', 'tea', 'coffee', 'coffee', 'tea', 'coffee']
     """
 
-    def _solve(self, *rest: Any) -> FitResult:
-        return self._direct(0.0, True, 0.0, *rest)
+    def _method(self, **parts: Any) -> DirectMethod:
+        return PenalizedPosterior(**parts, enforced=True)
 
 
 class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
@@ -131,8 +135,8 @@ class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
 
     _default_weight = 100.0
 
-    def _solve(self, *rest: Any) -> FitResult:
-        return self._direct(0.0, False, self._weight, *rest)
+    def _method(self, **parts: Any) -> DirectMethod:
+        return PenalizedPosterior(**parts, mismatch=self._weight)
 
 
 class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
@@ -151,8 +155,8 @@ class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
 
     _default_weight = 1.0
 
-    def _solve(self, *rest: Any) -> FitResult:
-        return self._direct(self._weight, True, 0.0, *rest)
+    def _method(self, **parts: Any) -> DirectMethod:
+        return PenalizedPosterior(**parts, enforced=True, entropy=self._weight)
 
 
 class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
@@ -170,9 +174,5 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
 
     _default_weight = 0.1
 
-    def _solve(self, *rest: Any) -> FitResult:
-        engine, bounds, context = rest
-        return PosteriorRegularization(
-            engine.problem, bounds.low, bounds.high, METHODS["exact"], self._weight, float(self.tol),
-            int(self.max_iter), context.rng, context.on_round, bounds.groups,
-        ).run(engine.labels)  # fmt: skip
+    def _method(self, **parts: Any) -> DirectMethod:
+        return PosteriorRegularization(**parts, weight=self._weight)

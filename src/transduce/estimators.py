@@ -15,7 +15,7 @@ from transduce.label_step import METHODS, LabelStep, is_label_step
 from transduce.labels.encode import can, check_above_zero
 from transduce.labels.missing import AUTO
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
-from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.alternating import Settings
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.schedule import cooling_schedules, stages
 
@@ -202,10 +202,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
             max(float(self.tol), float(self.early_tol)),
             int(self.max_iter),
         )
-        if isinstance(self.annealing, str) and self.annealing == "soft":
-            schedules = cooling_schedules(float(self.unlabeled_weight))
-            return SoftAnnealing(
-                engine, steps, settings, context.rng, context.on_round, schedules, context.checkpoint
-            ).run()
-        restart = engine.new_restart(steps, context.rng)
-        return Alternation(restart, settings, context.on_round, context.checkpoint.slot("restart 0")).run()
+        is_soft = isinstance(self.annealing, str) and self.annealing == "soft"
+        schedules = cooling_schedules(float(self.unlabeled_weight)) if is_soft else ()
+        return SoftAnnealing(
+            engine, steps, settings, context.rng, context.on_round, schedules, context.checkpoint
+        ).run()

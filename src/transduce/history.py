@@ -1,4 +1,4 @@
-"""What happened: one row a round, how it ended, and what came out; whoever wants to see it renders it."""
+"""Records of a fit: one history row for each round, the final status, and the result."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,32 +13,42 @@ Array = NDArray[Any]
 class FitStatus(Enum):
     """How a fit ended; the value is the sentence for the user."""
 
-    SETTLED = "No label moves any more at the final weight of the unlabelled rows."
-    MET = "The objective does not fall any more, and the model's own class sizes are those asked for."
-    NEARBY = "The objective does not fall any more; distributions near the model's own meet the class sizes."
-    PENALISED = "The objective does not fall any more; the model's own class sizes are as near as their penalty asks."
-    UNMET = "The model's own class sizes are still off by more than a thousandth; raise max_iter, or lower alpha."
-    STILL_FALLING = "The rounds allowed were spent with the objective still falling; raise max_iter."
-    OUT_OF_ROUNDS = "The last stage ended with labels still moving; raise max_iter to let it settle."
-    NOT_CONVERGED = "The last weight step ended before it reached its tolerance; raise max_iter, tol or alpha."
-    SUPERVISED = "There were no unlabelled rows: this is the supervised classifier."
-    INTERRUPTED = "It was interrupted; weights and labels are those of the last complete round, or way."
+    CONVERGED = "Converged."
+    CONSTRAINTS_MET = "Converged: the predicted class sizes meet class_prior."
+    NEARBY = "Converged: distributions close to the predicted ones meet class_prior."
+    PENALIZED = "Converged: the predicted class sizes are as close to class_prior as the penalty asks."
+    UNMET = "The predicted class sizes are still off by more than 0.1 %. Increase max_iter, or decrease alpha."
+    STILL_FALLING = "Stopped after max_iter rounds while the objective was still decreasing. Increase max_iter."
+    OUT_OF_ROUNDS = "Stopped after max_iter rounds while labels were still changing. Increase max_iter."
+    NOT_CONVERGED = "The last weight step stopped before it reached its tolerance. Increase max_iter, tol or alpha."
+    SUPERVISED = "All rows are labelled, so this is the supervised classifier."
+    INTERRUPTED = "The fit was interrupted. Weights and labels are those of the last complete round or restart."
 
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """One round: a weight step and a label step, or for the direct methods a minimisation.
+    """One round of a fit: a weight step and a label step, or one minimisation of a direct method.
 
-    stage             0 for the supervised start, then 1, 2, ...
-    unlabeled_weight  C of the stage
-    objective         J after the round
-    n_moved           unlabelled rows whose label changed
-    gap               what the weight step left open: a bound on J − J* for losses with a dual, else the gradient
-    seconds           since the start
-    temperature       T of the soft labels, 0 where they are hard
-    way               which of several ways to the labels: 0 for the first, or the only one; −1 for the fit that
-                      class sizes are estimated by
-    residual          largest share by which a class size is off, for methods that have to work to meet them
+    Attributes
+    ----------
+    stage : int
+        0 for the supervised start, then 1, 2, ...
+    unlabeled_weight : float
+        Total weight of the unlabelled rows in this stage.
+    objective : float
+        Objective J after the round.
+    n_moved : int
+        Number of unlabelled rows whose label changed.
+    gap : float
+        Accuracy of the weight step: an upper bound on J − J* for losses with a dual, else the norm of the gradient.
+    seconds : float
+        Time since the start of the fit.
+    temperature : float, default=0
+        Temperature of the soft labels; 0 for hard labels.
+    restart : int, default=0
+        Number of the restart; −1 for the first fit of class_prior="estimate".
+    residual : float, default=0
+        Largest relative error of a class size, for methods that meet class sizes approximately.
     """
 
     stage: int
@@ -46,7 +56,7 @@ class HistoryRow:
     objective: float
     n_moved: int
     gap: float
-    seconds: float
+    seconds: float = 0.0
     temperature: float = 0.0
     restart: int = 0
     residual: float = 0.0
@@ -54,11 +64,14 @@ class HistoryRow:
 
 @dataclass(eq=False)
 class FitResult:
-    """Weights, labels of all rows, prices of the classes, and what happened on the way."""
+    """Weights, labels of all rows and prices of the classes, with the objective, the status and the history.
 
-    W: Array
-    labels: Array
+    W and labels are None until an engine fills them in; an engine may put a reference in the place of labels.
+    """
+
     prices: Array
+    W: Any = None
+    labels: Any = None
     objective: float = np.inf
-    status: FitStatus = FitStatus.SETTLED
+    status: FitStatus = FitStatus.CONVERGED
     history: list[HistoryRow] = field(default_factory=list)

@@ -6,12 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from helpers.problems import classifier_instance
+from helpers.solver_problems import (
+    N_LABELED,
+    alternation,
+    annealing,
+    known_labels,
+    maxent_problem,
+    solve_direct,
+    solve_posterior,
+)
 from scipy import sparse
 from scipy.optimize import approx_fprime, linprog, minimize
 from scipy.special import logsumexp
-from solvers.test_alternating import N_LABELED, alternation, given_labels
-from solvers.test_annealing import annealing
-from solvers.test_direct import direct, rows_of
 from threadpoolctl import threadpool_limits
 
 from transduce import solve_labels
@@ -21,7 +27,7 @@ from transduce.label_step import METHODS, LabelProblem, LabelSolution, Status, a
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, mean_entropy, solve_at_entropy
 from transduce.losses import MaxEnt
-from transduce.solvers.direct import RESIDUAL, PosteriorRegularization
+from transduce.solvers.direct import MAX_RESIDUAL
 from transduce.solvers.penalties import CountConstraint, Mismatch, through_posterior
 from transduce.taxonomy import Taxonomy
 
@@ -637,8 +643,8 @@ def test_alternation_and_soft_annealing_meet_groups(soft, seed):
     pieces = {"low": np.zeros(4, int), "high": np.full(4, n), "groups": groups}
     play = annealing(seed=seed) if soft else alternation(seed=seed)
     play = replace(play, alternation=replace(play.alternation, **pieces)) if soft else replace(play, **pieces)
-    outcome = play.run(given_labels(seed))
-    assert outcome.status is FitStatus.SETTLED
+    outcome = play.run(known_labels(seed))
+    assert outcome.status is FitStatus.CONVERGED
     check_groups(groups, outcome.labels[N_LABELED:])
     assert outcome.prices.shape == (4,)
 
@@ -646,7 +652,7 @@ def test_alternation_and_soft_annealing_meet_groups(soft, seed):
 def test_alternation_with_another_label_step_says_that_it_takes_no_groups():
     wide = {"low": np.zeros(4, int), "high": np.full(4, 240), "groups": nested(150, 160, 90, 95)}
     with pytest.raises(ValueError, match="takes no groups of classes"):
-        replace(alternation(label_step=METHODS["switching"]), **wide).run(given_labels())
+        replace(alternation(label_step=METHODS["switching"]), **wide).run(known_labels())
 
 
 FOUR = Taxonomy.flat(range(4))
@@ -654,32 +660,32 @@ FOUR = Taxonomy.flat(range(4))
 
 @pytest.mark.parametrize(("enforced", "mismatch", "entropy"), [(True, 0.0, 0.0), (True, 0.0, 0.5), (False, 50.0, 0.0)])
 def test_direct_methods_meet_groups(enforced, mismatch, entropy):
-    problem, truth, counts = rows_of(FOUR)
+    problem, truth, counts = maxent_problem(FOUR)
     n = int(counts.sum())
     outer, inner = int(counts[:3].sum()) - 8, int(counts[:2].sum()) - 6
     groups = nested(outer, outer, inner, inner + 2)
-    method = direct(problem, np.zeros(4, int), entropy, enforced, mismatch, tol=1e-4, high=np.full(4, n))
-    outcome = replace(method, groups=groups).run(truth)
+    parts = (problem, truth, np.zeros(4, int), entropy, enforced, mismatch)
+    outcome = solve_direct(*parts, tol=1e-4, high=np.full(4, n), groups=groups)
     check_groups(groups, outcome.labels[problem.n_labeled :])
     p = MaxEnt().posterior(problem.design.scores(outcome.W)[problem.n_labeled :])
     sizes = groups.members(4) @ p.sum(axis=0)
     off = np.abs(sizes - np.clip(sizes, groups.low, groups.high))
-    without = MaxEnt().posterior(problem.design.scores(method.run(truth).W)[problem.n_labeled :])
+    free = solve_direct(*parts, tol=1e-4, high=np.full(4, n))
+    without = MaxEnt().posterior(problem.design.scores(free.W)[problem.n_labeled :])
     assert abs(groups.members(4) @ without.sum(axis=0) - groups.low).max() > 2
     if enforced:
-        assert outcome.status is FitStatus.MET
-        assert np.all(off <= RESIDUAL * groups.high)
+        assert outcome.status is FitStatus.CONSTRAINTS_MET
+        assert np.all(off <= MAX_RESIDUAL * groups.high)
     else:
-        assert outcome.status is FitStatus.PENALISED
+        assert outcome.status is FitStatus.PENALIZED
         assert off.max() < 2
 
 
 def test_posterior_regularisation_meets_groups():
-    problem, truth, counts = rows_of(FOUR)
+    problem, truth, counts = maxent_problem(FOUR)
     n, outer, inner = int(counts.sum()), int(counts[:3].sum()) - 8, int(counts[:2].sum()) - 6
     groups = nested(outer, outer, inner, inner + 2)
-    rest = (METHODS["exact"], 1.0, 1e-4, 200, np.random.default_rng(0))
-    outcome = PosteriorRegularization(problem, np.zeros(4, int), np.full(4, n), *rest, groups=groups).run(truth)
+    outcome = solve_posterior(problem, truth, np.zeros(4, int), 1.0, 1e-4, 200, np.full(4, n), groups)
     assert outcome.status is FitStatus.NEARBY
-    assert outcome.history[-1].residual <= RESIDUAL
+    assert outcome.history[-1].residual <= MAX_RESIDUAL
     check_groups(groups, outcome.labels[problem.n_labeled :])

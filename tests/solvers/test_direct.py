@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.solver_problems import maxent_problem, solve_direct, solve_posterior
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,36 +16,19 @@ from transduce import (
 )
 from transduce.design import Design
 from transduce.history import FitStatus
-from transduce.label_step import METHODS
 from transduce.losses import MaxEnt
 from transduce.problem import TrainingProblem
-from transduce.solvers.direct import RESIDUAL, Direct, DirectSettings, PosteriorRegularization
+from transduce.solvers.direct import MAX_RESIDUAL
 from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, through_posterior
 from transduce.taxonomy import Taxonomy
 
-N, N_LABELED, N_FEATURES, ALPHA = 90, 12, 6, 1e-2
+N_LABELED, ALPHA = 12, 1e-2
 TREES = {
     "two": Taxonomy.flat(range(2)),
     "flat": Taxonomy.flat(range(4)),
     "tree": Taxonomy.create(["a/x/1", "a/x/2", "a/y", "b"]),
 }
 every_tree = pytest.mark.parametrize("taxonomy", TREES.values(), ids=TREES)
-
-
-def rows_of(taxonomy: Taxonomy, seed: int = 0):
-    """A problem with overlapping classes, labels of all rows, and the sizes of the classes among the unlabelled."""
-    rng, n_classes = np.random.default_rng(seed), taxonomy.n_classes
-    truth = np.concatenate((np.arange(n_classes), rng.integers(n_classes, size=N - n_classes)))
-    X = rng.normal(size=(n_classes, N_FEATURES))[truth] + 0.7 * rng.normal(size=(N, N_FEATURES))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    problem = TrainingProblem.create(Design.create(X, taxonomy), MaxEnt(), ALPHA, N_LABELED)
-    return problem, truth, np.bincount(truth[N_LABELED:], minlength=n_classes)
-
-
-def direct(problem, counts, entropy=0.0, enforced=True, mismatch=0.0, tol=1e-6, max_rounds=100, high=None) -> Direct:
-    settings = DirectSettings(entropy, enforced, mismatch, tol, max_rounds)
-    high = counts if high is None else high
-    return Direct(problem, counts, high, METHODS["exact"], settings, np.random.default_rng(0))
 
 
 def sizes(problem, W) -> np.ndarray:
@@ -92,93 +76,92 @@ def test_a_range_that_holds_costs_nothing():
 @every_tree
 def test_expectation_constraint_reaches_the_optimum_under_constraints(taxonomy):
     """The optimum by sequential quadratic programming from several starts."""
-    problem, truth, counts = rows_of(taxonomy)
-    outcome = direct(problem, counts).run(truth)
-    assert outcome.status is FitStatus.MET
-    assert np.all(np.abs(sizes(problem, outcome.W) - counts) <= RESIDUAL * counts)
-    shape = outcome.W.shape
+    problem, truth, counts = maxent_problem(taxonomy)
+    result = solve_direct(problem, truth, counts)
+    assert result.status is FitStatus.CONSTRAINTS_MET
+    assert np.all(np.abs(sizes(problem, result.W) - counts) <= MAX_RESIDUAL * counts)
+    shape = result.W.shape
     best = min(
         answer.fun
         for seed in range(3)
         if (
             answer := minimize(
                 lambda flat: supervised_objective(problem, flat.reshape(shape), truth),
-                np.random.default_rng(seed).normal(size=outcome.W.size),
+                np.random.default_rng(seed).normal(size=result.W.size),
                 constraints={"type": "eq", "fun": lambda flat: (sizes(problem, flat.reshape(shape)) - counts)[1:]},
                 method="SLSQP",
                 options={"maxiter": 500, "ftol": 1e-10},
             )
         ).success
     )
-    assert supervised_objective(problem, outcome.W, truth) == pytest.approx(best, rel=2e-3)
+    assert supervised_objective(problem, result.W, truth) == pytest.approx(best, rel=2e-3)
 
 
 @every_tree
 def test_expectation_regularisation_reaches_the_brute_force_optimum(taxonomy):
-    problem, truth, counts = rows_of(taxonomy)
-    outcome = direct(problem, counts, enforced=False, mismatch=20.0).run(truth)
+    problem, truth, counts = maxent_problem(taxonomy)
+    result = solve_direct(problem, truth, counts, enforced=False, mismatch=20.0)
     n = counts.sum()
 
     def objective(flat):
-        W = flat.reshape(outcome.W.shape)
+        W = flat.reshape(result.W.shape)
         return supervised_objective(problem, W, truth) + 20.0 * np.sum(((sizes(problem, W) - counts) / n) ** 2)
 
     best = min(
-        minimize(objective, np.random.default_rng(seed).normal(size=outcome.W.size), method="BFGS").fun
+        minimize(objective, np.random.default_rng(seed).normal(size=result.W.size), method="BFGS").fun
         for seed in range(3)
     )
-    assert outcome.status is FitStatus.PENALISED
-    assert objective(outcome.W.ravel()) == pytest.approx(best, rel=1e-4)
+    assert result.status is FitStatus.PENALIZED
+    assert objective(result.W.ravel()) == pytest.approx(best, rel=1e-4)
 
 
 @every_tree
 @pytest.mark.parametrize("seed", [0, 1])
 def test_entropy_regularisation_is_surer_at_the_same_sizes(taxonomy, seed):
-    problem, truth, counts = rows_of(taxonomy, seed)
-    plain, sure = (direct(problem, counts, entropy, tol=1e-4).run(truth) for entropy in (0.0, 1.0))
-    assert plain.status is sure.status is FitStatus.MET
-    assert np.all(np.abs(sizes(problem, sure.W) - counts) <= RESIDUAL * counts)
+    problem, truth, counts = maxent_problem(taxonomy, seed)
+    plain, sure = (solve_direct(problem, truth, counts, entropy, tol=1e-4) for entropy in (0.0, 1.0))
+    assert plain.status is sure.status is FitStatus.CONSTRAINTS_MET
+    assert np.all(np.abs(sizes(problem, sure.W) - counts) <= MAX_RESIDUAL * counts)
     assert entropy_of(problem, sure.W) < 0.7 * entropy_of(problem, plain.W)
     assert supervised_objective(problem, sure.W, truth) >= supervised_objective(problem, plain.W, truth)
 
 
 def test_sizes_may_be_ranges():
-    problem, truth, counts = rows_of(TREES["flat"])
+    problem, truth, counts = maxent_problem(TREES["flat"])
     low, high = counts // 2, counts + 20
-    outcome = direct(problem, low, high=high).run(truth)
-    mass = sizes(problem, outcome.W)
-    assert outcome.status is FitStatus.MET
-    assert np.all(mass >= low * (1 - RESIDUAL))
-    assert np.all(mass <= high + RESIDUAL * np.maximum(low, 1))
-    exact = direct(problem, counts).run(truth)
-    assert supervised_objective(problem, outcome.W, truth) <= supervised_objective(problem, exact.W, truth) + 1e-9
+    result = solve_direct(problem, truth, low, high=high)
+    mass = sizes(problem, result.W)
+    assert result.status is FitStatus.CONSTRAINTS_MET
+    assert np.all(mass >= low * (1 - MAX_RESIDUAL))
+    assert np.all(mass <= high + MAX_RESIDUAL * np.maximum(low, 1))
+    exact = solve_direct(problem, truth, counts)
+    assert supervised_objective(problem, result.W, truth) <= supervised_objective(problem, exact.W, truth) + 1e-9
 
 
 @every_tree
 def test_posterior_regularisation_falls_and_meets_the_sizes(taxonomy):
-    problem, truth, counts = rows_of(taxonomy)
-    play = PosteriorRegularization(problem, counts, counts, METHODS["exact"], 0.5, 1e-6, 100, np.random.default_rng(0))
-    outcome = play.run(truth)
-    values = [row.objective for row in outcome.history[1:]]
-    assert outcome.status is FitStatus.NEARBY
+    problem, truth, counts = maxent_problem(taxonomy)
+    result = solve_posterior(problem, truth, counts, 0.5, 1e-6, 100)
+    values = [row.objective for row in result.history[1:]]
+    assert result.status is FitStatus.NEARBY
     assert all(later <= earlier + 1e-6 for earlier, later in pairwise(values))
-    assert all(row.residual <= RESIDUAL for row in outcome.history)
-    before = np.abs(sizes(problem, direct(problem, counts, enforced=False).run(truth).W) - counts).sum()
-    assert np.abs(sizes(problem, outcome.W) - counts).sum() < before
+    assert all(row.residual <= MAX_RESIDUAL for row in result.history)
+    before = np.abs(sizes(problem, solve_direct(problem, truth, counts, enforced=False).W) - counts).sum()
+    assert np.abs(sizes(problem, result.W) - counts).sum() < before
 
 
 @every_tree
 def test_labels_meet_the_counts_and_given_ones_stay(taxonomy):
-    problem, truth, counts = rows_of(taxonomy)
-    outcome = direct(problem, counts, 1.0, tol=1e-4).run(truth)
-    assert np.array_equal(np.bincount(outcome.labels[N_LABELED:], minlength=len(counts)), counts)
-    assert np.array_equal(outcome.labels[:N_LABELED], truth[:N_LABELED])
+    problem, truth, counts = maxent_problem(taxonomy)
+    result = solve_direct(problem, truth, counts, 1.0, tol=1e-4)
+    assert np.array_equal(np.bincount(result.labels[N_LABELED:], minlength=len(counts)), counts)
+    assert np.array_equal(result.labels[:N_LABELED], truth[:N_LABELED])
 
 
 def test_sizes_that_are_not_met_are_said_not_to_be():
-    problem, truth, counts = rows_of(TREES["flat"])
+    problem, truth, counts = maxent_problem(TREES["flat"])
     wild = np.array([counts.sum() - 3, 1, 1, 1])
-    assert direct(problem, wild, max_rounds=1).run(truth).status is FitStatus.UNMET
+    assert solve_direct(problem, truth, wild, max_rounds=1).status is FitStatus.UNMET
     X = np.random.default_rng(0).normal(size=(30, 3))
     y = np.array([0, 1, 2] + [-1] * 27)
     with pytest.warns(ConvergenceWarning, match="class sizes are still off"):
@@ -186,8 +169,7 @@ def test_sizes_that_are_not_met_are_said_not_to_be():
 
 
 def test_an_interrupt_keeps_the_last_round():
-    problem, truth, counts = rows_of(TREES["flat"])
-    play = direct(problem, counts, 1.0)
+    problem, truth, counts = maxent_problem(TREES["flat"])
     seen = []
 
     def stop(row):
@@ -195,10 +177,10 @@ def test_an_interrupt_keeps_the_last_round():
         if len(seen) == 4:
             raise KeyboardInterrupt
 
-    outcome = Direct(problem, counts, counts, play.label_step, play.settings, play.rng, stop).run(truth)
-    assert outcome.status is FitStatus.INTERRUPTED
-    assert np.array_equal(np.bincount(outcome.labels[N_LABELED:], minlength=4), counts)
-    assert outcome.objective == seen[-1].objective
+    result = solve_direct(problem, truth, counts, 1.0, on_round=stop)
+    assert result.status is FitStatus.INTERRUPTED
+    assert np.array_equal(np.bincount(result.labels[N_LABELED:], minlength=4), counts)
+    assert result.objective == seen[-1].objective
 
 
 @pytest.mark.parametrize(
@@ -219,7 +201,7 @@ def test_float32_rows_and_sure_posteriors_stay_finite():
 
 def test_the_scale_of_rows_does_not_matter():
     """Rows a thousand times as short with alpha a million times as small are the same problem."""
-    problem, truth, counts = rows_of(TREES["flat"])
+    problem, truth, counts = maxent_problem(TREES["flat"])
     rows = problem.design.matrix()
     small = TrainingProblem.create(
         Design.create(1e-3 * rows.toarray(), TREES["flat"]),
@@ -228,7 +210,7 @@ def test_the_scale_of_rows_does_not_matter():
         N_LABELED,
     )
     for entropy in (0.0, 1.0):
-        one, other = (direct(p, counts, entropy, tol=1e-5).run(truth) for p in (problem, small))
+        one, other = (solve_direct(p, truth, counts, entropy, tol=1e-5) for p in (problem, small))
         assert one.objective == pytest.approx(other.objective, rel=1e-2)
 
 

@@ -21,6 +21,7 @@ from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.label_step import METHODS
 from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.loop import Loop
 
 Array = NDArray[Any]
 
@@ -59,14 +60,8 @@ class Estimation:
 
     def first_fit(self, slot: CheckpointSlot) -> FitResult:
         """Fit from the labels of the labelled rows, by the paper's way."""
-
-        def tell(row: HistoryRow) -> None:
-            self.on_round(replace(row, restart=FIRST_FIT))
-
-        engine = self.rows.new_restart(_task(self.bounds, self.settings), self.rng)
-        first = Alternation(engine, self.settings, tell, slot).run()
-        first.history = [replace(row, restart=FIRST_FIT) for row in first.history]
-        return first
+        restart = self.rows.new_restart(_task(self.bounds, self.settings), self.rng)
+        return Loop(self.on_round).run(Alternation(restart, self.settings), slot, FIRST_FIT)
 
     def sizes(self, first: FitResult) -> Bounds:
         """Class sizes by the posterior of the first fit."""
@@ -91,8 +86,8 @@ def supervised_counts(rows: Engine, settings: Settings, rng: np.random.Generator
     It has the loss and the alpha of the problem, and learns from the labelled rows alone.
     """
     nothing = np.zeros(rows.n_classes, np.int64)
-    engine = rows.new_restart(_task(Bounds(nothing, nothing), settings), rng)
-    supervised = Alternation(engine, replace(settings, weights=())).run()
+    restart = rows.new_restart(_task(Bounds(nothing, nothing), settings), rng)
+    supervised = Loop().run(Alternation(restart, replace(settings, weights=())))
     if supervised.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
     return rows.predicted_counts(supervised.W)

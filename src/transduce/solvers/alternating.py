@@ -1,37 +1,41 @@
-"""Algorithm 1 of the paper: weight steps and label steps in turn, while the unlabelled rows gain weight.
+"""Algorithm 1 of the paper: alternate weight steps and label steps while the weight of the unlabelled rows grows.
 
     1-2    weights from the labelled rows
-    3-9    greedy labels for the others, meeting the counts
-    10-15  for each C of the schedule: weights, then labels, until no label moves
+    3-9    greedy labels for all others, meeting the counts
+    10-15  for each C of the schedule: weight step, then label step, until no label changes
 
-Within a stage J never rises. A weight step stops at a tolerance and may end a little higher than it began; then the
-best point on the way there is taken. A label step must lower J, by more than a tolerance while weight steps are loose,
-or the old labels stay. A stage ends when no label moves, so rounds cannot repeat. Where the rows are, and how a step
-is done there, is the engine's business.
+Within a stage J never increases. A weight step stops at a tolerance and may end a little higher than it started; then
+the best point on the way there is accepted. A label step must decrease J, by more than a threshold while weight steps
+are inaccurate, or the old labels stay. A stage ends when no label changes, so rounds cannot cycle.
 """
 
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.engines.base import Restart
+from transduce.engines.base import Restart, WeightSummary
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
+from transduce.solvers.loop import Solver
 
 Array = NDArray[Any]
 
-LOOSE_FLOOR, FLOOR = 1e-4, 1e-5
-"""Labels that lower the loss of the unlabelled rows by no more than this share of it are as good as the old ones, which
-stay: first while weight steps are loose, then at their final tolerance."""
+EARLY_THRESHOLD, THRESHOLD = 1e-4, 1e-5
+"""New labels must decrease the loss of the unlabelled rows by more than this fraction: in early and in final rounds."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Knobs of the alternation: weights of the stages, tolerances of the last and of earlier ones, rounds a stage."""
+    """Settings of the alternation.
+
+    weights     total weight of the unlabelled rows in each stage
+    tol         relative accuracy of the last weight steps
+    early_tol   relative accuracy of all others
+    max_rounds  most rounds in a stage
+    """
 
     weights: tuple[float, ...]
     tol: float
@@ -39,112 +43,107 @@ class Settings:
     max_rounds: int
 
 
-@dataclass(frozen=True, eq=False)
-class Alternation:
-    """Whoever holds the rows, and how often weights and labels take turns there; `run` plays them."""
+@dataclass(eq=False)
+class Alternation(Solver):
+    """Alternating minimisation from the labels of the labelled rows.
 
-    engine: Restart
+    first_stage  number of the first stage in the history
+    n_done       completed stages; 0 is the supervised start, −1 before it
+    at_rest      whether no label changed in the last stage at the weights that the weight step would start from
+    """
+
+    restart: Restart
     settings: Settings
-    on_round: Callable[[HistoryRow], None] = lambda row: None
-    slot: CheckpointSlot = field(default_factory=CheckpointSlot)
+    first_stage: int = 1
+    n_done: int = -1
+    at_rest: bool = False
 
-    def run(self, start: Callable[[], None] | None = None) -> FitResult:
-        """Fit from the labels of the labelled rows.
+    @property
+    def _n_stages(self) -> int:
+        return len(self.settings.weights) if self.restart.n_unlabeled else 0
 
-        `start` gives the engine labels of the unlabelled rows to begin from, in place of the greedy ones. Where the
-        shelf has a stage of this fit, it goes on from there.
+    def start(self) -> FitResult:
+        """Return an empty result."""
+        return FitResult(np.zeros(self.restart.n_classes))
+
+    def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
+        """Generate the supervised start, then one stage for each weight."""
+        if self.n_done < 0:
+            yield self._supervised(result)
+        for number in range(self.n_done + 1, self._n_stages + 1):
+            yield self._stage(result, number)
+
+    def finish(self, result: FitResult) -> None:
+        """Fetch weights and labels."""
+        self.restart.result(result)
+
+    def save(self, slot: CheckpointSlot, result: FitResult) -> None:
+        """Save the stage that was just completed."""
+        done = self.n_done == self._n_stages
+        metadata = {
+            "stage": self.n_done,
+            "at_rest": bool(self.at_rest),
+            "objective": float(result.objective),
+            "status": result.status.name,
+        }
+        self.restart.save(slot, {"prices": result.prices}, metadata, done)
+
+    def resume(self, slot: CheckpointSlot, result: FitResult) -> None:
+        """Continue after the stage in the slot, if there is one."""
+        saved = self.restart.load(slot)
+        if saved is not None:
+            arrays, metadata = saved
+            result.prices, result.objective = arrays["prices"], metadata["objective"]
+            result.status = FitStatus[metadata["status"]]
+            self.n_done, self.at_rest = metadata["stage"], metadata["at_rest"]
+
+    def _supervised(self, result: FitResult) -> Iterator[HistoryRow]:
+        """Steps 1 to 9."""
+        is_last = self._n_stages == 0
+        step = self.restart.supervise(self.settings.tol if is_last else self.settings.early_tol)
+        if is_last:
+            result.status = FitStatus.SUPERVISED if step.converged else FitStatus.NOT_CONVERGED
+        else:
+            self.restart.greedy()
+        self.n_done, result.objective = 0, step.objective
+        yield HistoryRow(0, 0.0, step.objective, 0, step.gap)
+
+    def _stage(self, result: FitResult, number: int) -> Iterator[HistoryRow]:
+        """Steps 11 to 14: rounds at one weight of the unlabelled rows, until no label changes.
+
+        Labels at rest stay so when the weight of the unlabelled rows grows, as long as the weights stay.
         """
-        outcome = FitResult(np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(self.engine.n_classes))
-        begin = time.perf_counter()
-        try:
-            if not self._go_on(outcome, begin):
-                if start is None:
-                    self._play(outcome, begin)
-                else:
-                    start()
-                    self._stages(outcome, begin)
-        except KeyboardInterrupt:
-            outcome.status = FitStatus.INTERRUPTED
-            if not outcome.history:
-                raise
-        self.engine.result(outcome)
-        return outcome
+        settings, restart = self.settings, self.restart
+        weight, is_last = settings.weights[number - 1], number == self._n_stages
+        stage, tol, objective, n_moved = self.first_stage + number - 1, settings.early_tol, np.inf, 0
+        at_rest, self.n_done, self.at_rest = self.at_rest, number, False
+        for _ in range(settings.max_rounds):
+            step = restart.weights(weight, tol)
+            if at_rest and step.n_sweeps == 0 and not is_last:
+                self.at_rest, result.objective = True, step.objective
+                yield HistoryRow(stage, weight, step.objective, 0, step.gap)
+                return
+            objective, step_length = restart.descend(objective)
+            is_early = tol > settings.tol
+            objective, n_moved = self._label_step(result, objective, EARLY_THRESHOLD if is_early else THRESHOLD)
+            yield HistoryRow(stage, weight, objective, n_moved, step.gap)
+            if n_moved == 0 and not (is_early and is_last):
+                self.at_rest = step_length == 1.0
+                result.status = _status(step)
+                return
+            if n_moved == 0:  # converged at the early tolerance: check it at the final one
+                tol = settings.tol
+        result.status = FitStatus.OUT_OF_ROUNDS if n_moved else FitStatus.NOT_CONVERGED
 
-    def _play(self, outcome: FitResult, begin: float) -> None:
-        supervised = not self.settings.weights or self.engine.n_unlabeled == 0
-        step = self.engine.supervise(self.settings.tol if supervised else self.settings.early_tol)
-        if not supervised:
-            self.engine.greedy()
-        self._record(outcome, HistoryRow(0, 0.0, step.objective, 0, step.gap, time.perf_counter() - begin))
-        if supervised:
-            outcome.status = FitStatus.SUPERVISED if step.converged else FitStatus.NOT_CONVERGED
-        self._keep(outcome, 0, False, done=supervised)
-        if not supervised:
-            self._stages(outcome, begin)
+    def _label_step(self, result: FitResult, objective: float, threshold: float) -> tuple[float, int]:
+        """Accept the best labels if they decrease J enough; return J and the number of rows that moved."""
+        proposal = self.restart.propose(result.prices)
+        better = proposal.n_moved == 0 or proposal.change < -threshold * proposal.old_loss
+        self.restart.accept(better)
+        result.prices = proposal.prices  # they belong to the weights, whether or not labels move
+        result.objective = objective + proposal.change if better else objective
+        return result.objective, proposal.n_moved if better else 0
 
-    def _stages(self, outcome: FitResult, begin: float, n_done: int = 0, at_rest: bool = False) -> None:
-        """Steps 10 to 15."""
-        n_stages = len(self.settings.weights)
-        for stage in range(n_done + 1, n_stages + 1):
-            at_rest = self._stage(outcome, stage, self.settings.weights[stage - 1], begin, at_rest)
-            self._keep(outcome, stage, at_rest, done=stage == n_stages)
 
-    def _keep(self, outcome: FitResult, stage: int, at_rest: bool, done: bool) -> None:
-        """Put a complete stage on the shelf."""
-        facts = {
-            "stage": stage, "at_rest": bool(at_rest), "objective": float(outcome.objective), "done": done,
-            "ending": outcome.status.name, "history": [asdict(row) for row in outcome.history],
-        }  # fmt: skip
-        self.engine.save(self.slot, {"prices": outcome.prices}, facts, done)
-
-    def _go_on(self, outcome: FitResult, begin: float) -> bool:
-        """Take up the fit after the stage that was kept, if there is one."""
-        saved = self.engine.load(self.slot)
-        if saved is None:
-            return False
-        arrays, facts = saved
-        outcome.prices, outcome.objective = arrays["prices"], facts["objective"]
-        outcome.status = FitStatus[facts["ending"]]
-        outcome.history[:] = [HistoryRow(**row) for row in facts["history"]]
-        if not facts["done"]:
-            begin -= outcome.history[-1].seconds if outcome.history else 0.0
-            self._stages(outcome, begin, facts["stage"], facts["at_rest"])
-        return True
-
-    def _stage(self, outcome: FitResult, stage: int, weight: float, begin: float, at_rest: bool) -> bool:
-        """Rounds at one weight of the unlabelled rows; says whether the labels are at rest at the weights of the state.
-
-        Labels at rest stay so when the unlabelled rows gain weight, for as long as the weights stay.
-        """
-        engine, last = self.engine, stage == len(self.settings.weights)
-        tol, objective, n_moved = self.settings.early_tol, np.inf, 0
-        for _ in range(self.settings.max_rounds):
-            step = engine.weights(weight, tol)
-            if at_rest and step.n_sweeps == 0 and not last:
-                seconds = time.perf_counter() - begin
-                self._record(outcome, HistoryRow(stage, weight, step.objective, 0, step.gap, seconds))
-                return True
-            objective, share = engine.descend(objective)
-            proposal = engine.propose(outcome.prices)
-            loose = tol > self.settings.tol
-            floor = (LOOSE_FLOOR if loose else FLOOR) * proposal.old_loss
-            better = proposal.n_moved == 0 or proposal.change < -floor
-            n_moved = proposal.n_moved if better else 0
-            engine.accept(better)
-            if better:
-                objective += proposal.change
-            outcome.prices = proposal.prices  # they belong to the weights, whether or not labels move
-            seconds = time.perf_counter() - begin
-            self._record(outcome, HistoryRow(stage, weight, objective, n_moved, step.gap, seconds))
-            if n_moved == 0 and not (loose and last):
-                outcome.status = FitStatus.SETTLED if step.converged else FitStatus.NOT_CONVERGED
-                return share == 1.0
-            if n_moved == 0:  # settled at the loose tolerance: see whether it stays so at the tight one
-                tol = self.settings.tol
-        outcome.status = FitStatus.OUT_OF_ROUNDS if n_moved else FitStatus.NOT_CONVERGED
-        return False
-
-    def _record(self, outcome: FitResult, row: HistoryRow) -> None:
-        outcome.objective = row.objective
-        outcome.history.append(row)
-        self.on_round(row)
+def _status(step: WeightSummary) -> FitStatus:
+    return FitStatus.CONVERGED if step.converged else FitStatus.NOT_CONVERGED

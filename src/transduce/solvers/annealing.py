@@ -1,194 +1,158 @@
-"""Soft annealing: labels begin as distributions that meet the counts, cool until they are hard, and end in Algorithm 1.
+"""Soft annealing: labels start as distributions that meet the counts, cool until they are hard, and end in Algorithm 1.
 
     weights   one sweep of the weight step for the present distributions
     labels    q_ik ∝ exp((v_k − cost_ik) / T), prices v for the counts, T for the entropy that the stage asks for
 
-Many such cheap rounds find better labels than a few accurate ones. What they end in depends on how they cool, and none
-of the schedules is best everywhere. So each of them is run, and the paper's own too; the labels of each are taken to a
-minimum of J by Algorithm 1 at the final weight, and the lowest J wins; the paper's, if it is nearly as low. J needs no
-labels but the given ones to compare.
+Many such cheap rounds find better labels than a few accurate ones. Which minimum they reach depends on the cooling
+schedule, and no schedule is best everywhere. So each schedule is one restart, and Algorithm 1 with the paper's schedule
+is another. Cooled labels go through Algorithm 1 at the final weight, and the restart with the lowest J wins.
 """
 
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.engines.base import Engine, SoftLabels, StepSettings
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.loop import Loop
 from transduce.solvers.schedule import ROUNDS, SoftStage
 
-Array = NDArray[Any]
+MIN_IMPROVEMENT = 5e-3
+"""Minimum relative improvement over the paper's schedule."""
+COOLED_TOL = 3e-2
+"""Relative accuracy of weight steps after cooling: less accurate ones would lose what the soft labels have found."""
 
-MEANS_NOTHING = 5e-3
-"""Share of J by which another way must be lower than the paper's: closer ones are as right."""
-ARRIVAL_TOL = 3e-2
-"""Relative accuracy of weight steps when cooled labels arrive at Algorithm 1: too loose would lose what they know."""
+
+@dataclass(eq=False)
+class CooledAlternation(Alternation):
+    """Alternating minimisation at the final weight that starts from cooled labels instead of greedy ones.
+
+    schedule      stages of the cooling
+    cooling_slot  checkpoint of the soft labels
+    soft_labels   while labels are soft
+    n_cooled      completed stages of the cooling
+    """
+
+    schedule: tuple[SoftStage, ...] = ()
+    cooling_slot: CheckpointSlot = field(default_factory=CheckpointSlot)
+    soft_labels: SoftLabels | None = None
+    n_cooled: int = 0
+
+    def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
+        """Generate the stages of the cooling, then those of the alternation."""
+        if self.n_done < 0:
+            yield from self._cooling(self.restart.soft_labels())
+        yield from super().stages(result)
+
+    def _cooling(self, soft_labels: SoftLabels) -> Iterator[Iterator[HistoryRow]]:
+        saved = soft_labels.load(self.cooling_slot)
+        if saved is None:
+            soft_labels.start()
+        else:
+            self.n_cooled = saved["stage"]
+        self.soft_labels = soft_labels
+        for stage in self.schedule[self.n_cooled :]:
+            yield self._soft_stage(soft_labels, stage)
+        soft_labels.harden(self.schedule[-1].weight)
+        self.soft_labels, self.n_done = None, 0
+
+    def _soft_stage(self, soft_labels: SoftLabels, stage: SoftStage) -> Iterator[HistoryRow]:
+        self.n_cooled += 1
+        for _ in range(ROUNDS):
+            soft = soft_labels.round(stage.weight, stage.entropy)
+            yield HistoryRow(
+                self.n_cooled, stage.weight, soft.objective, soft.n_moved, soft.gap, temperature=soft.temperature
+            )
+
+    def save(self, slot: CheckpointSlot, result: FitResult) -> None:
+        """Save the stage that was just completed."""
+        if self.soft_labels is None:
+            super().save(slot, result)
+        else:
+            self.soft_labels.save(self.cooling_slot, {"stage": self.n_cooled})
 
 
 @dataclass(frozen=True, eq=False)
 class SoftAnnealing:
-    """Algorithm 1 and the coolings that lead to it; `run` keeps the best of all ways.
+    """Algorithm 1 and the cooling schedules, as restarts; `run` returns the best one.
 
-    Ways are independent, so each has a thread where there are cores; what comes out does not depend on it.
+    Restarts are independent, so they run in threads if there are several; the result does not depend on it.
     """
 
-    rows: Engine
-    task: StepSettings
+    engine: Engine
+    steps: StepSettings
     settings: Settings
     rng: np.random.Generator
     on_round: Callable[[HistoryRow], None]
-    cooling_schedules: tuple[tuple[SoftStage, ...], ...]
+    schedules: tuple[tuple[SoftStage, ...], ...]
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def run(self) -> FitResult:
-        """Fit from the labels of the labelled rows."""
-        if not self.settings.weights or self.rows.n_unlabeled == 0 or self.rows.n_classes < 2:
-            engine = self.rows.new_restart(self.task, self.rng)
-            return Alternation(engine, self.settings, self.on_round, self.checkpoint.slot("restart 0")).run()
-        clock = _Clock(self.on_round)
-        n_restarts = 1 + len(self.cooling_schedules)
-        n_threads, rows = self.rows.split_threads(n_restarts)
-        rngs = [self.rng, *self.rng.spawn(len(self.cooling_schedules))]
-        shelves = [self.checkpoint.slot(f"restart {restart}") for restart in range(n_restarts)]
-        told = [clock.of_restart(restart, slot) for restart, slot in enumerate(shelves)]
-        outcomes: list[FitResult | None] = [None] * n_restarts
+        """Run all restarts and return the result of the best."""
+        loop, schedules = Loop(self.on_round), self.schedules
+        if not self.settings.weights or self.engine.n_unlabeled == 0 or self.engine.n_classes < 2:
+            schedules = ()
+        n_threads, engine = self.engine.split_threads(1 + len(schedules)) if schedules else (1, self.engine)
+        rngs = [self.rng, *(self.rng.spawn(len(schedules)) if schedules else ())]
+        slots = [self.checkpoint.slot(f"restart {k}") for k in range(len(rngs))]
+        results: list[FitResult | None] = [None] * len(rngs)
+        for k, slot in enumerate(slots):
+            loop.histories[k] = slot.reported
 
-        def go(restart: int) -> None:
-            if clock.stopped.is_set():
+        def run_one(k: int) -> None:
+            if loop.stopped.is_set():
                 return
-            play = Alternation(
-                rows.new_restart(self.task, rngs[restart]), self.settings, told[restart], shelves[restart]
-            )
-            soft_labels = replace(self.checkpoint.slot(f"cooling {restart}"), reported=shelves[restart].reported)
-            outcome = play.run() if restart == 0 else _cooled(play, self.cooling_schedules[restart - 1], soft_labels)
-            if outcome.status is FitStatus.INTERRUPTED:
-                clock.stopped.set()
-            with clock.lock:
-                outcomes[restart] = outcome
-                _drop_weights_of_all_but_the_best(outcomes)
+            solver = Alternation(engine.new_restart(self.steps, rngs[k]), self.settings)
+            result = loop.run(solver if k == 0 else self._cooled(solver, k, slots[k]), slots[k], k)
+            if result.status is FitStatus.INTERRUPTED:
+                loop.stopped.set()
+            with loop.lock:
+                results[k] = result
+                _drop_weights(results)
 
-        interrupted = _in_threads(go, n_restarts, n_threads, clock)
-        return _best(outcomes, clock, interrupted)
+        interrupted = loop.run_all(run_one, len(rngs), n_threads)
+        return _best_result(results, loop, interrupted)
 
-
-class _Clock:
-    """Time since the start, and the rounds of all ways; stops them when it is told to."""
-
-    def __init__(self, on_round: Callable[[HistoryRow], None]) -> None:
-        self.begin = time.perf_counter()
-        self.on_round = on_round
-        self.lock = threading.Lock()
-        self.stopped = threading.Event()
-        self.rows: dict[int, list[HistoryRow]] = {}
-
-    def _now(self) -> float:
-        """Seconds since the start; after those of rounds that were told of before the fit was taken up again."""
-        now = time.perf_counter() - self.begin
-        lag = max((rows[-1].seconds for rows in self.rows.values() if rows), default=0.0) - now
-        if lag > 0.0:
-            self.begin -= lag
-        return now + max(lag, 0.0)
-
-    def of_restart(self, restart: int, slot: CheckpointSlot) -> Callable[[HistoryRow], None]:
-        """What a way tells its rounds to; its shelf remembers them."""
-        rows = self.rows[restart] = slot.reported
-
-        def tell(row: HistoryRow) -> None:
-            with self.lock:
-                row = replace(row, restart=restart, seconds=self._now())
-                rows.append(row)
-                if self.stopped.is_set():
-                    raise KeyboardInterrupt
-                self.on_round(row)
-
-        return tell
+    def _cooled(self, plain: Alternation, k: int, slot: CheckpointSlot) -> CooledAlternation:
+        """The solver of restart k, with the cooling schedule k − 1."""
+        schedule, settings = self.schedules[k - 1], self.settings
+        tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
+        return CooledAlternation(
+            plain.restart,
+            replace(settings, weights=settings.weights[-1:], early_tol=tol),
+            first_stage=len(schedule) + 1,
+            schedule=schedule,
+            cooling_slot=replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported),
+        )
 
 
-def _in_threads(go: Callable[[int], None], n_tasks: int, n_threads: int, clock: _Clock) -> bool:
-    """Run the tasks, in this thread if there is but one; says whether they were interrupted."""
-    pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-    try:
-        if pool is None:
-            for task in range(n_tasks):
-                go(task)
-        else:
-            for future in [pool.submit(go, task) for task in range(n_tasks)]:
-                future.result()
-    except KeyboardInterrupt:
-        clock.stopped.set()
-        return True
-    except BaseException:
-        clock.stopped.set()
-        raise
-    finally:
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
-    return False
-
-
-def _drop_weights_of_all_but_the_best(outcomes: list[FitResult | None]) -> None:
-    """Let go of what is not needed any more: weights are large."""
-    best = _best_restart(outcomes)
-    for restart, outcome in enumerate(outcomes):
-        if outcome is not None and restart != best and outcome.status is not FitStatus.INTERRUPTED:
-            outcome.W = np.zeros((0, 0))
-
-
-def _best_restart(outcomes: list[FitResult | None]) -> int | None:
-    """The complete way of least J; the paper's, unless another is lower by more than differences that mean nothing."""
-    found = {
-        restart: outcome.objective * (1.0 - MEANS_NOTHING if restart == 0 else 1.0)
-        for restart, outcome in enumerate(outcomes)
-        if outcome is not None and outcome.status is not FitStatus.INTERRUPTED
+def _best_restart(results: list[FitResult | None]) -> int | None:
+    """The complete restart of lowest J; the paper's schedule unless another one is lower by MIN_IMPROVEMENT."""
+    complete = {
+        k: result.objective * (1.0 - MIN_IMPROVEMENT if k == 0 else 1.0)
+        for k, result in enumerate(results)
+        if result is not None and result.status is not FitStatus.INTERRUPTED
     }
-    return min(found, key=lambda restart: found[restart]) if found else None
+    return min(complete, key=lambda k: complete[k]) if complete else None
 
 
-def _best(outcomes: list[FitResult | None], clock: _Clock, interrupted: bool) -> FitResult:
-    """The outcome of least J, of those that are complete if any is; with the rounds of all ways."""
-    interrupted |= any(outcome is not None and outcome.status is FitStatus.INTERRUPTED for outcome in outcomes)
-    best = outcomes[_best_restart(outcomes) or 0]
+def _drop_weights(results: list[FitResult | None]) -> None:
+    """Free the weights of all complete restarts but the best: they are large."""
+    best = _best_restart(results)
+    for k, result in enumerate(results):
+        if result is not None and k != best and result.status is not FitStatus.INTERRUPTED:
+            result.W = None
+
+
+def _best_result(results: list[FitResult | None], loop: Loop, interrupted: bool) -> FitResult:
+    """The best result, of the complete restarts if there are any, with the history of all restarts."""
+    best = results[_best_restart(results) or 0]
     if best is None:
         raise KeyboardInterrupt
-    best.history = [row for restart in sorted(clock.rows) for row in clock.rows[restart]]
+    best.history = [row for k in sorted(loop.histories) for row in loop.histories[k]]
     if interrupted:
         best.status = FitStatus.INTERRUPTED
     return best
-
-
-def _cooled(play: Alternation, stages: tuple[SoftStage, ...], slot: CheckpointSlot) -> FitResult:
-    """Cool, then settle at the final weight."""
-    settings, tell = play.settings, play.on_round
-    tol = max(settings.tol, min(settings.early_tol, ARRIVAL_TOL))
-
-    def tell_later(row: HistoryRow) -> None:
-        tell(replace(row, stage=len(stages) + 1))
-
-    def start() -> None:
-        _cool(play.engine.soft_labels(), stages, slot, tell)
-
-    last = replace(settings, weights=settings.weights[-1:], early_tol=tol)
-    return replace(play, settings=last, on_round=tell_later).run(start)
-
-
-def _cool(
-    soft_labels: SoftLabels, stages: tuple[SoftStage, ...], slot: CheckpointSlot, on_round: Callable[[HistoryRow], None]
-) -> None:
-    """Go through all stages, from the one after the last that was kept, to hard labels."""
-    saved = soft_labels.load(slot)
-    if saved is None:
-        soft_labels.start()
-    for number, stage in list(enumerate(stages, start=1))[0 if saved is None else saved["stage"] :]:
-        for _ in range(ROUNDS):
-            soft = soft_labels.round(stage.weight, stage.entropy)
-            on_round(HistoryRow(number, stage.weight, soft.objective, soft.n_moved, soft.gap, 0.0, soft.temperature))
-        soft_labels.save(slot, {"stage": number})
-    soft_labels.harden(stages[-1].weight)

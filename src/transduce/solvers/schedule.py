@@ -1,7 +1,7 @@
-"""Annealing schedules: how heavy and how soft the labels of unlabelled rows are, stage by stage.
+"""Annealing schedules: the weight of the unlabelled rows and the entropy of their labels, stage by stage.
 
 The paper's labels are hard, and the weight of their rows grows. Soft labels are distributions whose mean entropy falls,
-as a share of the greatest that the class sizes allow, while the weight grows or has its final value from the start.
+as a fraction of the largest that the class counts allow, while the weight grows or has its final value from the start.
 """
 
 from collections.abc import Sequence
@@ -10,58 +10,58 @@ from dataclasses import dataclass
 import numpy as np
 
 PAPER = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
-"""C^u of Algorithm 1, as shares of the final weight."""
-KINDS = "'soft', 'paper', None or a list of growing weights"
+"""C^u of Algorithm 1, as fractions of the final weight."""
 
 N_STAGES, ROUNDS, LAST_ENTROPY = 9, 6, 0.01
-"""Stages of a cooling, rounds in each, and the entropy at which labels are taken to be hard."""
+"""Stages of a cooling schedule, rounds in each, and the relative entropy of the last stage."""
 COOLINGS = ((0.03, 0.6), (1.0, 0.4), (1.0, 0.9))
-"""First weight and first entropy of each cooling: no one of them is best everywhere (see docs/how-to-choose.md)."""
+"""First weight and first entropy of each cooling schedule: none is best everywhere (see docs/how-to-choose.md)."""
 
 
 @dataclass(frozen=True)
 class SoftStage:
-    """Weight of the unlabelled rows, and mean entropy of their labels as a share of the greatest."""
+    """Total weight of the unlabelled rows, and mean entropy of their labels relative to the largest possible."""
 
     weight: float
     entropy: float
 
 
-def cooling_schedules(final: float) -> tuple[tuple[SoftStage, ...], ...]:
-    """The schedules of soft annealing: each from its first weight and entropy, evenly in logarithms, to the last.
+def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
+    """Return the schedules of soft annealing: log-linear from the first weight and entropy to the last.
 
-    >>> [(stage.weight, stage.entropy) for stage in coolings(1.0)[1][:2]]
+    >>> [(stage.weight, stage.entropy) for stage in cooling_schedules(1.0)[1][:2]]
     [(1.0, 0.4), (1.0, 0.252)]
     """
-    steps = np.linspace(0.0, 1.0, N_STAGES)
     return tuple(
         tuple(
-            SoftStage(final * float(weight ** (1.0 - t)), round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3))
-            for t in steps
+            SoftStage(
+                final_weight * float(weight ** (1.0 - t)), round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3)
+            )
+            for t in np.linspace(0.0, 1.0, N_STAGES)
         )
         for weight, entropy in COOLINGS
     )
 
 
-def stages(annealing: str | Sequence[float] | None, final: float) -> tuple[float, ...]:
-    """Weights of the unlabelled rows for every stage: the paper's, none but the final one, or the user's own.
+def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tuple[float, ...]:
+    """Return the weight of the unlabelled rows in each stage: the paper's, the final one alone, or the user's own.
 
-    Soft annealing has the paper's stages as the first of its ways.
+    Soft annealing uses the paper's stages in its first restart.
 
     >>> stages("paper", 1.0)[:3], stages(None, 0.5), stages([0.1, 1.0], 1.0)
     ((0.0001, 0.0003, 0.001), (0.5,), (0.1, 1.0))
     """
     if annealing is None:
-        return (float(final),)
-    if isinstance(annealing, str):
-        if annealing not in ("paper", "soft"):
-            raise ValueError(f"annealing must be {KINDS}, but is {annealing!r}.")
-        return tuple(share * final for share in PAPER)
+        return (float(final_weight),)
+    if isinstance(annealing, str) and annealing in ("paper", "soft"):
+        return tuple(fraction * final_weight for fraction in PAPER)
     try:
         weights = np.asarray(annealing, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"annealing must be {KINDS}, but is {annealing!r}.") from error
-    sound = np.all(weights > 0) and np.all(weights < np.inf)
-    if weights.ndim != 1 or weights.size == 0 or not sound or np.any(np.diff(weights) < 0):
-        raise ValueError(f"annealing must be {KINDS}, but is {annealing!r}.")
+    except (TypeError, ValueError):
+        weights = np.zeros(0)
+    positive = np.all(weights > 0) and np.all(weights < np.inf)
+    if weights.ndim != 1 or weights.size == 0 or not positive or np.any(np.diff(weights) < 0):
+        raise ValueError(
+            f"annealing must be 'soft', 'paper', None or a list of increasing weights, but is {annealing!r}."
+        )
     return tuple(float(weight) for weight in weights)
