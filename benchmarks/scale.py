@@ -43,8 +43,7 @@ from transduce.label_step import METHODS
 from transduce.label_step.entropic import Entropic, solve_at_entropy
 from transduce.label_step.greedy import greedy_labels
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, costs_of
-from transduce.solvers import annealing as anneal
-from transduce.solvers.alternating import Alternation
+from transduce.solvers.loop import Loop
 from transduce.weight_step import LBFGS, DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
 
 ROWS_EXPONENT, CLASSES_EXPONENT = 1.15, 1.2
@@ -263,12 +262,11 @@ class Phases:
         for kind in (LargeMargin, SquaredLargeMargin, MaxEnt, SmoothMargin):
             kind.label_costs = self.timed("costs", kind.label_costs)
         Design.scores = self.timed("scores", Design.scores)
-        Alternation.run = self.timed("rest", Alternation.run)
+        Loop.run, Loop.run_all = self.timed("rest", Loop.run), self.timed("wait", Loop.run_all)
         named = {
             solve_at_entropy: "soft labels",
             greedy_labels: "labels",
             costs_of: "costs",
-            anneal._in_threads: "wait",
         }
         for function, phase in named.items():
             self._replace(function, self.timed(phase, function))

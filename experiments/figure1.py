@@ -21,12 +21,13 @@ from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, select, uni
 from transduce import Taxonomy
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design
-from transduce.engines.base import Task
+from transduce.engines.base import StepSettings
 from transduce.engines.local import LocalEngine
 from transduce.label_step import Exact, LabelProblem, LabelSolution, Simplex, Switching
 from transduce.losses import LargeMargin
 from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.loop import Loop
 
 ALONE = True
 KEYS = ("set", "start", "method")
@@ -107,8 +108,9 @@ def first_label_step(source: Source, name: str) -> tuple[LabelProblem, np.ndarra
     design = Design.create(X, Taxonomy.flat(range(counts.size)))
     problem = TrainingProblem.create(design, LargeMargin(), ALPHA, N_LABELED)
     recorder, settings = Recorder(), Settings((FIRST_WEIGHT,), TOL, TOL, 1)
-    task = Task(Bounds(counts, counts), recorder, 10_000)
-    Alternation(LocalEngine(problem, y).new_restart(task, np.random.default_rng(0)), settings).run()
+    steps = StepSettings(Bounds(counts, counts), recorder, 10_000)
+    restart = LocalEngine(problem, y).new_restart(steps, np.random.default_rng(0))
+    Loop().run(Alternation(restart, settings))
     return recorder.first
 
 

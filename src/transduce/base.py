@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
-from transduce.class_prior.estimation import Estimation, supervised_counts
+from transduce.class_prior.estimation import bounds_from_labels, bounds_from_posterior, bounds_from_supervised
 from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import labeled_counts, prior_bounds
 from transduce.class_prior.spec import is_in_rows, read_prior
@@ -36,6 +36,7 @@ from transduce.labels.partial import from_matrix, read_full
 from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
+from transduce.solvers.first_fit import first_fit, supervised_counts
 from transduce.solvers.loop import catch_interrupt
 from transduce.solvers.schedule import stages
 from transduce.taxonomy import Taxonomy
@@ -176,16 +177,21 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _solve_estimated(self, engine: Engine, prior: ResolvedPrior, context: FitContext) -> tuple[FitResult, Bounds]:
         """Estimate class sizes with a first fit, then solve; if interrupted before the end, keep the first fit."""
-        by_labels = (prior.labeled_weight, are_balanced_by_design(prior.labeled_rows), prior.bounds)
-        settings = self._first_settings()
-        estimation = Estimation.create(engine, *by_labels, settings, context.first_rng, context.on_round)
-        first = estimation.first_fit(context.checkpoint.slot("first fit"))
+        settings, rng, forbids = self._first_settings(), context.first_rng, engine.forbids
+        first_bounds = prior.bounds
+        if are_balanced_by_design(prior.labeled_rows):
+            first_bounds = bounds_from_supervised(supervised_counts(engine, settings, rng), forbids)
+        elif not forbids:
+            first_bounds = bounds_from_labels(prior.labeled_weight, engine.n_unlabeled)
+        slot = context.checkpoint.slot("first fit")
+        first = first_fit(engine, first_bounds, settings, rng, context.on_round, slot)
         if first.status is not FitStatus.INTERRUPTED:
             with catch_interrupt():
-                bounds = estimation.sizes(first)
+                proportions = engine.predicted_proportions(first.W)
+                bounds = bounds_from_posterior(proportions, engine.n_unlabeled, forbids)
                 return self._solve(engine, bounds, context), bounds
         first.status = FitStatus.INTERRUPTED
-        return first, estimation.bounds
+        return first, first_bounds
 
     def _first_settings(self) -> Settings:
         """Settings of the fits that estimate or check class sizes: Algorithm 1 with the paper's stages."""
@@ -206,7 +212,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             return
         with catch_interrupt() as interruption:  # a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._first_settings(), np.random.default_rng(0))
-            self.prior_diagnostics_ = diagnostics.judged(counts)
+            self.prior_diagnostics_ = diagnostics.with_supervised(counts)
         if interruption.happened:
             self.termination_condition_ = FitStatus.INTERRUPTED.value
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from transduce import TransductiveClassifier
-from transduce import base as counted
+from transduce import base
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import (
     HARMFUL_DISAGREEMENT,
@@ -255,7 +255,7 @@ def test_the_share_told_is_that_of_the_supervised_classifier():
 
 def test_the_supervised_classifier_is_fitted_only_where_sizes_are_doubted(monkeypatch):
     X, y = problem()
-    monkeypatch.setattr(counted, "supervised_counts", lambda *rest: pytest.fail("nothing was doubted"))
+    monkeypatch.setattr(base, "supervised_counts", lambda *rest: pytest.fail("nothing was doubted"))
     for prior in ({0: 0.5, 1: 0.5}, "labeled", "estimate"):
         TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
 
@@ -265,7 +265,7 @@ def test_ctrl_c_while_sizes_are_doubted_keeps_the_fit_and_says_so(monkeypatch):
         raise KeyboardInterrupt
 
     X, y = problem()
-    monkeypatch.setattr(counted, "supervised_counts", pressed)
+    monkeypatch.setattr(base, "supervised_counts", pressed)
     with pytest.warns(PriorWarning):
         model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
     assert model.termination_condition_ == FitStatus.INTERRUPTED.value
@@ -353,13 +353,13 @@ def test_weights_of_rows_do_not_hide_a_design(monkeypatch):
     model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
     assert model.prior_diagnostics_.balanced_labels
     first = []
-    own = counted.Estimation.first_fit
+    first_fit = base.first_fit
 
-    def look(estimation, *rest):
-        first.append(estimation.bounds.low)
-        return own(estimation, *rest)
+    def look(engine, bounds, *rest):
+        first.append(bounds.low)
+        return first_fit(engine, bounds, *rest)
 
-    monkeypatch.setattr(counted.Estimation, "first_fit", look)
+    monkeypatch.setattr(base, "first_fit", look)
     TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
     supervised = TransductiveClassifier(random_state=0, price_shift=False)
     supervised.fit(X[marked >= 0], marked[marked >= 0], weights[marked >= 0])
