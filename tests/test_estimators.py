@@ -34,7 +34,7 @@ ESTIMATORS = [
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 WEIGHTS = (
     "stops at a duality gap, with rows visited in random order, so equal problems give equal models only up to tol; "
-    "a_labeled_row_twice_is_weight_two shows the equivalence at a small tol"
+    "check_repeated_row_equals_weight_two shows the equivalence at a small tol"
 )
 EXPECTED_FAILURES = {
     "check_classifiers_classes": "its labels are -1 and 1, and -1 means unlabelled here, as in sklearn.semi_supervised",

@@ -338,7 +338,7 @@ class Forwarding(TransductiveClassifierCV):
 
 
 SKIPPED = {
-    "a_labeled_row_twice_is_weight_two": "of a row given twice one may be hidden and the other not",
+    "check_repeated_row_equals_weight_two": "of a row given twice one may be hidden and the other not",
 }
 
 

@@ -1,0 +1,24 @@
+"""Checks that any semi-supervised classifier should pass, and the small problem that they use.
+
+`SEMI_SUPERVISED_CHECKS` is the list of checks. A check is a function of an estimator that has not been fitted; it
+raises AssertionError if the estimator fails. The estimator must read -1, None, NaN and blanks in y as unlabelled, have
+the parameters `class_prior`, `taxonomy` and `random_state`, and set `transduction_` and `classes_` in fit.
+
+Examples
+--------
+>>> from transduce import TransductiveClassifier
+>>> for check in SEMI_SUPERVISED_CHECKS[:3]:
+...     check(TransductiveClassifier())
+"""
+
+from transduce.testing import class_prior_checks, estimator_checks, label_checks
+from transduce.testing.problems import Check, blobs, fitted, labels_as, true_counts
+
+SEMI_SUPERVISED_CHECKS: list[Check] = [
+    check
+    for module in (class_prior_checks, label_checks, estimator_checks)
+    for name, check in vars(module).items()
+    if name.startswith("check_")
+]
+
+__all__ = ["SEMI_SUPERVISED_CHECKS", "blobs", "fitted", "labels_as", "true_counts"]

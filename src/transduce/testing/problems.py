@@ -1,0 +1,74 @@
+"""The small problem that the checks use, and helpers to fit it."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from transduce.errors import PriorWarning
+
+Array: TypeAlias = NDArray[Any]
+Check: TypeAlias = Callable[[Any], None]
+
+N_ROWS, N_CLASSES = 120, 3
+
+
+def blobs(seed: int = 0) -> tuple[Array, Array, Array]:
+    """Generate an easy problem: 120 rows around three centres, of which four rows of each class are labelled.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Seed of the rows and of their order.
+
+    Returns
+    -------
+    X : ndarray of shape (120, 8)
+        Rows of unit length.
+    truth : ndarray of shape (120,)
+        Their classes, 0 to 2, with 60, 40 and 20 rows.
+    y : ndarray of shape (120,)
+        Their labels, -1 for unlabelled rows.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.repeat(np.arange(N_CLASSES), [60, 40, 20]))
+    X = 1.2 * np.eye(N_CLASSES, 8)[truth] + rng.normal(scale=0.35, size=(N_ROWS, 8))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.full(N_ROWS, -1)
+    for k in range(N_CLASSES):
+        y[np.flatnonzero(truth == k)[:4]] = k
+    return X, truth, y
+
+
+def true_counts(truth: Array, y: Array) -> Array:
+    """Return the class counts of the unlabelled rows."""
+    return np.bincount(truth[y < 0], minlength=N_CLASSES)
+
+
+def labels_as(y: Array, missing: object) -> Array:
+    """Return y as objects: "class 0", "class 1", ..., with `missing` for unlabelled rows."""
+    values = np.empty(y.size, dtype=object)
+    values[:] = [missing if label < 0 else f"class {label}" for label in y]
+    return values
+
+
+def fitted(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:
+    """Fit a clone with `random_state=0` and these parameters, ignoring warnings about the class prior."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)
+        return clone(estimator).set_params(random_state=0, **parameters).fit(X, y)
+
+
+def assert_value_error(estimator: Any, X: Any, y: Any, word: str, **parameters: Any) -> None:
+    """Assert that a fit raises ValueError with a message of one line that contains a word."""
+    try:
+        fitted(estimator, X, y, **parameters)
+    except ValueError as error:
+        message = str(error)
+    else:
+        raise AssertionError(f"expected a ValueError about {word}")
+    assert word in message, f"expected {word!r} in {message!r}"
+    assert "\n" not in message
