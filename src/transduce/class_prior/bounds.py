@@ -203,6 +203,11 @@ class Bounds(NamedTuple):
     high: IntArray
     groups: Groups | None = None
 
+    @classmethod
+    def exact(cls, counts: IntArray) -> "Bounds":
+        """Bounds that allow these counts (K,) alone."""
+        return cls(counts, counts)
+
     def center(self, n_rows: int) -> NDArray[np.float64]:
         """Class proportions (K,) in the middle of the bounds: low + t (high − low), the same t for every class.
 

@@ -20,8 +20,7 @@ Array = NDArray[Any]
 
 def bounds_from_labels(labeled_counts: Array, n_unlabeled: int) -> Bounds:
     """Exact counts in the proportions of the labels, smoothed."""
-    counts = apportion(labeled_proportions(labeled_counts).mean, n_unlabeled)
-    return Bounds(counts, counts)
+    return Bounds.exact(apportion(labeled_proportions(labeled_counts).mean, n_unlabeled))
 
 
 def bounds_from_supervised(predicted_counts: Array, forbids: bool) -> Bounds:
@@ -29,13 +28,18 @@ def bounds_from_supervised(predicted_counts: Array, forbids: bool) -> Bounds:
     counts = predicted_counts
     if not forbids:
         counts = apportion((counts + 1) / (counts + 1).sum(), int(counts.sum()))
-    return Bounds(counts, counts)
+    return Bounds.exact(counts)
 
 
 def bounds_from_posterior(proportions: Array, n_unlabeled: int, forbids: bool) -> Bounds:
-    """Exact counts in these proportions; with forbidden labels, a range around each, which can always be met."""
-    if forbids:
-        sizes = n_unlabeled * proportions
-        return Bounds(np.floor(sizes).astype(np.int64), np.ceil(sizes).astype(np.int64))
-    counts = apportion(proportions, n_unlabeled)
-    return Bounds(counts, counts)
+    """Exact counts in these proportions; with forbidden labels, a range around each, which can always be met.
+
+    >>> bounds_from_posterior(np.array([0.34, 0.66]), 10, forbids=False)[:2]
+    (array([3, 7]), array([3, 7]))
+    >>> bounds_from_posterior(np.array([0.34, 0.66]), 10, forbids=True)[:2]
+    (array([3, 6]), array([4, 7]))
+    """
+    if not forbids:
+        return Bounds.exact(apportion(proportions, n_unlabeled))
+    expected = n_unlabeled * proportions
+    return Bounds(np.floor(expected).astype(np.int64), np.ceil(expected).astype(np.int64))

@@ -79,8 +79,7 @@ def prior_bounds(
             return _bounds_from_ranges(class_prior, names, labels, n_rows, taxonomy)
     elif isinstance(class_prior, (Sequence, np.ndarray)):
         check_units(zip(names, class_prior, strict=False))
-    counts = prior_counts(class_prior, classes, labels, n_rows, taxonomy)
-    return Bounds(counts, counts)
+    return Bounds.exact(prior_counts(class_prior, classes, labels, n_rows, taxonomy))
 
 
 def prior_counts(
@@ -191,7 +190,7 @@ def _bounds_from_ranges(
     pairs = np.array([bounds_of_size(*size) for size in sizes])
     K = len(names)
     if n_rows == 0:
-        return Bounds(np.zeros(K, np.int64), np.zeros(K, np.int64))
+        return Bounds.exact(np.zeros(K, np.int64))
     if not is_in_rows(class_prior):
         pairs = pairs * n_rows
     low, high = _round_ranges(pairs, [*names, *branches], n_rows)
