@@ -1,4 +1,4 @@
-"""A small model and its results, as `build_report` takes them, for the tests of the report."""
+"""A small model and its results as `build_report` takes them."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ def example_names(text: Sequence[str] = ("text",), given: str | None = "given") 
 def example_model(
     classes: Sequence[str], tree: bool = False, vocabulary: Sequence[str] = ("one", "two"), **about: Any
 ) -> Any:
-    """A stand-in with the attributes of a model that a report reads; class k has 10 + k rows."""
+    """Return a stand-in with the attributes of a model that a report reads; class k has 10 + k rows."""
     rng = np.random.default_rng(0)
     sizes = [
         {"class": name, "labelled": 2, "asked_low": 10 + k, "asked_high": 10 + k, "assigned": 10 + k, "own": 9 + k}
@@ -34,8 +34,8 @@ def example_model(
     known = {
         **{"transduce": "0.1.0", "created": "2001-02-03T04:05:06", "source": "pile.csv", "seed": 0, "seconds": 4.2},
         **{"settings": {"loss": "hinge", "features": {"kind": "tfidf"}}, "n_labelled": 2 * len(classes)},
-        **{"n_unlabelled": sum(size["assigned"] for size in sizes), "prior": "Class sizes were stated."},
-        **{"ending": "No label moves any more.", "interrupted": False, "sizes": sizes, "history": HISTORY},
+        **{"n_unlabelled": sum(size["assigned"] for size in sizes), "prior": "All class sizes were stated."},
+        **{"ending": "Converged.", "interrupted": False, "sizes": sizes, "history": HISTORY},
     }
     return SimpleNamespace(
         classes=tuple(classes),
@@ -47,7 +47,7 @@ def example_model(
 
 
 def example_results(classes: Sequence[str], texts: Sequence[str], column: str = "text") -> pl.DataFrame:
-    """Labels in turn, confidence that grows from row to row, every fifth label given and every third overruled."""
+    """Return labels in turn with increasing confidence; every fifth label is given and every third overruled."""
     rows = np.arange(len(texts))
     given = rows % 5 == 4
     return pl.DataFrame(

@@ -46,11 +46,12 @@ def test_the_report_of_another_file_is_about_that_file(example, run_command, tmp
     run_command("predict", example.model, tmp_path / "next <week>.csv", "-o", tmp_path / "p.csv")
     page = re.sub(r"<wbr>|</?bdi>", "", (tmp_path / "r.html").read_text())
     name = "next &lt;week&gt;.csv"
-    assert f"<title>{name}: report" in page
-    assert f"<h1>What became of {name}</h1>" in page
-    assert f"{name}: 50 documents, labelled by a model of pile.csv (24 labelled, 96 unlabelled), 3 classes." in page
-    assert "<h2>Progress in training, on pile.csv</h2>" in page
-    assert "<h2>Your class sizes in training, on pile.csv</h2>" in page
+    assert f"<title>Results for {name} - transduce</title>" in page
+    assert f"<h1>Results for {name}</h1>" in page
+    trained = "labelled by a model trained on pile.csv (24 labelled and 96 unlabelled documents)."
+    assert f"50 documents in 3 classes, {trained}" in page
+    assert "<h2>Progress (training on pile.csv)</h2>" in page
+    assert "<h2>Your class sizes (training on pile.csv)</h2>" in page
     counts = dict(read(tmp_path / "p.csv")["label_2"].value_counts().rows())
     for each in DOMAINS:
         assert f'{each}</th><td class="number">{counts.get(each, 0)}</td>' in page

@@ -1,4 +1,4 @@
-"""The report in a real browser: it shows hostile texts as they are, runs none of them, and fits a phone."""
+"""The report in a browser: hostile texts are shown literally and never run, and the page fits a phone."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason="chromiu
 
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 OPTIONS += ["--disable-background-networking", "--disable-component-update"]
-SECTIONS = ["summary", "sizes", "progress", "confidence", "overruled", "prices", "words", "uncertain", "confusion"]
+SECTIONS = ["summary", "sizes", "progress", "confidence", "overruled", "stated", "words", "uncertain", "confusion"]
 
 PAYLOADS = [
     "<script>window.__pwned=1</script>",
@@ -125,7 +125,7 @@ def open_page(browser: Any, path: Path, width: int = 1200, scheme: str = "light"
 
 def assert_nothing_ran(browser: Any) -> None:
     assert browser.execute_script("return window.__pwned") is None
-    assert browser.title.endswith(": report of transduce")
+    assert browser.title.startswith("Results for ")
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     forbidden = "script, iframe, object, embed, img, image, link, form, base, input, video, audio, [style]"
     assert browser.execute_script("return document.querySelectorAll(arguments[0]).length", forbidden) == 0
@@ -137,10 +137,6 @@ def assert_nothing_ran(browser: Any) -> None:
     assert browser.get_log("browser") == []
 
 
-def test_there_are_enough_payloads() -> None:
-    assert len(set(PAYLOADS)) == len(PAYLOADS) >= 50
-
-
 def test_hostile_texts_labels_and_names_do_nothing(browser: Any, hostile: Path) -> None:
     open_page(browser, hostile)
     for section in SECTIONS:
@@ -149,7 +145,8 @@ def test_hostile_texts_labels_and_names_do_nothing(browser: Any, hostile: Path) 
     assert browser.execute_script("return document.querySelectorAll('h1').length") == 1
 
 
-def test_hostile_texts_labels_and_names_are_shown_as_they_are(browser: Any, hostile: Path) -> None:
+@pytest.mark.slow
+def test_hostile_texts_labels_and_names_are_shown_literally(browser: Any, hostile: Path) -> None:
     open_page(browser, hostile)
     shown = "[...document.querySelectorAll(arguments[0])].map(e => e.textContent)"
     labels = browser.execute_script(f"return {shown}", "#sizes tbody th")
@@ -164,6 +161,7 @@ def test_hostile_texts_labels_and_names_are_shown_as_they_are(browser: Any, host
     )
 
 
+@pytest.mark.slow
 def test_hostile_tree_does_nothing_when_it_is_opened(browser: Any, tmp_path: Path) -> None:
     write_report(hostile_html(PAYLOADS, tree=True), str(tmp_path / "tree.html"))
     open_page(browser, tmp_path / "tree.html")
@@ -173,7 +171,8 @@ def test_hostile_tree_does_nothing_when_it_is_opened(browser: Any, tmp_path: Pat
     assert_nothing_ran(browser)
 
 
-def test_policy_stops_a_script_that_got_in_all_the_same(browser: Any, hostile: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_policy_stops_an_injected_script(browser: Any, hostile: Path, tmp_path: Path) -> None:
     html = hostile.read_text(encoding="utf-8")
     script = "<script>window.__pwned=1</script>"
     (tmp_path / "open.html").write_text("<!DOCTYPE html><title>x</title>" + script, encoding="utf-8")
@@ -185,8 +184,9 @@ def test_policy_stops_a_script_that_got_in_all_the_same(browser: Any, hostile: P
     assert "Content Security Policy" in browser.get_log("browser")[0]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [420, 500, 600])
-def test_charts_fill_the_width_between_phone_and_desk(browser: Any, hostile: Path, width: int) -> None:
+def test_charts_fill_the_width_of_tablets(browser: Any, hostile: Path, width: int) -> None:
     open_page(browser, hostile, width)
     script = (
         "return [...document.querySelectorAll('figure')].map(f => [f.clientWidth, "
@@ -194,9 +194,10 @@ def test_charts_fill_the_width_between_phone_and_desk(browser: Any, hostile: Pat
     )
     found = browser.execute_script(script)
     assert found
-    assert all(wide >= 0.99 * room > 0 for room, wide in found)
+    assert all(chart >= 0.99 * figure > 0 for figure, chart in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 360])
 def test_page_fits_the_screen_in_light_and_dark(browser: Any, hostile: Path, width: int, scheme: str) -> None:
@@ -212,6 +213,7 @@ def test_page_fits_the_screen_in_light_and_dark(browser: Any, hostile: Path, wid
     assert max(seen) <= width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(browser: Any, hostile: Path, scheme: str) -> None:
     open_page(browser, hostile, scheme=scheme)
@@ -240,6 +242,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+@pytest.mark.slow
 def test_print_is_light_and_opens_what_is_folded(browser: Any, hostile: Path) -> None:
     open_page(browser, hostile, scheme="dark")
     dark = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}

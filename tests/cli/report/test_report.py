@@ -1,4 +1,4 @@
-"""The report says what the model and the results say, stays readable, and holds nothing but itself."""
+"""The report shows what the model and the results contain, is self-contained, and escapes all texts."""
 
 import base64
 import hashlib
@@ -14,8 +14,8 @@ from helpers.report_example import example_model, example_names, example_results
 from markupsafe import Markup
 from sklearn.metrics import f1_score
 
-from transduce.cli.report import build_report, plots, price_sentence, strongest_words, write_report
-from transduce.cli.report.prices import judge, share_text
+from transduce.cli.report import build_report, plots, strongest_words, write_report
+from transduce.cli.report.size_sentences import compare_sizes, percent_text, size_sentence
 from transduce.io.atomic_write import WriteError
 
 CLASSES = ("coffee", "tea", "water")
@@ -65,13 +65,13 @@ def report(classes=CLASSES, texts=TEXTS, tree=False, truth=None, **about):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Pictures take most of the time; here are none."""
+    """Leave out the charts, which take most of the time."""
     monkeypatch.setattr(plots, "_chart", lambda draw, name, title: plots.Chart(Markup(""), Markup("")))
 
 
 @pytest.fixture(scope="module")
 def plain():
-    """The report of a flat model, its truth unknown."""
+    """The report of a flat model without true labels."""
     return report()
 
 
@@ -89,10 +89,10 @@ def cells(html, section):
     return [[cell.replace("\u202f", "").replace("\u00a0", " ") for cell in row] for row in plain]
 
 
-def test_every_section_is_there_once_with_a_heading_and_a_link(full):
+def test_every_section_has_a_heading_and_a_link(full):
     html, page = full
     sections = [attrs["id"] for tag, attrs in page.tags if tag == "section"]
-    expected = ["summary", "sizes", "progress", "confidence", "overruled", "prices", "words"]
+    expected = ["summary", "sizes", "progress", "confidence", "overruled", "stated", "words"]
     expected += ["tree", "uncertain", "confusion"]
     assert sections == expected
     assert [attrs["href"] for tag, attrs in page.tags if tag == "a"] == [f"#{name}" for name in expected]
@@ -100,18 +100,18 @@ def test_every_section_is_there_once_with_a_heading_and_a_link(full):
     assert html.count("<h2") == len(expected)
 
 
-def test_tree_and_confusion_come_only_where_there_are_any(plain):
+def test_tree_and_accuracy_are_optional(plain):
     sections = plain[1].text.keys()
     assert "tree" not in sections
     assert "confusion" not in sections
 
 
-def test_same_input_gives_the_same_bytes_whatever_matplotlib_is_set_to(full):
+def test_output_does_not_depend_on_matplotlib_settings(full):
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.fonttype": "path", "axes.grid": True}):
         assert report(tree=True, truth=ALL_TEA)[0] == full[0]
 
 
-def test_page_loads_nothing_and_its_policy_knows_its_only_style(full):
+def test_page_loads_nothing_and_its_policy_allows_only_its_style(full):
     html, page = full
     style = html.split("<style>")[1].split("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -129,14 +129,14 @@ def test_page_loads_nothing_and_its_policy_knows_its_only_style(full):
     assert all(link.startswith("#") for link in links)
 
 
-def test_ids_are_unique_and_every_reference_finds_one(full):
+def test_ids_are_unique_and_references_exist(full):
     html, page = full
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'(?:href="|url\()#([\w-]+)', html)) <= set(ids)
 
 
-def test_charts_take_their_colours_from_the_page(full):
+def test_charts_use_the_colours_of_the_page(full):
     html, page = full
     charts = re.findall(r"<svg.*?</svg>", html, re.S)
     assert not [colour for chart in charts for colour in re.findall(r"#[0-9a-f]{3,8}\b", chart)]
@@ -145,20 +145,20 @@ def test_charts_take_their_colours_from_the_page(full):
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in pictures)
 
 
-def test_summary_says_what_was_asked_and_what_came(plain):
+def test_summary_has_counts_and_time(plain):
     text = plain[1].text["summary"].replace("\u202f", " ")
-    assert "6 labelled documents, 33 to label, 3 classes; done in 4.2 s; class sizes met." in text
+    assert "6 labelled documents and 33 unlabelled in 3 classes; finished in 4.2 s; all class sizes met." in text
     assert "Interrupted" not in text
 
 
-def test_interrupted_fit_says_so(quick):
+def test_interrupted_fit_is_mentioned(quick):
     html, page = report(interrupted=True)
     assert 'class="notice"' in html
     assert "Interrupted." in page.text["summary"]
     assert "interrupted after 4.2 s" in page.text["summary"]
 
 
-def test_sizes_that_were_not_met_are_counted_and_marked(quick):
+def test_unmet_sizes_are_counted_and_marked(quick):
     sizes = example_model(CLASSES).about["sizes"]
     sizes[1] |= {"asked_low": 20, "asked_high": 1200}
     html, page = report(sizes=sizes)
@@ -172,57 +172,57 @@ def test_sizes_are_listed_largest_first(plain):
     assert [row[0] for row in rows[1:]] == ["water", "tea", "coffee"]
 
 
-def test_the_way_that_ends_lowest_is_kept(plain):
+def test_restart_with_the_lowest_objective_is_marked_as_kept(plain):
     rows = cells(plain[0], "progress")
     assert [row[0] for row in rows[1:]] == ["1 (kept)", "2"]
     assert [row[3] for row in rows[1:]] == ["3", "3"]
 
 
-def test_the_way_that_ends_where_the_fit_did_is_kept_though_another_is_lower(quick):
+def test_restart_with_the_objective_of_the_fit_is_marked_as_kept(quick):
     html, page = report(objective=1.0 / 3 + 1)
     assert [row[0] for row in cells(html, "progress")[1:]] == ["1", "2 (kept)"]
-    assert "way 2 was kept: another ended lower, but by too little to count" in page.text["progress"]
+    assert "kept restart 2: another has a lower objective, but the difference is negligible" in page.text["progress"]
 
 
-def test_an_objective_that_no_way_ends_at_is_not_gone_by(plain, quick):
+def test_objective_of_no_restart_is_ignored(plain, quick):
     html, page = report(objective=0.77)
     assert [row[0] for row in cells(html, "progress")[1:]] == ["1 (kept)", "2"]
-    assert "the way that ended lowest was kept" in page.text["progress"]
+    assert "kept the one with the lowest objective" in page.text["progress"]
 
 
-def test_a_class_that_may_have_any_size_has_no_mark_for_it(quick):
+def test_class_without_bounds_has_no_requested_size(quick):
     sizes = example_model(CLASSES).about["sizes"]
     sizes[1] |= {"asked_low": 0, "asked_high": 33}
     html, page = report(sizes=sizes)
     assert ["tea", "2", "any", "11", "10"] in cells(html, "sizes")
-    assert "you stated no size; the texts suggest 1 to 2\u00a0%" in page.text["prices"]
+    assert "you stated no size; the texts suggest 1 to 2\u00a0%" in page.text["stated"]
 
 
-def test_the_sections_of_another_file_count_its_rows(quick):
+def test_report_of_another_file_counts_its_rows(quick):
     model = example_model(("a/x", "a/y", "b"), tree=True)
     frame = example_results(("a/x", "a/y", "b"), TEXTS).drop("given")
     page = Page(html := build_report(model, frame, example_names(given=None), file="other.csv"))
     assert [row[:2] for row in cells(html, "sizes")[1:]] == [["a/x", "14"], ["a/y", "13"], ["b", "13"]]
     assert "a 27 x 14 y 13 b 13" in " ".join(page.text["tree"].split())
-    assert "other.csv" in page.text["summary"]
+    assert "Results for <bdi>other.csv</bdi>" in html
     assert "pile.csv" in page.text["progress"]
 
 
-def test_a_way_that_was_cut_short_is_not_the_one_kept(quick):
+def test_unfinished_restart_is_not_marked_as_kept(quick):
     history = example_model(CLASSES).about["history"]
     cut_short = [row | {"weight": 0.01} if row["restart"] == 0 else row for row in history]
     rows = cells(report(history=cut_short)[0], "progress")
     assert [row[0] for row in rows[1:]] == ["1", "2 (kept)"]
 
 
-def test_overruled_rows_are_counted_by_class_with_examples_of_them(plain, quick):
+def test_overruled_rows_are_counted_with_examples(plain, quick):
     html, page = plain
     frame = example_results(CLASSES, TEXTS).filter("overruled")
-    assert f"For {frame.height} documents" in page.text["overruled"]
+    assert f"another class for {frame.height} documents" in page.text["overruled"]
     shown = [row[1] for row in cells(html, "overruled")[1:]]
     assert shown
     assert set(shown) <= set(frame["text"])
-    assert "Nowhere" in Page(build_without("overruled")).text["overruled"]
+    assert "No label was overruled" in Page(build_without("overruled")).text["overruled"]
 
 
 def build_without(column):
@@ -230,13 +230,13 @@ def build_without(column):
     return build_report(example_model(CLASSES), frame, example_names())
 
 
-def test_uncertain_rows_are_the_least_sure_of_those_not_given(plain):
+def test_uncertain_rows_have_the_lowest_confidence(plain):
     shown = [int(row[0]) for row in cells(plain[0], "uncertain")[1:]]
     frame = example_results(CLASSES, TEXTS).with_row_index("row", 1).filter(~pl.col("given"))
     assert shown == frame.sort("confidence")["row"].head(30).to_list()
 
 
-def test_given_rows_do_not_count_as_unsure_even_with_no_confidence(plain, quick):
+def test_given_rows_are_not_uncertain(plain, quick):
     frame = example_results(CLASSES, TEXTS).with_columns(
         pl.when("given").then(0.0).otherwise("confidence").alias("confidence")
     )
@@ -244,7 +244,7 @@ def test_given_rows_do_not_count_as_unsure_even_with_no_confidence(plain, quick)
     assert [row[1] for row in cells(html, "uncertain")] == [row[1] for row in cells(plain[0], "uncertain")]
 
 
-def test_truth_is_compared_on_rows_that_were_not_given(quick):
+def test_accuracy_is_measured_on_new_labels(quick):
     rng = np.random.default_rng(1)
     truth = [str(name) for name in rng.choice([*CLASSES, "milk"], len(TEXTS))]
     known = [name if i % 7 else None for i, name in enumerate(truth)]
@@ -253,9 +253,9 @@ def test_truth_is_compared_on_rows_that_were_not_given(quick):
     rows = [i for i, name in enumerate(known) if name is not None and not frame["given"][i]]
     expected, got = [truth[i] for i in rows], [frame["label"][i] for i in rows]
     macro = f1_score(expected, got, average="macro", zero_division=0)
-    assert f"On the {len(rows)} documents" in page.text["confusion"]
-    assert f"macro F {macro:.3f}" in page.text["confusion"]
-    assert f"micro F (accuracy) {np.mean(np.array(expected) == got):.3f}" in page.text["confusion"]
+    assert f"On {len(rows)} new labels" in page.text["confusion"]
+    assert f"macro F1 {macro:.3f}" in page.text["confusion"]
+    assert f"accuracy (micro F1) {np.mean(np.array(expected) == got):.3f}" in page.text["confusion"]
     assert "milk" in [row[0] for row in cells(html, "confusion")]
 
 
@@ -264,12 +264,12 @@ def test_truth_of_another_length_is_refused(quick):
         report(truth=["tea"] * 3)
 
 
-def test_tree_adds_the_counts_of_a_node_up(quick):
+def test_tree_adds_up_counts(quick):
     text = " ".join(report(("a/x", "a/y", "b"), tree=True)[1].text["tree"].split())
     assert "a 21 · 4 labelled x 10 · 2 labelled y 11 · 2 labelled b 12 · 2 labelled" in text
 
 
-def test_many_classes_fold_and_charts_name_their_limit():
+def test_many_classes_are_folded_and_charts_limited():
     classes = [f"group{k // 10}/class{k}" for k in range(150)]
     html, page = report(classes, tree=True, truth=[classes[i] for i in range(len(TEXTS))])
     assert "The 25 largest of 150 classes." in page.text["sizes"]
@@ -280,13 +280,13 @@ def test_many_classes_fold_and_charts_name_their_limit():
     assert len(html) < 600_000
 
 
-def test_words_are_shown_by_class_and_missed_politely(plain, quick):
+def test_words_are_shown_if_there_is_a_vocabulary(plain, quick):
     assert "one" in plain[1].text["words"]
     html = build_report(example_model(CLASSES, vocabulary=()), example_results(CLASSES, TEXTS), example_names())
     assert "no words to show" in Page(html).text["words"]
 
 
-def test_words_of_the_caller_take_the_place_of_ours(quick):
+def test_words_of_the_caller_are_used(quick):
     words = [[("zebra", 1.0)], [], []]
     html = build_report(example_model(CLASSES), example_results(CLASSES, TEXTS), example_names(), words=words)
     assert "zebra" in Page(html).text["words"]
@@ -294,22 +294,22 @@ def test_words_of_the_caller_take_the_place_of_ours(quick):
 
 
 @pytest.mark.parametrize("texts", [[], ["all given"]])
-def test_a_pile_without_unlabelled_rows_has_a_report(texts):
+def test_report_without_unlabelled_rows(texts):
     frame = example_results(CLASSES, texts).with_columns(given=pl.lit(True))
     model = example_model(CLASSES, n_unlabelled=0, history=[])
     page = Page(build_report(model, frame, example_names(), truth=["tea"] * len(texts)))
     assert "no documents to label" in page.text["uncertain"]
-    assert "No round was recorded" in page.text["progress"]
-    assert "No true class is known" in page.text["confusion"]
+    assert "No rounds were recorded" in page.text["progress"]
+    assert "The true class is not known" in page.text["confusion"]
 
 
-def test_output_of_predict_has_no_given_rows(quick):
+def test_report_of_predictions(quick):
     frame = example_results(CLASSES, TEXTS).drop("given")
     html = build_report(example_model(CLASSES), frame, example_names(given=None), truth=["tea"] * len(TEXTS))
-    assert "On the 40 documents" in Page(html).text["confusion"]
+    assert "On 40 new labels" in Page(html).text["confusion"]
 
 
-def test_several_text_columns_are_joined_and_none_are_allowed(quick):
+def test_any_number_of_text_columns(quick):
     frame = example_results(CLASSES, TEXTS).with_columns(title=pl.lit("Title of"), number=pl.lit(None, pl.Int64))
     html = build_report(example_model(CLASSES), frame, example_names(("title", "text", "number")))
     assert "Title of document number 0" in [row[1] for row in cells(html, "uncertain")]
@@ -317,7 +317,7 @@ def test_several_text_columns_are_joined_and_none_are_allowed(quick):
     assert cells(html, "uncertain")[1][1] == ""
 
 
-def test_nulls_and_nans_in_results_do_no_harm():
+def test_nulls_and_nans_in_results():
     frame = example_results(CLASSES, TEXTS).with_columns(
         pl.when(pl.col("label") == "tea").then(None).otherwise("confidence").alias("confidence"),
         pl.lit(None, pl.Boolean).alias("overruled"),
@@ -353,15 +353,12 @@ def test_any_name_can_be_a_class():
     assert all(f">{escape(name)}<" in charts for name in ("$x_1$", "@0", "@12", "</svg>", "🦓"))
 
 
-def test_control_characters_in_texts_are_made_visible(quick):
+def test_control_characters_are_replaced(quick):
     html, _ = report(texts=["one\x00two\x08three"] * 3)
     assert "one\ufffdtwo\ufffdthree" in html
 
 
-# ---- strongest words
-
-
-def test_strongest_words_agree_with_sorting_all_of_them():
+def test_strongest_words_equal_a_full_sort():
     model = example_model(CLASSES, vocabulary=[f"w{j}" for j in range(50)])
     centred = model.coef - model.coef.mean(axis=0)
     for row, found in zip(centred, strongest_words(model, 5), strict=True):
@@ -370,21 +367,18 @@ def test_strongest_words_agree_with_sorting_all_of_them():
         np.testing.assert_allclose([weight for _, weight in found], row[order])
 
 
-def test_a_word_that_is_strong_for_all_classes_leads_none():
+def test_words_strong_for_all_classes_are_ignored():
     model = example_model(CLASSES, vocabulary=["the", "bean", "leaf", "tap"])
     model.coef = np.array([[9.0, 1, 0, 0], [9, 0, 1, 0], [9, 0, 0, 1]], np.float32)
     assert [[word for word, _ in found] for found in strongest_words(model)] == [["bean"], ["leaf"], ["tap"]]
 
 
-def test_without_a_vocabulary_there_are_no_words():
+def test_no_words_without_a_vocabulary():
     assert strongest_words(example_model(CLASSES, vocabulary=())) == [[], [], []]
 
 
-# ---- prices
-
-
 @pytest.mark.parametrize(
-    ("asked", "texts", "sentence"),
+    ("stated", "suggested", "sentence"),
     [
         ((0.12, 0.12), (0.08, 0.10), "your 12 % looks high: the texts suggest 8 to 10 %"),
         ((0.12, 0.12), (0.15, 0.20), "your 12 % looks low: the texts suggest 15 to 20 %"),
@@ -397,32 +391,33 @@ def test_without_a_vocabulary_there_are_no_words():
         ((0.0, 0.0), (0.02, 0.03), "your 0 % looks low: the texts suggest 2 to 3 %"),
         ((0.01, 0.01), (1e-7, 1e-7), "your 1 % looks high: the texts suggest under 0.001 %"),
         ((0.01, 0.01), (float("nan"), 0.1), "the texts do not suggest a size"),
+        (None, (0.08, 0.10), "you stated no size; the texts suggest 8 to 10 %"),
+        (None, (float("nan"), 0.1), "you stated no size; the texts suggest none"),
     ],
 )
-def test_price_sentence(asked, texts, sentence):
-    assert price_sentence(asked, texts) == sentence
+def test_size_sentence(stated, suggested, sentence):
+    assert size_sentence(stated, suggested) == sentence
 
 
 def test_high_and_low_mirror_each_other():
     rng = np.random.default_rng(0)
     mirror = {"high": "low", "low": "high", "right": "right"}
     for _ in range(300):
-        asked, texts = (tuple(sorted(pair)) for pair in (rng.random((2, 2)) * 10.0 ** rng.integers(-5, 1)).tolist())
-        assert judge(asked, texts) == mirror[judge(texts, asked)]
+        stated, suggested = (
+            tuple(sorted(pair)) for pair in (rng.random((2, 2)) * 10.0 ** rng.integers(-5, 1)).tolist()
+        )
+        assert compare_sizes(stated, suggested) == mirror[compare_sizes(suggested, stated)]
 
 
-def test_percent_keeps_two_digits():
-    for share in np.geomspace(1e-5, 1.0, 400):
-        shown = float(share_text(share).split()[0])
-        assert shown == pytest.approx(100 * share, rel=0.051)
-    assert share_text(0.9999) == "99.9 %"
-    assert share_text(1.0) == "100 %"
+def test_percent_has_two_digits():
+    for proportion in np.geomspace(1e-5, 1.0, 400):
+        shown = float(percent_text(proportion).split()[0])
+        assert shown == pytest.approx(100 * proportion, rel=0.051)
+    assert percent_text(0.9999) == "99.9 %"
+    assert percent_text(1.0) == "100 %"
 
 
-# ---- writing
-
-
-def test_report_is_put_in_place_at_once(tmp_path):
+def test_report_replaces_an_old_file(tmp_path):
     target = tmp_path / "report.html"
     target.write_text("old")
     write_report("naïve <p>\n", str(target))
@@ -430,7 +425,7 @@ def test_report_is_put_in_place_at_once(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_report_that_cannot_be_written_leaves_nothing_behind(tmp_path):
+def test_failed_write_leaves_no_file(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(WriteError, match=r"folder cannot be written \(.*\)"):
         write_report("<p>", str(tmp_path / "folder"))

@@ -1,5 +1,5 @@
-"""The report: one self-contained page for a person who would rather look than read."""
+"""The HTML report of a fit: one self-contained page."""
 
-from transduce.cli.report.page import build_report, price_sentence, strongest_words, write_report
+from transduce.cli.report.page import build_report, strongest_words, write_report
 
-__all__ = ["build_report", "price_sentence", "strongest_words", "write_report"]
+__all__ = ["build_report", "strongest_words", "write_report"]

@@ -1,7 +1,7 @@
-"""One page that shows what a fit did: a single HTML file without scripts, which loads nothing and needs no network.
+"""The page of a report: a single HTML file without scripts that loads nothing and needs no network.
 
-Nothing a document, label or column says can act in it. The template escapes all of them and puts none into an
-attribute, charts take them in as text, and the page's policy allows no script and no style but its own.
+Texts, labels and column names cannot run as code: the template escapes them and never puts them into an attribute,
+charts insert them as text, and the content security policy allows no script and no style sheet but its own.
 """
 
 import base64
@@ -16,27 +16,25 @@ import polars as pl
 from markupsafe import Markup
 
 from transduce.cli.report import sections
-from transduce.cli.report.plots import MOST_BARS, MOST_CELLS, NARROW, WIDE, thousands
-from transduce.cli.report.prices import price_sentence, share_text
+from transduce.cli.report.plots import MAX_BARS, MAX_CELLS, NARROW, WIDE, thousands
+from transduce.cli.report.size_sentences import percent_text
 from transduce.io.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from transduce.cli.model_file import Model
     from transduce.cli.results import ResultNames
 
-__all__ = ["build_report", "price_sentence", "strongest_words", "write_report"]
-
-_SECTIONS: dict[str, tuple[str, Callable[[sections.Material], sections.Section]]] = {
+_SECTIONS: dict[str, tuple[str, Callable[[sections.ReportData], sections.Section]]] = {
     "summary": ("Summary", sections.summary),
     "sizes": ("Class sizes", sections.sizes),
     "progress": ("Progress", sections.progress),
     "confidence": ("Confidence", sections.confidence),
     "overruled": ("Overruled", sections.overruled),
-    "prices": ("Your class sizes", sections.prices),
+    "stated": ("Your class sizes", sections.stated),
     "words": ("Words", sections.words),
     "tree": ("Tree", sections.tree),
-    "uncertain": ("Look at these", sections.uncertain),
-    "confusion": ("Against the truth", sections.confusion),
+    "uncertain": ("Review these", sections.uncertain),
+    "confusion": ("Accuracy", sections.confusion),
 }
 _UNPRINTABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), "\ufffd")
 _UNPRINTABLE |= {0xFFFE: "\ufffd", 0xFFFF: "\ufffd", 13: " "}
@@ -53,40 +51,39 @@ def build_report(
     words: Sequence[Sequence[tuple[str, float]]] | None = None,
     file: str | None = None,
 ) -> str:
-    """The page, from a model and the frame that `label` or `predict` made with it; the same input gives the same page.
+    """Build the page from a model and the frame that `label` or `predict` made with it; the output is deterministic.
 
-    truth : the right label of each row of `results`, None where it is not known; adds a section that compares
-    words : strongest words of each class; None for those that `strongest_words` finds
-    file : name of the file whose rows were predicted; None if they are those that the model was made from
+    truth : the true label of each row of `results`, None where unknown; adds the section on accuracy
+    words : strongest words of each class; None for those of `strongest_words`
+    file : name of the file whose rows were predicted; None if they are the rows that the model was trained on
     """
-    found = strongest_words(model) if words is None else words
-    material = sections.Material(model, results, names, truth, found, file)
-    left_out = {"tree"} if not model.tree else set()
-    left_out |= {"confusion"} if truth is None else set()
-    shown = {key: title for key, (title, _) in _SECTIONS.items() if key not in left_out}
+    strongest = strongest_words(model) if words is None else words
+    data = sections.ReportData(model, results, names, truth, strongest, file)
+    omitted = {key for key, is_shown in (("tree", model.tree), ("confusion", truth is not None)) if not is_shown}
+    titles = {key: title for key, (title, _) in _SECTIONS.items() if key not in omitted}
     return _template().render(
-        titles=shown,
+        titles=titles,
         about=model.about,
         file=file,
         text_column=", ".join(names.text) or "document",
-        fold=sections.FOLD,
-        most_bars=MOST_BARS,
-        most_cells={"wide": MOST_CELLS[WIDE], "narrow": MOST_CELLS[NARROW]},
-        **{key: _SECTIONS[key][1](material) for key in shown},
+        fold=sections.MAX_UNFOLDED,
+        max_bars=MAX_BARS,
+        max_cells={"wide": MAX_CELLS[WIDE], "narrow": MAX_CELLS[NARROW]},
+        **{key: _SECTIONS[key][1](data) for key in titles},
     )
 
 
 def write_report(html: str, target: str) -> None:
-    """Write the page beside its place, then put it there at once, so that no half of it is ever seen."""
+    """Write the page completely or not at all."""
     with atomic_write(target) as file:
         file.write(html.encode())
 
 
 def strongest_words(model: "Model", n: int = 12) -> list[list[tuple[str, float]]]:
-    """The words that speak most for each class, with their weights above the mean of all classes.
+    """Return the n words with the largest weights of each class, relative to the mean of all classes.
 
-    A word that is strong for every class tells none of them apart, hence the mean. Without a vocabulary, as for hashed
-    words and vectors, the lists are empty.
+    The mean is subtracted because a word with a large weight for every class distinguishes none of them. Without a
+    vocabulary (hashed words, vectors) the lists are empty.
 
     >>> from types import SimpleNamespace as Some
     >>> words = Some(vocabulary=("bean", "leaf", "the"))
@@ -116,26 +113,32 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"hash": _hash, "thousands": thousands, "score": "{:.3f}".format, "name": _breakable}
-    environment.filters |= {"percent": lambda share: _tight(share_text(share)), "tight": _tight}
+    environment.filters |= {
+        "hash": _hash,
+        "thousands": thousands,
+        "score": "{:.3f}".format,
+        "name": _breakable,
+        "percent": lambda proportion: _keep_percent_signs(percent_text(proportion)),
+        "keep_percent_signs": _keep_percent_signs,
+    }
     return environment.get_template("report.html")
 
 
 def _printable(value: Text) -> Text:
-    """Control characters as a sign that one stood there: some have no place in HTML, and none can be seen."""
+    """Replace control characters, which are invisible and partly not allowed in HTML."""
     return type(value)(str(value).translate(_UNPRINTABLE)) if isinstance(value, str) else value
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may go on in the next line where its parts meet."""
+    """Allow line breaks between the parts of a name."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/.])(?=[^_/.])", name))
 
 
-def _tight(sentence: str) -> str:
-    """Keep numbers and their per cent signs in one line."""
+def _keep_percent_signs(sentence: str) -> str:
+    """Keep numbers and their percent signs on one line."""
     return sentence.replace(" %", "\u00a0%")
 
 
 def _hash(style: str) -> str:
-    """What the page's policy calls this stylesheet."""
+    """Return the hash of a style sheet for the content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -1,7 +1,4 @@
-"""What each section of a report shows, as plain values for the template; numbers come from the model and the results.
-
-Every function takes the whole `Material` and gives a dict; none writes HTML, and none changes what it is given.
-"""
+"""Contents of the sections of a report as plain values for the template, from the model and the results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,26 +11,26 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 
 from transduce.cli.formats import Table, texts_of
 from transduce.cli.report import plots
-from transduce.cli.report.prices import Share, judge, price_sentence, unstated_sentence
-from transduce.cli.report.svg import cut
+from transduce.cli.report.size_sentences import Interval, compare_sizes, size_sentence
+from transduce.cli.report.svg import truncate
 
 if TYPE_CHECKING:
     from transduce.cli.model_file import Model
     from transduce.cli.results import ResultNames
 
-FOLD = 30
+MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
-N_UNCERTAIN, N_EXAMPLES, EXAMPLES_A_CLASS, N_CONFUSED, N_OFF = 30, 12, 2, 12, 12
+N_UNCERTAIN, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 12, 2, 12, 12
 BINS = 20
-_TEXT_COLUMNS = 240
-_DEEPEST = 30
+_TEXT_WIDTH = 240
+_MAX_DEPTH = 30
 
 Section = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """What a report is made of; `file` is named if its rows are others than those that the model was made from."""
+class ReportData:
+    """Input of a report; `file` is named if its rows are not the ones that the model was trained on."""
 
     model: "Model"
     results: pl.DataFrame
@@ -44,23 +41,24 @@ class Material:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What the model file says of the fit."""
+        """Header of the model file."""
         return self.model.about
 
     @cached_property
     def sizes(self) -> list[Mapping[str, Any]]:
-        """The classes, largest first."""
+        """Sizes of the classes, largest first."""
         return sorted(self.about["sizes"], key=lambda size: -int(size["assigned"]))
 
     @cached_property
-    def labelled_here(self) -> pl.DataFrame:
-        """The rows whose label was not given, under names of our own, with their number in the file."""
+    def new_labels(self) -> pl.DataFrame:
+        """Rows whose label was not given, with their row number, under fixed column names."""
         names = self.names
+        texts = texts_of(Table("the results", self.results, ""), names.text) if names.text else pl.lit("")
         given = pl.lit(False) if names.given is None else pl.col(names.given).fill_null(False)
         return self.results.select(
             given.alias("given"),
             pl.int_range(1, self.results.height + 1).alias("row"),
-            self._texts().alias("text"),
+            texts.alias("text"),
             pl.col(names.label).cast(pl.String).fill_null("").alias("label"),
             pl.col(names.confidence).cast(pl.Float64).alias("confidence"),
             pl.col(names.runner_up).cast(pl.String).fill_null("").alias("runner_up"),
@@ -68,166 +66,143 @@ class Material:
         ).filter(~pl.col("given"))
 
     @cached_property
-    def counts_here(self) -> dict[str, int]:
-        """Rows of each class among those labelled here, the largest class first."""
-        counts = dict(self.labelled_here["label"].value_counts().iter_rows())
+    def new_counts(self) -> dict[str, int]:
+        """Number of new labels of each class, largest first."""
+        counts = dict(self.new_labels["label"].value_counts().iter_rows())
         return dict(sorted(((name, counts.get(name, 0)) for name in self.model.classes), key=lambda one: -one[1]))
 
-    def _texts(self) -> pl.Series:
-        if not self.names.text:
-            return pl.Series([""] * self.results.height, dtype=pl.String)
-        return texts_of(Table("the results", self.results, ""), self.names.text)
+    @cached_property
+    def confidences(self) -> Any:
+        """Known confidences of the new labels."""
+        return self.new_labels["confidence"].drop_nulls().drop_nans().to_numpy()
+
+    def is_bounded(self, size: Mapping[str, Any]) -> bool:
+        """Whether the size of a class was restricted at all."""
+        return bool(size["asked_low"] > 0 or size["asked_high"] < self.about["n_unlabelled"])
 
 
-def documents(rows: pl.DataFrame) -> list[Section]:
-    """Rows to show, their texts shortened."""
-    return [row | {"text": cut(row["text"], _TEXT_COLUMNS)} for row in rows.iter_rows(named=True)]
+def _documents(rows: pl.DataFrame) -> list[Section]:
+    return [row | {"text": truncate(row["text"], _TEXT_WIDTH)} for row in rows.iter_rows(named=True)]
 
 
-def summary(material: Material) -> Section:
-    """What was asked and what came."""
-    about, rows = material.about, material.labelled_here
-    asked = [*material.sizes, *about.get("branches", [])]
-    unmet = [size for size in asked if not size["asked_low"] <= size["assigned"] <= size["asked_high"]]
-    confidence = rows["confidence"].drop_nulls().drop_nans()
+def summary(data: ReportData) -> Section:
+    """Key figures and settings."""
+    sizes = [*data.sizes, *data.about.get("branches", [])]
     return {
-        "n_rows": material.results.height,
-        "n_unmet": len(unmet),
-        "n_classes": len(material.model.classes),
-        "n_overruled": int(rows["overruled"].sum()),
-        "median": confidence.median() if len(confidence) else None,
-        "settings": sorted(_flat(about["settings"])),
+        "n_rows": data.results.height,
+        "n_unmet": sum(not size["asked_low"] <= size["assigned"] <= size["asked_high"] for size in sizes),
+        "n_classes": len(data.model.classes),
+        "n_overruled": int(data.new_labels["overruled"].sum()),
+        "median": float(np.median(data.confidences)) if data.confidences.size else None,
+        "settings": sorted(_flat(data.about["settings"])),
     }
 
 
-def _flat(settings: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     found = []
     for key, value in settings.items():
-        inner = _flat(value, f"{above}{key} ") if isinstance(value, Mapping) else [(f"{above}{key}", str(value))]
+        inner = _flat(value, f"{prefix}{key} ") if isinstance(value, Mapping) else [(f"{prefix}{key}", str(value))]
         found.extend(inner)
     return found
 
 
-def sizes(material: Material) -> Section:
-    """Class counts: asked, labelled, assigned, own; of another file, what its rows were labelled as."""
-    if material.file is not None:
-        return _sizes_here(material)
-    rows = [{**row, "is_bounded": is_bounded(row, material.about)} for row in material.sizes]
+def sizes(data: ReportData) -> Section:
+    """Class counts: labelled, requested, assigned, predicted; for another file, the predicted counts."""
+    if data.file is not None:
+        counts, n_rows = data.new_counts, max(1, data.new_labels.height)
+        chart = plots.counts_chart(list(counts), list(counts.values()), "sizes", "Documents per class")
+        return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
+    rows = [{**row, "is_bounded": data.is_bounded(row)} for row in data.sizes]
     chart = plots.sizes_chart(
         [row["class"] for row in rows],
         [int(row["assigned"]) for row in rows],
         [int(row["own"]) for row in rows],
         [(int(row["asked_low"]), int(row["asked_high"])) if row["is_bounded"] else None for row in rows],
     )
-    return {
-        "rows": rows,
-        "chart": chart,
-        "branches": [{**row, "is_bounded": True} for row in material.about.get("branches", [])],
-    }
+    branches = [{**row, "class": row["branch"], "is_bounded": True} for row in data.about.get("branches", [])]
+    return {"rows": rows, "chart": chart, "branches": branches}
 
 
-def _sizes_here(material: Material) -> Section:
-    counts = material.counts_here
-    n_rows = max(1, material.labelled_here.height)
-    chart = plots.counts_chart(list(counts), list(counts.values()), "sizes", "Documents of each class")
-    return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
-
-
-def is_stated(size: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
-    """Whether somebody gave the class a size; a model that does not say so is taken at its bounds."""
-    return bool(size.get("stated", is_bounded(size, about)))
-
-
-def is_bounded(size: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
-    """Whether the class could not have had any number of rows."""
-    return bool(size["asked_low"] > 0 or size["asked_high"] < about["n_unlabelled"])
-
-
-def progress(material: Material) -> Section:
-    """Each way to the labels, and which of them was kept."""
-    history = material.about["history"]
+def progress(data: ReportData) -> Section:
+    """The restarts, and the one that was kept."""
+    history = data.about["history"]
     if not history:
-        return {"ways": [], "chart": None}
-    ends = {int(row["restart"]): row for row in history}
-    kept = _kept_restart(ends, material.about.get("objective"))
+        return {"restarts": [], "chart": None}
+    rows_of: dict[int, list[Mapping[str, Any]]] = {}
+    for row in history:
+        rows_of.setdefault(int(row["restart"]), []).append(row)
+    kept = _kept_restart({restart: rows[-1] for restart, rows in rows_of.items()}, data.about.get("objective"))
     restarts = [
         {
             "number": restart + 1,
-            "rounds": sum(int(row["restart"]) == restart for row in history),
-            "stages": len({row["stage"] for row in history if int(row["restart"]) == restart}),
-            "objective": end["objective"],
+            "rounds": len(rows),
+            "stages": len({row["stage"] for row in rows}),
+            "objective": rows[-1]["objective"],
             "kept": restart == kept,
             "dash": plots.dash_of(restart),
         }
-        for restart, end in sorted(ends.items())
+        for restart, rows in sorted(rows_of.items())
     ]
     lowest = min(restarts, key=lambda restart: float(restart["objective"]))
-    chart = plots.progress_chart(history, kept)
-    return {"ways": restarts, "chart": chart, "kept": kept + 1, "is_lowest": bool(lowest["kept"])}
+    chart = plots.progress_chart(rows_of, kept)
+    return {"restarts": restarts, "chart": chart, "kept": kept + 1, "is_lowest": bool(lowest["kept"])}
 
 
 def _kept_restart(ends: Mapping[int, Mapping[str, Any]], objective: float | None) -> int:
-    """The way that ends where the fit did; if none does, the lowest of those that went to the end."""
+    """Return the restart that ends with the objective of the fit; otherwise the lowest of those that finished."""
     same = [restart for restart, end in ends.items() if end["objective"] == objective]
-    heaviest = max(end["weight"] for end in ends.values())
-    return min(
-        same or ends,
-        key=lambda restart: (
-            ends[restart]["weight"] < heaviest,
-            ends[restart]["temperature"],
-            ends[restart]["objective"],
-        ),
-    )
+    final_weight = max(end["weight"] for end in ends.values())
+
+    def rank(restart: int) -> tuple[bool, float, float]:
+        end = ends[restart]
+        return end["weight"] < final_weight, end["temperature"], end["objective"]
+
+    return min(same or ends, key=rank)
 
 
-def confidence(material: Material) -> Section:
-    """How sure the labels are."""
-    values = material.labelled_here["confidence"].drop_nulls().drop_nans().to_numpy()
+def confidence(data: ReportData) -> Section:
+    """Distribution of the confidences."""
+    values = data.confidences
     if not values.size:
         return {"chart": None}
     counts, _ = np.histogram(np.clip(values, 0.0, 1.0), BINS, (0.0, 1.0))
-    chart = plots.confidence_chart(counts.tolist())
     above = [(bar, float(np.mean(values >= bar))) for bar in (0.5, 0.9)]
-    return {"chart": chart, "above": above, "median": float(np.median(values))}
+    return {"chart": plots.confidence_chart(counts.tolist()), "above": above, "median": float(np.median(values))}
 
 
-def overruled(material: Material) -> Section:
-    """Where the class sizes decided, and examples of it."""
-    rows = material.labelled_here.filter("overruled")
+def overruled(data: ReportData) -> Section:
+    """Labels that the class sizes decided, with examples."""
+    rows = data.new_labels.filter("overruled")
     if rows.is_empty():
         return {"n": 0, "classes": [], "chart": None, "examples": []}
     found = rows.group_by("label", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
-    by_class: list[tuple[str, int]] = list(found.iter_rows())
-    chart = plots.counts_chart(
-        [name for name, _ in by_class],
-        [count for _, count in by_class],
-        "overruled",
-        "Labels that the class sizes decided, by the class they went to",
-    )
-    order = {name: place for place, (name, _) in enumerate(by_class)}
-    few = rows.group_by("label", maintain_order=True).head(EXAMPLES_A_CLASS)
+    counts = dict(found.iter_rows())
+    title = "Labels that the class sizes decided, by class"
+    chart = plots.counts_chart(list(counts), list(counts.values()), "overruled", title)
+    order = {name: place for place, name in enumerate(counts)}
+    few = rows.group_by("label", maintain_order=True).head(EXAMPLES_PER_CLASS)
     few = few.sort(pl.col("label").replace_strict(order), "row").head(N_EXAMPLES)
-    return {"n": rows.height, "classes": by_class, "chart": chart, "examples": documents(few)}
+    return {"n": rows.height, "classes": list(counts), "chart": chart, "examples": _documents(few)}
 
 
-def prices(material: Material) -> Section:
-    """Whether the sizes asked for look right: those that do not, most documents off first, and the others."""
-    n_rows = max(int(material.about["n_unlabelled"]), 1)
+def stated(data: ReportData) -> Section:
+    """Stated class sizes beside what the texts suggest; those that disagree most come first."""
+    n_rows = max(int(data.about["n_unlabelled"]), 1)
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
     off: list[tuple[float, str, str]] = []
-    for size in material.sizes:
-        asked: Share = (size["asked_low"] / n_rows, size["asked_high"] / n_rows)
-        texts: Share = (size["texts_low"], size["texts_high"])
-        if not is_stated(size, material.about):
-            found["unstated"].append((size["class"], unstated_sentence(texts)))
+    for size in data.sizes:
+        requested: Interval = (size["asked_low"] / n_rows, size["asked_high"] / n_rows)
+        texts: Interval = (size["texts_low"], size["texts_high"])
+        if not size.get("stated", data.is_bounded(size)):  # models of version 0.1 do not say what was stated
+            found["unstated"].append((size["class"], size_sentence(None, texts)))
             continue
-        verdict, sentence = judge(asked, texts), price_sentence(asked, texts)
+        verdict, sentence = compare_sizes(requested, texts), size_sentence(requested, texts)
         found[verdict].append((size["class"], sentence))
         if verdict in ("high", "low"):
-            off.append((max(asked[0] - texts[1], texts[0] - asked[1]), size["class"], sentence))
+            off.append((max(requested[0] - texts[1], texts[0] - requested[1]), size["class"], sentence))
     off.sort(key=lambda entry: -entry[0])
     return {
-        "n_rows": material.about["n_unlabelled"],
+        "n_rows": data.about["n_unlabelled"],
         "counts": [(verdict, len(found[verdict])) for verdict in ("high", "low", "right") if found[verdict]],
         "first": [entry[1:] for entry in off[:N_OFF]],
         "more": [entry[1:] for entry in off[N_OFF:]],
@@ -237,47 +212,47 @@ def prices(material: Material) -> Section:
     }
 
 
-def words(material: Material) -> Section:
-    """Strongest words of each class, each with how strong it is beside the first, in thirds."""
+def words(data: ReportData) -> Section:
+    """Strongest words of each class, each with its strength relative to the first, from 1 to 3."""
     rows = []
-    for name, found in zip(material.model.classes, material.words, strict=True):
+    for name, found in zip(data.model.classes, data.words, strict=True):
         first = found[0][1] if found else 1.0
-        rows.append(
-            (name, [(word, 1 + int(weight > 0.4 * first) + int(weight > 0.7 * first)) for word, weight in found])
-        )
+        strengths = [(word, 1 + int(weight > 0.4 * first) + int(weight > 0.7 * first)) for word, weight in found]
+        rows.append((name, strengths))
     return {"rows": rows, "known": any(found for _, found in rows)}
 
 
-def tree(material: Material) -> Section:
+def tree(data: ReportData) -> Section:
     """The classes as nested nodes with their counts."""
     top: Section = {"children": {}}
-    for size in material.about["sizes"]:
+    for size in data.about["sizes"]:
         node = top
-        for name in size["class"].split("/", _DEEPEST):  # a browser gives up on nests of a few hundred
+        for name in size["class"].split("/", _MAX_DEPTH):  # browsers fail at a nesting of a few hundred
             node = node["children"].setdefault(name, {"name": name, "labelled": 0, "assigned": 0, "children": {}})
             node["labelled"] += int(size["labelled"])
-            node["assigned"] += int(size["assigned"]) if material.file is None else material.counts_here[size["class"]]
+            node["assigned"] += int(size["assigned"]) if data.file is None else data.new_counts[size["class"]]
     return {"nodes": list(top["children"].values())}
 
 
-def uncertain(material: Material) -> Section:
-    """The labels that a person should look at first."""
-    rows = material.labelled_here.filter(pl.col("confidence").is_not_nan())
-    return {"rows": documents(rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN))}
+def uncertain(data: ReportData) -> Section:
+    """The labels with the lowest confidence."""
+    rows = data.new_labels.filter(pl.col("confidence").is_not_nan())
+    return {"rows": _documents(rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN))}
 
 
-def confusion(material: Material) -> Section:
-    """How right the labels are, where the truth is known and the label was not given."""
-    assert material.truth is not None
-    if len(material.truth) != material.results.height:
-        raise ValueError(f"truth must have {material.results.height} labels, but has {len(material.truth)}.")
-    rows = material.labelled_here
-    whole = pl.Series("truth", list(material.truth), dtype=pl.String)
+def confusion(data: ReportData) -> Section:
+    """Accuracy of the new labels where the truth is known."""
+    assert data.truth is not None
+    if len(data.truth) != data.results.height:
+        raise ValueError(f"truth must have {data.results.height} labels, but has {len(data.truth)}.")
+    rows = data.new_labels
+    whole = pl.Series("truth", list(data.truth), dtype=pl.String)
     rows = rows.with_columns(whole.gather(rows["row"] - 1)).filter(pl.col("truth").is_not_null())
     if rows.is_empty():
         return {"n": 0}
     truth, label = rows["truth"].to_list(), rows["label"].to_list()
-    classes = _in_order({*truth, *label}, material.model.classes)
+    names = {*truth, *label}
+    classes = [name for name in data.model.classes if name in names] + sorted(names.difference(data.model.classes))
     precision, recall, f, support = precision_recall_fscore_support(truth, label, labels=classes, zero_division=0)
     counts = np.asarray(confusion_matrix(truth, label, labels=classes), dtype=np.int64)
     return {
@@ -288,11 +263,6 @@ def confusion(material: Material) -> Section:
         "confused": _most_confused(classes, counts),
         "chart": plots.confusion_chart(classes, counts),
     }
-
-
-def _in_order(names: set[str], classes: Sequence[str]) -> list[str]:
-    """The model's classes in their order, then names that only the truth has."""
-    return [name for name in classes if name in names] + sorted(names.difference(classes))
 
 
 def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, int]]:

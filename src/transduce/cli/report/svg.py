@@ -1,7 +1,7 @@
-"""SVG of a matplotlib figure to stand in a page: text stays text, and colours are those of the page, light or dark.
+"""Inline SVG of matplotlib figures: text stays text, and colours are those of the page, light or dark.
 
-A user's words never go through matplotlib: `Words` hands out a placeholder for each, and the words come in when the SVG
-is written. So a class may be called `$x_1$`, `</svg>` or 東京, and is measured, drawn and escaped like any other.
+Class names never pass through matplotlib: `Placeholders` draws a placeholder for each, and the name is inserted when
+the SVG is written. A class may be called `$x_1$`, `</svg>` or 東京 and is measured, drawn and escaped like any other.
 """
 
 import io
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 INK, MUTED, LINE, ACCENT, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505"
-"""Colours to draw with; the page's stylesheet says what they look like, as `.fill-ink`, `.stroke-ink` and so on."""
+"""Colours to draw with; the style sheet of the page defines them as `.fill-ink`, `.stroke-ink` and so on."""
 _COLOURS = {INK: "ink", MUTED: "muted", LINE: "line", ACCENT: "accent", PAPER: "paper"}
 
 _STYLE: dict[Any, Any] = {
@@ -39,21 +39,21 @@ _STYLE: dict[Any, Any] = {
     "ytick.labelcolor": MUTED,
     "legend.frameon": False,
 }
-_KEPT = ("fill", "stroke", "opacity", "text-anchor")
+_KEPT_PROPERTIES = ("fill", "stroke", "opacity", "text-anchor")
 _NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
 _REFERENCE = re.compile(r"(?<![^(])#(\w+)")
-_LENGTH_LIMIT = 200
+_MAX_TITLE = 200
 
-Draw: TypeAlias = "Callable[[float, Words], Figure]"
+Draw: TypeAlias = "Callable[[float, Placeholders], Figure]"
 
 
-class Words:
-    """A user's words on their way around matplotlib: `put` gives the placeholder to draw.
+class Placeholders:
+    """Texts to insert into a figure: `put` returns the placeholder to draw.
 
-    >>> words = Words()
-    >>> words.put("rec/sport/hockey", 8), words.put("mathematics", 8)
+    >>> texts = Placeholders()
+    >>> texts.put("rec/sport/hockey", 8), texts.put("mathematics", 8)
     ('@0', '@1')
-    >>> words.shown
+    >>> texts.shown
     [('…/hockey', 'rec/sport/hockey'), ('mathema…', 'mathematics')]
     """
 
@@ -61,62 +61,62 @@ class Words:
         self.shown: list[tuple[str, str]] = []
         self.widest = 0
 
-    def put(self, text: str, columns: int) -> str:
-        """Keep the text, cut to so many columns of a terminal, and give the placeholder; of a path the end is kept."""
-        short = cut_path(text, columns) if "/" in text else cut(text, columns)
-        self.shown.append((short, text[:_LENGTH_LIMIT]))
-        self.widest = max(self.widest, _columns(short))
+    def put(self, text: str, width: int) -> str:
+        """Store the text, truncated to a width in characters, and return its placeholder."""
+        short = truncate_path(text, width) if "/" in text else truncate(text, width)
+        self.shown.append((short, text[:_MAX_TITLE]))
+        self.widest = max(self.widest, _width(short))
         return f"@{len(self.shown) - 1}"
 
 
-def cut(text: str, columns: int) -> str:
-    """One line of at most so many columns; an East Asian letter takes two.
+def truncate(text: str, width: int) -> str:
+    """Shorten text to one line of at most `width` characters; East Asian characters count twice.
 
-    >>> cut("one  two\\nthree", 8), cut("東京都", 5)
+    >>> truncate("one  two\\nthree", 8), truncate("東京都", 5)
     ('one two…', '東京…')
     """
-    text = " ".join(text[: 8 * columns + 80].split())
-    if _columns(text) <= columns:
+    text = " ".join(text[: 8 * width + 80].split())
+    if _width(text) <= width:
         return text
-    while _columns(text) > columns - 1:
+    while _width(text) > width - 1:
         text = text[:-1]
     return text + "…"
 
 
-def cut_path(text: str, columns: int) -> str:
-    """As many of the last names of a path as there is room for.
+def truncate_path(text: str, width: int) -> str:
+    """Shorten a path to as many of its last names as fit.
 
-    >>> cut_path("rec/sport/hockey", 14), cut_path("rec/sport/hockey", 6)
+    >>> truncate_path("rec/sport/hockey", 14), truncate_path("rec/sport/hockey", 6)
     ('…/sport/hockey', '…ockey')
     """
-    text = text[-8 * columns :] if len(text) > 8 * columns else text
-    if _columns(text) <= columns:
-        return cut(text, columns)
+    text = text[-8 * width :] if len(text) > 8 * width else text
+    if _width(text) <= width:
+        return truncate(text, width)
     names = text.split("/")
     ends = ("…/" + "/".join(names[k:]) for k in range(1, len(names)))
-    return next((end for end in ends if _columns(end) <= columns), cut(text[::-1], columns)[::-1])
+    return next((end for end in ends if _width(end) <= width), truncate(text[::-1], width)[::-1])
 
 
-def _columns(text: str) -> int:
+def _width(text: str) -> int:
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
 def inline_svg(draw: Draw, width: int, name: str, title: str) -> Markup:
-    """Draw at a width in pixels; `name` keeps the ids of several figures in a page apart.
+    """Draw at a width in pixels; `name` makes the ids unique within the page.
 
-    >>> svg = inline_svg(lambda width, words: Figure(figsize=(width, 1)), 144, "empty", "Nothing")
+    >>> svg = inline_svg(lambda width, texts: Figure(figsize=(width, 1)), 144, "empty", "Nothing")
     >>> print(svg)
     <svg viewBox="0 0 144 72" role="img" aria-label="Nothing" width="144"><title>Nothing</title></svg>
     """
-    words = Words()
+    texts = Placeholders()
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # whatever a matplotlibrc says, the report looks the same
+        matplotlib.rcdefaults()  # the report does not depend on the matplotlibrc of the user
         matplotlib.rcParams.update(_STYLE)
         target = io.BytesIO()
-        draw(width / 72, words).savefig(target, format="svg", transparent=True)
+        draw(width / 72, texts).savefig(target, format="svg", transparent=True)
     svg = ElementTree.fromstring(target.getvalue())
     box = svg.get("viewBox", "")
-    _simplify(svg, words, name)
+    _simplify(svg, texts, name)
     svg.attrib = {"viewBox": box, "role": "img", "aria-label": title, "width": str(width)}
     heading = ElementTree.Element("title")
     heading.text = title
@@ -124,8 +124,8 @@ def inline_svg(draw: Draw, width: int, name: str, title: str) -> Markup:
     return Markup(ElementTree.tostring(svg, encoding="unicode"))
 
 
-def _simplify(svg: ElementTree.Element, words: Words, name: str) -> None:
-    """Drop what a page does not need, and turn styles into attributes and classes, which its policy allows."""
+def _simplify(svg: ElementTree.Element, texts: Placeholders, name: str) -> None:
+    """Remove what the page does not need, and replace styles, which its policy forbids, by attributes and classes."""
     used = {found for element in svg.iter() for value in element.attrib.values() for found in _REFERENCE.findall(value)}
     for element in svg.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -133,14 +133,14 @@ def _simplify(svg: ElementTree.Element, words: Words, name: str) -> None:
         element.attrib = _attributes(element, used, name)
         element.text = element.text if element.tag == "text" else None
     for element in list(svg.iter("text")):
-        _fill_in(element, words)
+        _insert_text(element, texts)
     _prune(svg)
 
 
-def _fill_in(element: ElementTree.Element, words: Words) -> None:
-    """The word in the place of its placeholder, and the whole of it for those who point at a cut one."""
+def _insert_text(element: ElementTree.Element, texts: Placeholders) -> None:
+    """Replace a placeholder by its text, with the full text as a tooltip if it was truncated."""
     if element.text and element.text.startswith("@"):
-        element.text, whole = words.shown[int(element.text[1:])]
+        element.text, whole = texts.shown[int(element.text[1:])]
         if element.text != whole:
             ElementTree.SubElement(element, "title").text = whole
 
@@ -161,7 +161,7 @@ def _attributes(element: ElementTree.Element, used: set[str], name: str) -> dict
             classes.append(f"{key}-{_COLOURS[value]}")
         elif key.startswith("font") and (size := re.search(r"([\d.]+)px", value)):
             new["font-size"] = size[1]
-        elif key.startswith(_KEPT):
+        elif key.startswith(_KEPT_PROPERTIES):
             new[key] = value
     for key, value in element.attrib.items():
         key = key.rpartition("}")[2]
