@@ -11,7 +11,7 @@ from sklearn.base import clone
 from transduce import TransductiveClassifier, design
 from transduce.design import Design
 from transduce.io.memmap import open_rows, pack_rows
-from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, row_blocks
+from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, blockwise
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import LBFGS, weight_step_for
@@ -32,9 +32,9 @@ every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def many_threads(monkeypatch):
     """Use threads and blocks even for problems as small as these."""
     monkeypatch.setattr(design, "MIN_PRODUCTS_PER_THREAD", 1)
-    monkeypatch.setattr(row_blocks, "BLOCK", 64)
-    monkeypatch.setattr(row_blocks, "FEWEST", 4)
-    monkeypatch.setattr(row_blocks, "BLOCKS_A_THREAD", 1)
+    monkeypatch.setattr(blockwise, "BLOCK_SCORES", 64)
+    monkeypatch.setattr(blockwise, "MIN_BLOCK_ROWS", 4)
+    monkeypatch.setattr(blockwise, "MIN_BLOCKS_PER_THREAD", 1)
 
 
 def some_rows(n: int = 300, d: int = 50, dtype: object = np.float64, seed: int = 0) -> sparse.csr_matrix:

@@ -147,8 +147,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         self.checkpoint = checkpoint
 
     def _price_shift(self, loss: Loss, prices: Array) -> Array:
-        share = getattr(loss, "price_share", 0.0) if self.price_shift else 0.0
-        return np.asarray(share * prices)
+        scale = getattr(loss, "price_scale", 0.0) if self.price_shift else 0.0
+        return np.asarray(scale * prices)
 
     def _loss(self) -> Loss:
         return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss

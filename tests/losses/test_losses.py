@@ -1,4 +1,4 @@
-"""Losses against their definitions, their gradients against differences of values, and what they refuse."""
+"""Losses against their definitions, gradients against finite differences, and error messages."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ K = TREE.n_classes
 
 
 def any_margins(seed: int = 0) -> np.ndarray:
-    """Costs of mistakes that obey no rule but that none is negative: not symmetric, some 0, no triangles."""
+    """Margins without structure: not symmetric, some 0, no triangle inequality."""
     margins = 3.0 * np.random.default_rng(seed).random((K, K))
     margins[margins < 0.6] = 0.0
     np.fill_diagonal(margins, 0.0)
@@ -35,7 +35,7 @@ plain_losses = pytest.mark.parametrize("loss", PLAIN, ids=lambda loss: type(loss
 
 
 def by_definition(loss, scores: np.ndarray) -> np.ndarray:
-    """Costs one label at a time, in words of the module's docstring."""
+    """Costs one label at a time, by the formulas of the package's docstring."""
     n, k = scores.shape
     costs = np.empty((n, k))
     for i in range(n):
@@ -131,8 +131,8 @@ def test_gradients_equal_differences_of_values(loss, targets):
 
 @every_loss
 @pytest.mark.parametrize("targets", [some_labels(), some_posteriors()], ids=["labels", "distributions"])
-def test_gradients_stay_below_the_loss_everywhere(loss, targets):
-    """value(T) >= value(S) + gradient(S)·(T − S): what makes a subgradient, at corners and at extreme scores too."""
+def test_gradients_are_subgradients_everywhere(loss, targets):
+    """value(T) >= value(S) + gradient(S)·(T − S), also at corners and extreme scores."""
     scores = some_scores()
     value, gradient = loss.value(scores, targets), loss.gradient(scores, targets)
     rng = np.random.default_rng(4)
@@ -144,7 +144,7 @@ def test_gradients_stay_below_the_loss_everywhere(loss, targets):
 
 
 @every_loss
-def test_gradients_do_not_care_for_a_common_shift(loss):
+def test_gradients_sum_to_zero(loss):
     for targets in (some_labels(), some_posteriors()):
         gradient = loss.gradient(some_scores(), targets)
         assert np.abs(gradient.sum(axis=1)).max() <= 1e-12 * max(np.abs(gradient).max(), 1.0)
@@ -166,7 +166,7 @@ def test_the_dtype_is_kept_and_inputs_are_untouched(loss, dtype):
 
 
 @plain_losses
-def test_lists_whole_numbers_and_fortran_order_are_scores_too(loss):
+def test_scores_may_be_lists_integers_or_fortran_ordered(loss):
     whole = np.random.default_rng(0).integers(-3, 4, size=(20, 4))
     expected = loss.label_costs(whole.astype(float))
     for scores in (whole, whole.tolist(), np.asfortranarray(whole, dtype=float), whole.astype(float)[::-1][::-1]):
@@ -188,7 +188,7 @@ def test_margins_of_ones_are_the_unit_margin():
     for targets in (some_labels(), some_posteriors()):
         soft, plain = SmoothMargin(0.1, ones), SmoothMargin(0.1)
         np.testing.assert_allclose(soft.value(some_scores(), targets), plain.value(some_scores(), targets), rtol=1e-12)
-        np.testing.assert_allclose(soft.lifts(targets, K), plain.lifts(targets, K), atol=1e-12)
+        np.testing.assert_allclose(soft.margin_offsets(targets, K), plain.margin_offsets(targets, K), atol=1e-12)
 
 
 def test_row_y_of_the_margins_belongs_to_the_right_label():
@@ -200,15 +200,15 @@ def test_row_y_of_the_margins_belongs_to_the_right_label():
 @pytest.mark.parametrize(
     ("margins", "sentence"),
     [
-        (np.zeros((2, 2)), r"margins must be 3 by 3, a row a class, but have shape \(2, 2\)\."),
+        (np.zeros((2, 2)), r"margins must have shape \(3, 3\), one row per class, but have shape \(2, 2\)\."),
         (np.zeros(3), r"shape \(3,\)"),
         (np.ones((3, 3)), "0 on the diagonal"),
-        (np.eye(3) - 1.0, "0 or more"),
+        (np.eye(3) - 1.0, "at least 0"),
         (np.where(np.eye(3) > 0, 0.0, np.nan), "finite"),
         (np.where(np.eye(3) > 0, 0.0, np.inf), "finite"),
     ],
 )
-def test_bad_margins_get_one_sentence(kind, margins, sentence):
+def test_bad_margins_raise(kind, margins, sentence):
     loss = kind(margins)
     with pytest.raises(ValueError, match=sentence):
         loss.label_costs(np.zeros((4, 3)))
@@ -264,7 +264,6 @@ def test_a_certain_distribution_is_its_label(margins):
 
 @smooth_margins
 def test_the_smooth_margin_lies_above_the_large_margin_by_at_most_its_width_times_log_k(margins):
-    """So it goes to the large margin with the width."""
     scores = some_scores()
     hinge = LargeMargin(margins).label_costs(scores)
     for width in (1.0, 0.1, 0.02):
@@ -312,20 +311,20 @@ def test_huge_scores_and_huge_margins_stay_finite(dtype, size, width):
 
 
 @pytest.mark.parametrize("kind", [LargeMargin, SquaredLargeMargin])
-def test_margin_losses_are_softened_to_the_smooth_margin_with_their_margins(kind):
+def test_margin_losses_are_smoothed_to_the_smooth_margin_with_their_margins(kind):
     for margins in (None, any_margins()):
         soft = smoothed(kind(margins))
         assert isinstance(soft, SmoothMargin)
         assert soft.margins is margins
 
 
-def test_losses_that_are_easy_to_train_on_distributions_stand_for_themselves():
+def test_smooth_losses_are_used_as_they_are_for_soft_labels():
     for loss in (MaxEnt(), SmoothMargin()):
         assert smoothed(loss) is loss
 
 
 class OfLabels:
-    """A loss that knows labels only, and says nothing about distributions."""
+    """A loss that takes labels only."""
 
     def __init__(self, loss):
         self.label_costs, self.loss = loss.label_costs, loss
@@ -339,8 +338,16 @@ class OfLabels:
         return self.loss.gradient(scores, labels)
 
 
+def test_a_user_defined_loss_may_choose_its_smoothed_loss():
+    class Own(OfLabels):
+        def smoothed(self):
+            return MaxEnt()
+
+    assert smoothed(Own(LargeMargin())) == MaxEnt()
+
+
 @mean_losses
-def test_a_loss_of_labels_is_softened_to_the_mean_over_them(loss):
+def test_other_losses_are_averaged_over_labels(loss):
     soft, scores = smoothed(OfLabels(loss)), some_scores()
     np.testing.assert_array_equal(soft.label_costs(scores), loss.label_costs(scores))
     for targets in (some_labels(), some_posteriors()):

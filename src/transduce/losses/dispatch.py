@@ -1,4 +1,4 @@
-"""What can be asked of any loss, one of these or one of your own: costs and slopes in threads, and its stand-in."""
+"""Functions of any loss, built-in or a user's own: costs and gradients in threads, and the loss for soft labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from transduce.losses.base import FloatArray, Loss, Targets
+from transduce.losses.blockwise import (
+    BlockwiseLoss,
+    at_targets,
+    costs_in_blocks,
+    score_matrix,
+    value_and_gradient_in_blocks,
+)
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
-from transduce.losses.row_blocks import ByRows, costs_by_rows, score_matrix, slope_by_rows
-from transduce.losses.smooth import MaxEnt, SmoothMargin
-from transduce.losses.targets import mean_under
+from transduce.losses.maxent import MaxEnt
+from transduce.losses.smooth_margin import SmoothMargin
 
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """Any loss of labels, made one of distributions too: the mean over their labels, a gradient for each class.
+    """A loss of labels extended to distributions over labels, by the mean over the labels.
 
+    Its gradient takes one gradient of the loss per class.
+
+    Parameters
+    ----------
+    loss : Loss
+        A loss that takes labels.
+
+    Examples
+    --------
     >>> float(Averaged(LargeMargin()).value(np.array([[2.0, 0.0]]), np.array([[0.5, 0.5]]))[0])
     1.5
     """
@@ -25,18 +40,18 @@ class Averaged:
     loss: Loss
 
     def label_costs(self, scores: ArrayLike) -> FloatArray:
-        """Costs (n, K) of every label for every row."""
+        """Compute the loss (n, K) of every row under every label; see `Loss.label_costs`."""
         return self.loss.label_costs(scores)
 
     def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
-        """Losses (n,) at the targets."""
+        """Compute the loss (n,) of every row at labels or distributions; see `Loss.value`."""
         targets = np.asarray(targets)
         if targets.ndim == 1:
             return self.loss.value(scores, targets)
-        return mean_under(np.asarray(self.label_costs(scores)), targets)
+        return at_targets(np.asarray(self.label_costs(scores)), targets)
 
     def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
-        """Gradient (n, K) of the losses in the scores."""
+        """Compute the gradient (n, K) of the losses with respect to the scores; see `Loss.gradient`."""
         S, targets = score_matrix(scores), np.asarray(targets)
         if targets.ndim == 1:
             return self.loss.gradient(S, targets)
@@ -47,40 +62,40 @@ class Averaged:
 
 
 def smoothed(loss: Loss) -> Loss:
-    """The loss that stands in for this one while labels are distributions."""
+    """Return the loss to use in place of this one while labels are distributions."""
     substitute: Callable[[], Loss] | None = getattr(loss, "smoothed", None)
     return Averaged(loss) if substitute is None else substitute()
 
 
 def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
-    """Costs (n, K) of every label, in threads where the loss is one of these; one of your own is called once.
+    """Compute the costs (n, K) of every label, in threads if the loss is built in.
 
     >>> costs_of(LargeMargin(), np.array([[2.0, 0.5, -1.0]]), n_threads=2)
     array([[0. , 2.5, 4. ]])
     """
     inner = loss.loss if type(loss) is Averaged else loss
-    return costs_by_rows(inner, scores, n_threads) if is_builtin(inner) else np.asarray(loss.label_costs(scores))
+    return costs_in_blocks(inner, scores, n_threads) if is_builtin(inner) else np.asarray(loss.label_costs(scores))
 
 
-def value_and_slope(
+def value_and_gradient(
     loss: Loss, scores: FloatArray, targets: Targets, weights: FloatArray, n_threads: int = 1
 ) -> tuple[float, FloatArray]:
-    """Σ_i w_i ξ(s_i, y_i) and its gradient (n, K) in the scores, which is written in their place.
+    """Compute Σ_i w_i ξ(s_i, y_i) and its gradient (n, K) with respect to the scores, which overwrites them.
 
-    >>> value_and_slope(MaxEnt(), np.zeros((1, 2)), np.array([1]), np.array([2.0]))
+    >>> value_and_gradient(MaxEnt(), np.zeros((1, 2)), np.array([1]), np.array([2.0]))
     (1.3862943611198906, array([[ 1., -1.]]))
     """
     if is_builtin(loss):
-        return slope_by_rows(loss, scores, targets, weights, n_threads)
+        return value_and_gradient_in_blocks(loss, scores, targets, weights, n_threads)
     value = float(np.dot(weights, loss.value(scores, targets)))
     np.multiply(loss.gradient(scores, targets), weights[:, None], out=scores, casting="same_kind")
     return value, scores
 
 
-def is_builtin(loss: object) -> TypeGuard[ByRows]:
-    """Whether a loss is one of these, and not one of your own that is built upon them.
+def is_builtin(loss: object) -> TypeGuard[BlockwiseLoss]:
+    """Whether a loss is a built-in one, and not a subclass that may change its methods.
 
-    >>> is_ours(MaxEnt()), is_ours(Averaged(MaxEnt()))
+    >>> is_builtin(MaxEnt()), is_builtin(Averaged(MaxEnt()))
     (True, False)
     """
     return type(loss) in (LargeMargin, SquaredLargeMargin, MaxEnt, SmoothMargin)

@@ -1,26 +1,43 @@
-"""The large margin loss, which is the hinge of many classes, and its square; a smooth margin stands in for either."""
+"""The large margin loss ξ(s, y) = max_k [Δ(k, y) + s_k − s_y], the multi-class hinge, and its square."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from transduce.kernels import kernel
 from transduce.losses.base import FloatArray, Targets
-from transduce.losses.margins import SOFTNESS, checked_margins, margin_size
-from transduce.losses.row_blocks import ByRows, Kind, SlopeWriter, Valuer, Writer, written
-from transduce.losses.smooth import WIDTH, SmoothMargin
-from transduce.losses.softmax import posterior_at
-from transduce.losses.targets import as_posterior, pick
+from transduce.losses.blockwise import (
+    DType,
+    GradientFunction,
+    ScoreFunction,
+    ValueFunction,
+    as_distributions,
+    at_targets,
+    evaluated,
+)
+from transduce.losses.smooth_margin import MarginLoss
 
 
 @dataclass(frozen=True, eq=False)
-class LargeMargin(ByRows):
-    """The multi-class hinge: a label costs nothing once its score leads every other by the margin.
+class LargeMargin(MarginLoss):
+    """The multi-class hinge loss, max_k [Δ(k, y) + s_k − s_y].
 
-    `margins` (K, K) says how bad it is to predict k where y is right, in row y; without it every mistake costs 1.
+    A label costs nothing once its score is larger than every other score by the margin.
 
+    Parameters
+    ----------
+    margins : ndarray of shape (n_classes, n_classes), default=None
+        Margins; ``margins[y, k]`` is the cost of predicting k where y is right. None means 1 for every mistake.
+
+    Attributes
+    ----------
+    price_scale : float
+        0.5; see `Loss`.
+
+    Examples
+    --------
     >>> loss = LargeMargin()
     >>> loss.label_costs([[2.0, 0.5, -1.0]])
     array([[0. , 2.5, 4. ]])
@@ -29,103 +46,94 @@ class LargeMargin(ByRows):
     """
 
     margins: NDArray[np.float64] | None = None
-    price_share: ClassVar[float] = 0.5
+    price_scale: ClassVar[float] = 0.5
 
-    def margin_matrix(self, n_classes: int) -> NDArray[np.float64]:
-        """The margins as a matrix, checked against the number of classes."""
-        return checked_margins(self.margins, n_classes)
-
-    def _cost_writer(self, n_classes: int, kind: Kind) -> Writer:
+    def _cost_function(self, n_classes: int, dtype: DType) -> ScoreFunction:
         if self.margins is None:
             return _unit_margin_costs
-        margins = self.margin_matrix(n_classes).astype(kind)
+        margins = self.margin_matrix(n_classes).astype(dtype)
         return lambda S, out: _margin_costs(S, margins, out)
 
-    def _valuer(self, n_classes: int, kind: Kind) -> Valuer:
-        write = self._cost_writer(n_classes, kind)
+    def _value_function(self, n_classes: int, dtype: DType) -> ValueFunction:
+        write = self._cost_function(n_classes, dtype)
         if self.margins is None:
-            return lambda S, targets: pick(written(write, S), targets)
-        margins = self.margin_matrix(n_classes).astype(kind)
+            return lambda S, targets: at_targets(evaluated(write, S), targets)
+        margins = self.margin_matrix(n_classes).astype(dtype)
 
         def values(S: FloatArray, targets: Targets) -> FloatArray:
             if targets.ndim == 2:
-                return pick(written(write, S), targets)
-            losses = np.empty(len(S), kind)
+                return at_targets(evaluated(write, S), targets)
+            losses = np.empty(len(S), dtype)
             _margin_values(S, margins, np.arange(n_classes)[targets], losses)
             return losses
 
         return values
 
-    def _slope_writer(self, n_classes: int, kind: Kind) -> SlopeWriter:
-        steps = self._step_writer(n_classes, kind)
-        return lambda S, targets, out: steps(S, as_posterior(targets, S), out)
+    def _gradient_function(self, n_classes: int, dtype: DType) -> GradientFunction:
+        write = self._weighted_gradient_function(n_classes, dtype)
+        return lambda S, targets, out: write(S, as_distributions(targets, S), out)
 
-    def _step_writer(self, n_classes: int, kind: Kind) -> SlopeWriter:
-        """What writes Σ_y w_y (e_rival − e_y) for weights w (n, K): write(S, w, out)."""
+    def _weighted_gradient_function(self, n_classes: int, dtype: DType) -> GradientFunction:
+        """Return the function that writes Σ_y w_y ∂ξ(s, y)/∂s for weights w (n, K) of the labels."""
         if self.margins is None:
-            return _unit_rival_steps
-        margins = self.margin_matrix(n_classes).astype(kind)
-        return lambda S, weights, out: _rival_steps(S, margins, weights, out)
-
-    def smoothed(self) -> SmoothMargin:
-        """The smooth margin with the same margins."""
-        return SmoothMargin(WIDTH * margin_size(self.margins), self.margins)
-
-    def posterior(self, scores: ArrayLike) -> FloatArray:
-        """Probabilities (n, K) that the scores stand for."""
-        return posterior_at(scores, SOFTNESS * margin_size(self.margins))
+            return _unit_margin_gradient
+        margins = self.margin_matrix(n_classes).astype(dtype)
+        return lambda S, weights, out: _margin_gradient(S, margins, weights, out)
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredLargeMargin(ByRows):
-    """The square of the large margin loss: smooth where the margin is just met.
+class SquaredLargeMargin(MarginLoss):
+    """The square of the large margin loss, which is smooth where the margin is just met.
 
+    Parameters
+    ----------
+    margins : ndarray of shape (n_classes, n_classes), default=None
+        Margins; ``margins[y, k]`` is the cost of predicting k where y is right. None means 1 for every mistake.
+
+    Examples
+    --------
     >>> SquaredLargeMargin().value([[2.0, 0.5, -1.0]], [1])
     array([6.25])
     """
 
     margins: NDArray[np.float64] | None = None
 
-    def _cost_writer(self, n_classes: int, kind: Kind) -> Writer:
-        hinge = LargeMargin(self.margins)._cost_writer(n_classes, kind)
+    def _cost_function(self, n_classes: int, dtype: DType) -> ScoreFunction:
+        write_hinge = LargeMargin(self.margins)._cost_function(n_classes, dtype)
 
         def write(S: FloatArray, out: FloatArray) -> None:
-            hinge(S, out)
+            write_hinge(S, out)
             np.square(out, out=out)
 
         return write
 
-    def _valuer(self, n_classes: int, kind: Kind) -> Valuer:
-        hinge, write = LargeMargin(self.margins)._valuer(n_classes, kind), self._cost_writer(n_classes, kind)
+    def _value_function(self, n_classes: int, dtype: DType) -> ValueFunction:
+        hinge, write = (
+            LargeMargin(self.margins)._value_function(n_classes, dtype),
+            self._cost_function(n_classes, dtype),
+        )
 
         def values(S: FloatArray, targets: Targets) -> FloatArray:
-            return pick(written(write, S), targets) if targets.ndim == 2 else np.square(hinge(S, targets))
+            return at_targets(evaluated(write, S), targets) if targets.ndim == 2 else np.square(hinge(S, targets))
 
         return values
 
-    def _slope_writer(self, n_classes: int, kind: Kind) -> SlopeWriter:
+    def _gradient_function(self, n_classes: int, dtype: DType) -> GradientFunction:
         hinge = LargeMargin(self.margins)
-        costs, steps = hinge._cost_writer(n_classes, kind), hinge._step_writer(n_classes, kind)
+        costs = hinge._cost_function(n_classes, dtype)
+        write_weighted = hinge._weighted_gradient_function(n_classes, dtype)
 
         def write(S: FloatArray, targets: Targets, out: FloatArray) -> None:
-            weights = written(costs, S)
-            weights *= 2.0 * as_posterior(targets, S)
-            steps(S, weights, out)
+            weights = evaluated(costs, S)
+            weights *= 2.0 * as_distributions(targets, S)
+            write_weighted(S, weights, out)
 
         return write
-
-    def smoothed(self) -> SmoothMargin:
-        """The smooth margin with the same margins."""
-        return SmoothMargin(WIDTH * margin_size(self.margins), self.margins)
-
-    def posterior(self, scores: ArrayLike) -> FloatArray:
-        """Probabilities (n, K) that the scores stand for."""
-        return posterior_at(scores, SOFTNESS * margin_size(self.margins))
 
 
 @kernel
 def _unit_margin_costs(S: FloatArray, out: FloatArray) -> None:
-    """Write max(0, 1 + best other score − score), from the two best scores of each row."""
+    """Write max(0, 1 + s_rival − s_k) for every label k, where the rival is the best other label."""
     for i in range(S.shape[0]):
         first, second = -np.inf, -np.inf
         for k in range(S.shape[1]):
@@ -159,8 +167,8 @@ def _margin_values(S: FloatArray, margins: FloatArray, targets: Targets, out: Fl
 
 
 @kernel
-def _unit_rival_steps(S: FloatArray, weights: FloatArray, out: FloatArray) -> None:
-    """Write what `_rival_steps` does for margins of 1, from the two best labels of each row."""
+def _unit_margin_gradient(S: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+    """Write what `_margin_gradient` writes for margins of 1, from the two best labels of each row."""
     out[:] = 0.0
     for i in range(S.shape[0]):
         first = second = 0
@@ -177,8 +185,8 @@ def _unit_rival_steps(S: FloatArray, weights: FloatArray, out: FloatArray) -> No
 
 
 @kernel
-def _rival_steps(S: FloatArray, margins: FloatArray, weights: FloatArray, out: FloatArray) -> None:
-    """Write Σ_y weights[i, y] (e_rival − e_y) to out[i], the rival being the label that attains the loss under y."""
+def _margin_gradient(S: FloatArray, margins: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+    """Write out[i] = Σ_y weights[i, y] (e_rival − e_y), where the rival is the label that attains the loss under y."""
     out[:] = 0.0
     for i in range(S.shape[0]):
         for y in range(S.shape[1]):

@@ -274,7 +274,7 @@ def _offsets(problem: TrainingProblem, state: WeightState, rows: Array | slice) 
     """The margins Δ that are added to the scores of these rows; empty for maxent."""
     if not isinstance(problem.loss, SmoothMargin):
         return np.zeros((0, 0), state.W.dtype)
-    return problem.loss.lifts(state.targets[rows], problem.n_classes).astype(state.W.dtype, copy=False)
+    return problem.loss.margin_offsets(state.targets[rows], problem.n_classes).astype(state.W.dtype, copy=False)
 
 
 def _differ(one: Array, other: Array) -> Array:

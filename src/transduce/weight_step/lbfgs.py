@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
-from transduce.losses import value_and_slope
+from transduce.losses import value_and_gradient
 from transduce.problem import TrainingProblem
 from transduce.weight_step.base import Array, WeightReport, WeightState
 
@@ -41,7 +41,7 @@ class LBFGS:
             design, targets, kappa = design.select_rows(live), targets[live], kappa[live]
 
         def loss_and_gradient(W: Array) -> tuple[float, Array]:
-            value, gradient = value_and_slope(problem.loss, design.scores(W), targets, kappa, design.n_threads)
+            value, gradient = value_and_gradient(problem.loss, design.scores(W), targets, kappa, design.n_threads)
             return value, design.pullback(gradient)
 
         minimum = minimize_regularized(loss_and_gradient, state.W, problem.alpha, tol, self.max_iter)

@@ -1,4 +1,4 @@
-"""Losses take rows in blocks: the same in any number of threads, lean, and float32 throughout."""
+"""Losses computed in blocks: independent of blocks and threads, with little memory, and in float32 throughout."""
 
 import threading
 import tracemalloc
@@ -12,12 +12,12 @@ from transduce.losses import (
     MaxEnt,
     SmoothMargin,
     SquaredLargeMargin,
+    blockwise,
     costs_of,
     is_builtin,
     smoothed,
-    value_and_slope,
+    value_and_gradient,
 )
-from transduce.losses import row_blocks as blocks
 
 K = 6
 MARGINS = np.random.default_rng(9).random((K, K)) * (1.0 - np.eye(K))
@@ -46,14 +46,14 @@ def some_targets(n=500, n_classes=K):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 40)
-    monkeypatch.setattr(blocks, "FEWEST", 1)
-    monkeypatch.setattr(blocks, "BLOCKS_A_THREAD", 1)
+    monkeypatch.setattr(blockwise, "BLOCK_SCORES", 40)
+    monkeypatch.setattr(blockwise, "MIN_BLOCK_ROWS", 1)
+    monkeypatch.setattr(blockwise, "MIN_BLOCKS_PER_THREAD", 1)
 
 
 @every_loss
 @both_types
-def test_blocks_change_nothing(loss, dtype, monkeypatch):
+def test_results_do_not_depend_on_blocks(loss, dtype, monkeypatch):
     S, targets = some_scores(dtype=dtype), some_targets()
 
     def answers():
@@ -64,8 +64,8 @@ def test_blocks_change_nothing(loss, dtype, monkeypatch):
             yield loss.gradient(S, of)
 
     whole = list(answers())
-    monkeypatch.setattr(blocks, "BLOCK", 40)
-    monkeypatch.setattr(blocks, "FEWEST", 1)
+    monkeypatch.setattr(blockwise, "BLOCK_SCORES", 40)
+    monkeypatch.setattr(blockwise, "MIN_BLOCK_ROWS", 1)
     for one, other in zip(whole, answers(), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-6)
 
@@ -73,12 +73,12 @@ def test_blocks_change_nothing(loss, dtype, monkeypatch):
 @pytest.mark.usefixtures("small_blocks")
 @every_loss
 @both_types
-def test_threads_change_nothing_at_all(loss, dtype):
+def test_results_do_not_depend_on_threads(loss, dtype):
     S, kappa = some_scores(dtype=dtype), np.random.default_rng(2).random(500)
     np.testing.assert_array_equal(costs_of(loss, S, 3), costs_of(loss, S, 1))
     np.testing.assert_array_equal(costs_of(loss, S, 1), loss.label_costs(S))
     for targets in some_targets():
-        one, many = (value_and_slope(loss, S.copy(), targets, kappa, n) for n in (1, 3))
+        one, many = (value_and_gradient(loss, S.copy(), targets, kappa, n) for n in (1, 3))
         assert one[0] == many[0] == pytest.approx(float(np.dot(kappa, loss.value(S, targets))), rel=1e-5)
         np.testing.assert_array_equal(one[1], many[1])
         np.testing.assert_allclose(one[1], kappa[:, None] * loss.gradient(S, targets), rtol=1e-5, atol=1e-6)
@@ -86,13 +86,13 @@ def test_threads_change_nothing_at_all(loss, dtype):
 
 @every_loss
 @pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["float32-targets", "float64-targets"])
-def test_float32_stays_float32_whatever_the_targets_are(loss, kind):
+def test_float32_stays_float32_for_any_targets(loss, kind):
     S, (labels, posteriors) = some_scores(dtype=np.float32), some_targets()
     assert loss.label_costs(S).dtype == loss.posterior(S).dtype == costs_of(loss, S).dtype == np.float32
     for soft in (loss, Averaged(loss)):
         for targets in (labels, posteriors.astype(kind)):
             assert soft.value(S, targets).dtype == soft.gradient(S, targets).dtype == np.float32
-            assert value_and_slope(soft, S.copy(), targets, np.ones(500))[1].dtype == np.float32
+            assert value_and_gradient(soft, S.copy(), targets, np.ones(500))[1].dtype == np.float32
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 50])
@@ -106,7 +106,7 @@ def test_unit_margins_in_float32_lose_no_digits(n_classes, width):
     np.testing.assert_allclose(one.label_costs(S), exact, rtol=1e-5, atol=3e-6 * max(width, 0.1))
 
 
-def test_the_rivals_of_unit_margins_are_those_of_the_same_margins_written_out():
+def test_unit_margins_have_the_gradient_of_a_matrix_of_ones():
     S = some_scores()
     S[:200] = np.rint(S[:200] / 3.0)
     for targets in some_targets():
@@ -116,15 +116,15 @@ def test_the_rivals_of_unit_margins_are_those_of_the_same_margins_written_out():
 
 
 @every_loss
-def test_there_is_room_for_one_block_beside_the_answer(loss):
-    n = 20 * blocks.BLOCK // K
+def test_peak_memory_is_the_result_and_a_block(loss):
+    n = 20 * blockwise.BLOCK_SCORES // K
     S, labels, kappa = some_scores(n, np.float32), some_targets(n)[0], np.ones(n)
     for work in (
         lambda: loss.label_costs(S),
         lambda: loss.gradient(S, labels),
         lambda: loss.posterior(S),
         lambda: loss.value(S, labels),
-        lambda: value_and_slope(loss, S, labels, kappa),
+        lambda: value_and_gradient(loss, S, labels, kappa),
     ):
         work()
         tracemalloc.start()
@@ -135,7 +135,7 @@ def test_there_is_room_for_one_block_beside_the_answer(loss):
 
 
 class Own:
-    """A loss of the user's own."""
+    """A user-defined loss that records how it was called."""
 
     def __init__(self):
         self.calls = []
@@ -152,7 +152,7 @@ class Own:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_loss_of_your_own_is_called_once():
+def test_a_user_defined_loss_is_called_once_with_all_rows():
     own, S = Own(), some_scores()
     for loss in (own, smoothed(own)):
         own.calls.clear()
@@ -161,7 +161,7 @@ def test_a_loss_of_your_own_is_called_once():
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_loss_built_upon_ours_is_the_users_own():
+def test_a_subclass_of_a_builtin_loss_is_user_defined():
     class Twice(MaxEnt):
         def label_costs(self, scores):
             return 2.0 * super().label_costs(scores)
@@ -172,13 +172,13 @@ def test_a_loss_built_upon_ours_is_the_users_own():
 
 
 @every_loss
-def test_labels_that_are_no_classes_are_refused(loss):
+def test_labels_out_of_range_raise(loss):
     with pytest.raises(IndexError):
         loss.value(some_scores(), np.full(500, K))
 
 
 @every_loss
-def test_no_rows_have_no_losses(loss):
+def test_empty_scores_give_empty_results(loss):
     nothing = np.zeros((0, K))
     assert loss.label_costs(nothing).shape == loss.gradient(nothing, np.zeros(0, int)).shape == (0, K)
     assert loss.value(nothing, np.zeros(0, int)).shape == (0,)
