@@ -35,31 +35,22 @@ _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "maxent": MaxEnt().posterior,
 }
 _ABOUT: Mapping[str, type] = {
-    "transduce": str,
-    "created": str,
-    "source": str,
+    **dict.fromkeys(("transduce", "created", "source", "prior", "ending"), str),
+    **dict.fromkeys(("n_labelled", "n_unlabelled"), int),
+    **dict.fromkeys(("sizes", "history", "branches"), list),
+    **dict.fromkeys(("seconds", "objective"), float),
     "settings": dict,
-    "n_labelled": int,
-    "n_unlabelled": int,
-    "prior": str,
-    "ending": str,
-    "seconds": float,
     "interrupted": bool,
-    "sizes": list,
-    "history": list,
 }
-_SIZE: Mapping[str, type] = {
-    "class": str,
-    **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
-    **dict.fromkeys(("texts_low", "texts_high", "price"), float),
-}
-_BRANCH: Mapping[str, type] = {
-    "branch": str,
-    **dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int),
-}
-_HISTORY_ROW: Mapping[str, type] = {
-    **dict.fromkeys(("way", "stage", "moved"), int),
-    **dict.fromkeys(("objective", "seconds", "temperature", "weight"), float),
+_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0}
+_COUNTS = dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int)
+_ROWS: Mapping[str, Mapping[str, type]] = {
+    "sizes": {"class": str, **_COUNTS, **dict.fromkeys(("texts_low", "texts_high", "price"), float)},
+    "branches": {"branch": str, **_COUNTS},
+    "history": {
+        **dict.fromkeys(("way", "stage", "moved"), int),
+        **dict.fromkeys(("objective", "seconds", "temperature", "weight"), float),
+    },
 }
 
 
@@ -216,7 +207,7 @@ def _features(values: Mapping[str, Any]) -> Features:
     try:
         return Features(**values)
     except InputError as error:
-        raise ValueError(f"its features are invalid: {str(error).rstrip('.')}") from error
+        raise ValueError(f"its features are invalid ({error})") from error
 
 
 def _words(encoded: Array) -> tuple[str, ...]:
@@ -276,24 +267,18 @@ def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float
 
 def _check_about(about: Any, classes: tuple[str, ...]) -> None:
     """Check what `report`, `inspect` and `predict` rely on."""
+    about = {**_OPTIONAL, **about} if isinstance(about, dict) else about
     _typed(about, _ABOUT, "about")
     if type(about.get("seed", "")) not in (int, type(None)):
         raise ValueError("about must have a whole number or null as its 'seed'")
-    if type(about.get("objective", 0.0)) not in (int, float):
-        raise ValueError("about must have a number as its 'objective', if it has one")
     columns = about["settings"].get("text", [])
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise ValueError("the settings must name their 'text' as a list of columns")
     if len(about["history"]) > MAX_HISTORY_ROWS:
         raise ValueError(f"about must have at most {MAX_HISTORY_ROWS} rows of history")
-    for size in about["sizes"]:
-        _typed(size, _SIZE, "a row of sizes")
-    if not isinstance(about.get("branches", []), list):
-        raise ValueError("about must have a list as its 'branches', if it has any")
-    for branch in about.get("branches", []):
-        _typed(branch, _BRANCH, "a row of branches")
-    for row in about["history"]:
-        _typed(row, _HISTORY_ROW, "a row of the history")
+    for name, types in _ROWS.items():
+        for row in about[name]:
+            _typed(row, types, f"a row of {name}")
     if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):
         raise ValueError("its sizes must be those of its classes")
 

@@ -69,12 +69,14 @@ FIT_OPTIONS = _with(
         "--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class sizes: sport=0.2, rec=0.1:0.3, or a file."
     ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
-    click.option("--features", type=click.Choice(("tfidf", "hashing")), default="tfidf", show_default=True),
+    click.option(
+        "--features", type=click.Choice(("tfidf", "hashing")), default="tfidf", show_default=True, help="Text features."
+    ),
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
-    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation strength; depends on the loss."),
+    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."),
     click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."),
     click.option("--answers", metavar="FILE", help="Labels that a person gave to rows from `transduce queue`."),
 )
 OUTPUT_OPTIONS = _with(
