@@ -365,7 +365,7 @@ PRIORS = {
     "unknown class": case(stated("football=0.2"), r"no row is labelled 'football'.*Label a row.*'banking'"),
     "nearly a class": case(stated("traval=0.2"), r"'traval'.*Did you mean 'travel'"),
     "branch of flat names": Case(
-        "label a.csv -o out.csv --flat --prior hot=0.5", r"'hot'.*'hot/coffee'.*state their sizes", {"a.csv": TREE}
+        "label a.csv -o out.csv --flat --prior hot=0.5", r"'hot'.*'hot/coffee'.*sizes", {"a.csv": TREE}
     ),
     "missing file": case(stated("p.toml"), r"p\.toml does not exist.*Check"),
     "a folder": case(stated("p.toml"), r"p\.toml cannot be read.*Name a file", p__toml=folder),

@@ -54,21 +54,19 @@ def test_labels_that_contain_the_separator_are_plain_names(label):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "reason"),
+    ("sizes", "figures"),
     [
-        (
-            ("banking=2", "travel=3"),
-            "40 rows are labelled in part as 'banking' or 'travel', but these may get at most 5",
-        ),
-        (("auto_and_commute=90",), "'auto_and_commute' must get at least 90 rows, but the labels leave it open for 56"),
+        (("banking=2", "travel=3"), ("40 rows", "'banking' and 'travel'", "at most 5")),
+        (("auto_and_commute=90",), ("'auto_and_commute' must get 90 rows", "56")),
     ],
 )
-def test_sizes_that_contradict_partial_labels_are_refused(label, sizes, reason):
+def test_sizes_that_contradict_partial_labels_are_refused(label, sizes, figures):
     options = [word for size in sizes for word in ("--prior", size)]
     result = label(dict.fromkeys(range(41, 81), "banking|travel"), *options)
     last = result.err.splitlines()[-1]
     assert result.code == 2
-    assert f"the class sizes of --prior and the partial labels cannot both be met: {reason}." in last
+    assert "the class sizes of --prior and the partial labels cannot both be met" in last
+    assert all(figure in last for figure in figures)
     assert not any(word in last for word in ("class_prior", "count", "group", "orbid", "class 0"))
 
 

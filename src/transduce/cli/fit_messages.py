@@ -52,6 +52,11 @@ _PRIOR_WARNINGS: Mapping[PriorWarningKind, str] = {
         "class sizes. Unless you are sure of --prior, leave it out: class sizes are then estimated from all rows."
     ),
 }
+_INFEASIBLE = {
+    "opening": "the class sizes of --prior and the partial labels cannot both be met",
+    "allow": "Correct the labels",
+    "sizes": "sizes of --prior",
+}
 
 
 def describe_prior_error(error: PriorError) -> str:
@@ -68,7 +73,7 @@ def describe_prior_error(error: PriorError) -> str:
 
 def describe_infeasible(error: InfeasibleError) -> str:
     """Why stated class sizes and partial labels cannot both be met."""
-    return f"the class sizes of --prior and the partial labels cannot both be met. {error}"
+    return str(error.kind.value).format_map({**error.fields, **_INFEASIBLE})
 
 
 def describe_warning(caught: WarningMessage) -> str | None:

@@ -28,7 +28,7 @@ def test_check_reads_trees_and_sizes_as_label_does(run_ok, run_command, tmp_path
     write_table(frame, str(tmp_path / "pile.csv"))
     assert "empty part" not in run_ok("check", tmp_path / "pile.csv").out
     mixed = run_command("check", tmp_path / "pile.csv", "--prior", "travel=0.2", "--prior", "n/a/=50")
-    assert (mixed.code, "give shares for both" in mixed.err) == (2, True)
+    assert (mixed.code, "fractions for both" in mixed.err) == (2, True)
 
 
 def test_a_strict_check_fails_if_there_is_a_problem(example, run_command, tmp_path):
