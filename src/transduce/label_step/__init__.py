@@ -1,13 +1,13 @@
-"""Label steps: the cheapest labels for rows whose class sizes are known, each answer with a certificate.
+"""Label steps: the cheapest labels that give each class its number of rows, with a certificate of optimality.
 
-A label step is a settings object with one verb, `solve(problem, prices, start) -> Assignment`. It sees costs and
-counts, never features or weights, so any loss and any model can stand before it.
+A label step is a settings object with one method, `solve(problem, prices, start) -> LabelSolution`. It sees costs and
+counts, never features or weights, so it works with any loss and any model.
 """
 
 import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ __all__ = [
     "METHODS",
     "Exact",
     "Greedy",
+    "InfeasibleError",
     "LabelProblem",
     "LabelSolution",
     "LabelStep",
@@ -39,15 +40,15 @@ __all__ = [
 
 
 class LabelStep(Protocol):
-    """Anything that turns a label problem into an assignment; bring your own and pass it as `method`.
+    """Interface of a label step; pass your own as `method` or `label_step`.
 
-    One with an attribute `takes_groups` that is False is never given bounds on groups of classes by an estimator.
+    An attribute `takes_groups = False` tells estimators that it does not support bounds on groups of classes.
     """
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Label every row so that the counts are met; neither argument is modified."""
+        """Label every row so that the counts are met; no argument is modified."""
         ...
 
 
@@ -73,18 +74,29 @@ def solve_labels(
 ) -> LabelSolution:
     """Find labels of least total cost that give each class its number of rows.
 
-    costs   (n, K) cost of each label for each row; +inf forbids a label
-    counts  (K,) rows that each class gets, or a pair (low, high) of such arrays
-    method  "exact" (optimal, the default), "switching" (the paper's Algorithm 2), "multi_switch" (one pass of it),
-            "single_switch" (its best switch only), "simplex" (optimal and slow), "greedy", or a LabelStep of your own
-    prices  (K,) prices of an earlier answer: a warm start for "exact"
-    start   (n,) labels that meet the counts, to begin from; "exact" keeps them if they are optimal, "greedy" ignores
-            them
-    groups  nested groups of classes with bounds on the rows of each, for "exact"; counts may then be wide ranges
+    Parameters
+    ----------
+    costs : array-like of shape (n, K)
+        Cost of each label for each row; +inf forbids a label.
+    counts : array-like of shape (K,) or tuple of two
+        Rows that each class gets, or a pair (low, high) of bounds.
+    method : str or LabelStep, default="exact"
+        "exact" (optimal), "switching" (Algorithm 2 of the paper), "multi_switch" (one pass of it), "single_switch" (its
+        best switch only), "simplex" (optimal and slow), "greedy", or a label step of your own.
+    prices : array-like of shape (K,), default=None
+        Prices of an earlier solution: a warm start for "exact".
+    start : array-like of shape (n,), default=None
+        Labels that meet the counts, to start from. "exact" keeps them if they are optimal; "greedy" ignores them.
+    groups : Groups, default=None
+        Nested groups of classes with bounds on the rows of each, for "exact". Counts may then be wide ranges.
 
-    The answer holds labels, prices, cost, dual_value, gap, n_moves, n_rounds, status and group_prices; the inputs stay
-    as they are.
+    Returns
+    -------
+    LabelSolution
+        Labels, prices, cost, dual_value, gap, n_moves, n_rounds, status, trace and group_prices.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> costs = np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 3.0], [0.0, 3.0, 1.0], [0.0, 4.0, 4.0]])
     >>> answer = solve_labels(costs, counts=[2, 1, 1])
@@ -95,7 +107,7 @@ def solve_labels(
     >>> solve_labels(costs, counts=([1, 0, 0], [3, 2, 1])).labels
     array([0, 1, 0, 0])
 
-    Two or three rows for classes 1 and 2 together, whichever way they split: group 3, part of all rows, node 4.
+    Two or three rows for classes 1 and 2 together: they form group 3, which is part of all rows, node 4.
 
     >>> from transduce.class_prior.bounds import Groups
     >>> answer = solve_labels(costs, ([0, 0, 0], [4, 4, 4]), groups=Groups(above=[4, 3, 3, 4], low=[2], high=[3]))
@@ -103,26 +115,18 @@ def solve_labels(
     (array([0, 1, 2, 0]), array([1.]))
     """
     problem = LabelProblem.create(costs, counts, groups)
-    step, prices, start = _step(method), _checked_prices(problem, prices), _checked_start(problem, start)
-    try:
-        return step.solve(problem, prices=prices, start=start)
-    except InfeasibleError as error:
-        raise ValueError(str(error)) from None
-
-
-def _step(method: str | LabelStep) -> LabelStep:
-    if isinstance(method, str) and method in METHODS:
-        return METHODS[method]
-    if isinstance(method, str) or not is_label_step(method):
+    step = METHODS.get(method) if isinstance(method, str) else method
+    if not is_label_step(step):
         raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep object, but is {method!r}.")
-    return method
+    labels = None if start is None else problem.check_labels(start)
+    return step.solve(problem, prices=_check_prices(problem, prices), start=labels)
 
 
-def is_label_step(thing: object) -> bool:
-    """Whether an object, not a class, has the verb solve(problem, prices, start).
+def is_label_step(thing: object) -> TypeGuard[LabelStep]:
+    """Whether an object, not a class, has a method solve(problem, prices, start).
 
     >>> from transduce.label_step.entropic import Entropic
-    >>> is_label_step(Exact()), is_label_step(Exact), is_label_step(Entropic(1.0))  # distributions are no labels
+    >>> is_label_step(Exact()), is_label_step(Exact), is_label_step(Entropic(1.0))  # soft labels
     (True, False, False)
     """
     solve = getattr(thing, "solve", None)
@@ -132,28 +136,28 @@ def is_label_step(thing: object) -> bool:
         inspect.signature(solve).bind(None, None, None)
     except TypeError:
         return False
-    except ValueError:  # it has no signature to look at
+    except ValueError:  # it has no signature to inspect
         return True
     return True
 
 
-def _checked_start(problem: LabelProblem, start: ArrayLike | None) -> IntArray | None:
-    return None if start is None else problem.check_labels(start)
-
-
-def _checked_prices(problem: LabelProblem, prices: ArrayLike | None) -> FloatArray | None:
+def _check_prices(problem: LabelProblem, prices: ArrayLike | None) -> FloatArray | None:
     if prices is None:
         return None
     try:
         array = np.array(prices, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError("prices must be numbers, one a class. Pass those of an earlier answer, or none.") from error
+        raise TypeError(
+            "prices must be numbers, one for each class. Pass those of an earlier solution, or none."
+        ) from error
     if array.shape != (problem.n_classes,):
         raise ValueError(
             f"prices must have one number for each of the {problem.n_classes} classes, but have shape {array.shape}. "
-            "Pass those of an earlier answer, or none."
+            "Pass those of an earlier solution, or none."
         )
     if not np.all(np.isfinite(array)):
         k = int(np.argmax(~np.isfinite(array)))
-        raise ValueError(f"prices must be finite, but class {k} has {array[k]}. Leave prices out for a cold start.")
+        raise ValueError(
+            f"prices must be finite, but class {k} has {array[k]}. Leave prices out to start from scratch."
+        )
     return array

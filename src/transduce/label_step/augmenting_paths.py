@@ -74,9 +74,9 @@ def n_misplaced(problem: LabelProblem, potentials: FloatArray) -> int:
 def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray) -> FloatArray:
     """Write the cheapest label of each row, keeping those given (≥ 0) on ties; return the margin to the next best."""
     margins = np.empty(problem.n_rows)
-    room = problem.high.copy()
+    capacity = problem.high.copy()
     for rows, costs in problem.blocks():
-        choose_labels(costs, prices, labels[rows], margins[rows], room)
+        choose_labels(costs, prices, labels[rows], margins[rows], capacity)
     return margins
 
 

@@ -1,14 +1,14 @@
-"""The textbook transportation simplex: the yardstick that the paper measures label switching against.
+"""The textbook transportation simplex, against which the paper measures label switching.
 
-Rows supply one unit each and classes demand their high counts. One column more, the pool, demands the rows that no
-low count needs, and one row more a class, its filler, supplies high − low units to its class or to the pool: what it
-gives to the class is the room that stays empty. Other cells of pool and fillers are forbidden.
+Rows supply one unit each and classes demand their high counts. One more column, the pool, demands the rows that no low
+count needs. One more row per class, its filler, supplies high − low units to its class or to the pool: what it gives to
+the class is capacity that stays unused. Other cells of pool and fillers are forbidden.
 
-All that is degenerate through and through, so it is solved at N times the supplies plus 1, N times the demands, and
-as many units more for the pool as there are rows: no tree flow is then ever 0, each pivot lowers the cost, and
-rounding flow / N gives the labels back (N exceeds twice the number of rows).
+The problem is degenerate, so it is solved at N times the supplies plus 1, N times the demands, and as many more units
+for the pool as there are rows: then no tree flow is 0, each pivot lowers the cost, and rounding flow / N gives the
+labels (N exceeds twice the number of rows).
 
-Each pivot looks at all n × K cells to move one of them: expect it to be slow, and use the exact step for work.
+Each pivot reads all n × K cells to move one of them: expect it to be slow, and use the exact step in practice.
 """
 
 import time
@@ -25,15 +25,22 @@ from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.solution import LabelSolution, Status, TracePoint
 
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
-"""Reduced costs above this share of the largest cost count as negative no more."""
+"""Reduced costs above minus this fraction of the largest cost count as 0."""
 PIVOTS_PER_POINT = 64
-"""Pivots between two points of the trace, and between two looks at the clock."""
+"""Pivots between two points of the trace, and between two checks of the time limit."""
 
 
 @dataclass(frozen=True)
 class Simplex:
-    """Optimal labels by pivots from a starting labelling, with a trace of cost against time.
+    """Optimal labels by pivots of the transportation simplex, with a trace of cost against time.
 
+    Parameters
+    ----------
+    max_seconds : float or None, default=None
+        Time limit.
+
+    Examples
+    --------
     >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
     >>> answer = Simplex().solve(problem)
     >>> answer.labels, answer.cost, [point.cost for point in answer.trace]
@@ -46,7 +53,7 @@ class Simplex:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Pivot from `start`, or from the greedy labels; prices play no part in the search."""
+        """Pivot from `start`, or from the greedy labels; `prices` are ignored."""
         problem.refuse_groups("The simplex label step")
         begin = time.perf_counter()
         start = greedy_labels(problem) if start is None else start.copy()
@@ -73,7 +80,7 @@ class Simplex:
 
 @dataclass(frozen=True, eq=False)
 class _Basis:
-    """A spanning tree of rows and columns with its flows; pivots change the arrays in place, never their shapes."""
+    """A spanning tree of rows and columns with its flows; pivots change the arrays in place."""
 
     costs: FloatArray  # rows, then fillers, against classes with a count, then the pool
     classes: IntArray  # the class behind each column but the last
@@ -85,28 +92,28 @@ class _Basis:
 
     @classmethod
     def from_labels(cls, problem: LabelProblem, labels: IntArray) -> "_Basis":
-        """Hang every column on the pool by its filler, or by one of its rows where the filler gives it nothing."""
+        """Link every column to the pool by its filler, or by one of its rows where the filler gives it nothing."""
         classes = np.flatnonzero(problem.high)
         high, spare = problem.high[classes], (problem.high - problem.low)[classes]
         tally = problem.tally(labels)[classes]
         fillers = np.flatnonzero(spare)
         n, pool = problem.n_rows, classes.size
         columns = np.searchsorted(classes, labels)
-        hung_by = np.full(pool, -1, np.int64)
-        hung_by[columns] = np.arange(n)
+        linked_by = np.full(pool, -1, np.int64)
+        linked_by[columns] = np.arange(n)
         by_filler = tally[fillers] < high[fillers]
-        hung_by[fillers[by_filler]] = n + np.flatnonzero(by_filler)
+        linked_by[fillers[by_filler]] = n + np.flatnonzero(by_filler)
 
         unit = 2 * (n + fillers.size) + 2
         supply = unit * np.append(np.ones(n, np.int64), spare[fillers]) + 1
-        cell_row = np.concatenate((np.arange(n), n + np.arange(fillers.size), hung_by))
+        cell_row = np.concatenate((np.arange(n), n + np.arange(fillers.size), linked_by))
         cell_column = np.concatenate((columns, np.where(by_filler, fillers, pool), np.full(pool, pool)))
         flow = np.append(supply, np.zeros(pool, np.int64))
         over = np.bincount(cell_column, weights=flow, minlength=pool + 1)[:pool].astype(np.int64) - unit * high
-        flow[hung_by] -= over
+        flow[linked_by] -= over
         flow[n + fillers.size :] += over
         potential = np.zeros(n + fillers.size + pool + 1)
-        return cls(_payable(problem, classes, fillers), classes, unit, cell_row, cell_column, flow, potential)
+        return cls(_finite_costs(problem, classes, fillers), classes, unit, cell_row, cell_column, flow, potential)
 
     def pivot(self, max_pivots: int) -> tuple[int, bool]:
         """Improve the basis; returns the pivots made and whether it is optimal."""
@@ -124,10 +131,10 @@ class _Basis:
         return float(problem.costs[np.arange(problem.n_rows), self.labels(problem)].sum(dtype=np.float64))
 
 
-def _payable(problem: LabelProblem, classes: IntArray, fillers: IntArray) -> FloatArray:
-    """Costs of all cells, forbidden ones at a price that no cycle of exchanges could be worth.
+def _finite_costs(problem: LabelProblem, classes: IntArray, fillers: IntArray) -> FloatArray:
+    """Costs of all cells, with forbidden ones at more than any cycle of exchanges could gain.
 
-    What a whole row, or a column with a fixed count, has in common is taken out: it decides nothing and costs digits.
+    Constants of a row, or of a column with a fixed count, are subtracted: they decide nothing and cost digits.
     """
     costs = problem.costs[:, classes].astype(np.float64)
     allowed = costs < np.inf

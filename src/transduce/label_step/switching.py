@@ -1,10 +1,11 @@
 """Label switching, Algorithm 2 of the paper: rows of two classes exchange labels while that lowers the cost.
 
-Every switch keeps the counts and lowers the cost, so it ends; for two classes it ends at the optimum. With three or
-more it can stall where only a longer cycle of moves would help: the gap then says how far the optimum can be. Where
-counts are ranges, single moves inside the bounds join the list.
+Every switch keeps the counts and lowers the cost, so switching ends; for two classes it ends at the optimum. With three
+or more it can stall where only a longer cycle of moves would help: the gap then bounds the distance from the optimum.
+Where counts are ranges, single moves within the bounds are listed too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,15 +19,20 @@ from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.solution import LabelSolution, Status
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""A switch must lower the cost by this share of the largest cost, or rounding could switch for ever."""
+"""A switch must lower the cost by this fraction of the largest cost; otherwise rounding could switch forever."""
 
 
 @dataclass(frozen=True)
 class Switching:
-    """Rounds of greedy switching: until no switch helps, or at most `max_rounds` of them.
+    """Rounds of label switching, until no switch lowers the cost.
 
-    `max_rounds=1` is the multiple switching of Sindhwani and Keerthi (2006).
+    Parameters
+    ----------
+    max_rounds : int or None, default=None
+        Maximum number of rounds. 1 is the multiple switching of Sindhwani and Keerthi (2006).
 
+    Examples
+    --------
     >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
     >>> answer = Switching().solve(problem, start=np.array([0, 1, 1]))
     >>> answer.labels, answer.cost, answer.n_moves
@@ -39,34 +45,18 @@ class Switching:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Switch from `start`, or from the greedy labels; prices play no part in the search."""
+        """Switch from `start`, or from the greedy labels; `prices` are ignored."""
         if self.max_rounds is not None and self.max_rounds < 1:
             raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
-        problem.refuse_groups("Label switching")
-        costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
-        labels = greedy_labels(problem) if start is None else start.copy()
-        tolerance = _tolerance(costs)
-        n_moves, n_rounds = 0, 0
-        while self.max_rounds is None or n_rounds < self.max_rounds:
-            moved = _switch_once(problem, costs, labels, tolerance)
-            if moved == 0:
-                break
-            n_moves += moved
-            n_rounds += 1
-        return certify(
-            problem,
-            labels,
-            prices_of_labels(problem, labels),
-            n_moves=n_moves,
-            n_rounds=n_rounds,
-            otherwise=Status.ROUNDS_SPENT if self.max_rounds == n_rounds else Status.SWITCHED_OUT,
-        )
+        return _switch(problem, start, _switch_once, self.max_rounds, Status.ROUNDS_SPENT)
 
 
 @dataclass(frozen=True)
 class SingleSwitch:
-    """The best switch and no more, as in the TSVM of Joachims (1999).
+    """The best single switch, as in the TSVM of Joachims (1999).
 
+    Examples
+    --------
     >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
     >>> SingleSwitch().solve(problem, start=np.array([0, 1, 1])).n_moves
     2
@@ -77,23 +67,27 @@ class SingleSwitch:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Make the best switch from `start`, or from the greedy labels; prices play no part in the search."""
-        problem.refuse_groups("Label switching")
-        costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
-        labels = greedy_labels(problem) if start is None else start.copy()
-        n_moves = _best_switch_or_move(problem, costs, labels, _tolerance(costs))
-        return certify(
-            problem,
-            labels,
-            prices_of_labels(problem, labels),
-            n_moves=n_moves,
-            n_rounds=min(n_moves, 1),
-            otherwise=Status.ONE_SWITCH if n_moves else Status.SWITCHED_OUT,
-        )
+        """Make the best switch from `start`, or from the greedy labels; `prices` are ignored."""
+        return _switch(problem, start, _best_switch_or_move, 1, Status.ONE_SWITCH)
 
 
-def _tolerance(costs: FloatArray) -> float:
-    return ROUNDING * float(np.max(np.abs(costs), where=costs < np.inf, initial=0.0))
+def _switch(
+    problem: LabelProblem,
+    start: IntArray | None,
+    switch: Callable[[LabelProblem, FloatArray, IntArray, float], int],
+    max_rounds: int | None,
+    at_limit: Status,
+) -> LabelSolution:
+    """Switch until nothing moves, or for so many rounds."""
+    problem.refuse_groups("Label switching")
+    costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
+    labels = greedy_labels(problem) if start is None else start.copy()
+    tolerance = ROUNDING * float(np.max(np.abs(costs), where=costs < np.inf, initial=0.0))
+    n_moves, n_rounds = 0, 0
+    while n_rounds != max_rounds and (moved := switch(problem, costs, labels, tolerance)):
+        n_moves, n_rounds = n_moves + moved, n_rounds + 1
+    prices, otherwise = prices_of_labels(problem, labels), at_limit if n_rounds == max_rounds else Status.SWITCHED_OUT
+    return certify(problem, labels, prices, n_moves=n_moves, n_rounds=n_rounds, otherwise=otherwise)
 
 
 def _by_class(problem: LabelProblem, labels: IntArray) -> tuple[IntArray, IntArray]:
@@ -103,7 +97,7 @@ def _by_class(problem: LabelProblem, labels: IntArray) -> tuple[IntArray, IntArr
 
 
 def _switch_once(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float) -> int:
-    """One round of Algorithm 2, steps 2 to 12, on `labels` in place; returns how many rows moved."""
+    """One round of Algorithm 2, steps 2 to 12, on `labels` in place; return how many rows moved."""
     lists = [list_switches(costs, *_by_class(problem, labels), tolerance)]
     tally = problem.tally(labels)
     if not problem.exact_counts:
@@ -126,7 +120,7 @@ def _switch_once(problem: LabelProblem, costs: FloatArray, labels: IntArray, tol
 
 
 def _best_switch_or_move(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float) -> int:
-    """Make the one change of `labels`, in place, that lowers the cost most; returns how many rows moved."""
+    """Make the change of `labels`, in place, that lowers the cost most; return how many rows moved."""
     gain, i, j = best_switch(costs, *_by_class(problem, labels))
     if not problem.exact_counts:
         tally = problem.tally(labels)

@@ -1,1 +1,1 @@
-"""Compiled loops of the label steps; each file opens with the sub-problem it solves."""
+"""Compiled loops of the label steps; each file opens with the problem it solves."""

@@ -1,4 +1,4 @@
-"""Step 7 of Algorithm 1: rows, surest first, take their favourite class while it has room.
+"""Step 7 of Algorithm 1: rows, surest first, take their favourite class until it is full.
 
 A class may always be filled up to its low count; beyond that, up to its high count, it draws on `free`, the rows that
 no low count needs. With exact counts `free` is 0 and this is the paper's rule.
@@ -18,7 +18,7 @@ Labels: TypeAlias = NDArray[np.int64]
 def allocate(
     rows: Labels, favourites: Labels, low: Labels, high: Labels, tally: Labels, free: int, labels: Labels
 ) -> int:
-    """Write labels of the rows that find room, and tally, in place; return how much of `free` is left."""
+    """Write labels of the rows that find a place, and tally, in place; return what is left of `free`."""
     for place in range(rows.size):
         k = favourites[place]
         if k < 0:

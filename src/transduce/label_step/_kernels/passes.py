@@ -1,6 +1,6 @@
-"""Passes over a block of cost rows: what is allowed, which label is cheapest at given prices, what a labelling costs.
+"""Passes over a block of cost rows: validity, cheapest labels at given prices, and sums of labelings.
 
-A block is C-ordered float64, so one compilation serves every dtype and memory order a user may bring. No pass writes
+A block is C-ordered float64, so one compilation serves every dtype and memory order. No pass writes
 anything as large as the block.
 """
 
@@ -37,12 +37,12 @@ def first_bad_row(costs: Floats) -> tuple[int, int]:
 
 
 @kernel
-def choose_labels(costs: Floats, prices: Floats, labels: Labels, gaps: Floats, room: Labels) -> None:
-    """Give each row the label of least costs[i, k] − prices[k], and the gap to the next best label.
+def choose_labels(costs: Floats, prices: Floats, labels: Labels, margins: Floats, capacity: Labels) -> None:
+    """Give each row the label of least costs[i, k] − prices[k], and the margin to the next best one.
 
-    labels (n,)  in: a label to keep if it is as cheap as any, or −1; out: the label
-    gaps (n,)    out: reduced cost of the best other label − reduced cost of this one, ≥ 0
-    room (K,)    in and out: rows each class still wants; new labels that tie go where most room is left
+    labels (n,)    in: a label to keep if it is as cheap as any, or −1; out: the label
+    margins (n,)   out: reduced cost of the best other label − reduced cost of this one, ≥ 0
+    capacity (K,)  in and out: rows that each class may still get; tied labels go where most capacity is left
     """
     n_classes = costs.shape[1]
     for i in range(costs.shape[0]):
@@ -61,20 +61,20 @@ def choose_labels(costs: Floats, prices: Floats, labels: Labels, gaps: Floats, r
             second = best
             label = -1
             for k in range(n_classes):
-                if costs[i, k] - prices[k] <= best and (label < 0 or room[k] > room[label]):
+                if costs[i, k] - prices[k] <= best and (label < 0 or capacity[k] > capacity[label]):
                     label = k
         if labels[i] >= 0 and costs[i, labels[i]] - prices[labels[i]] <= best:
             label = labels[i]
         labels[i] = label
-        gaps[i] = second - best
-        room[label] -= 1
+        margins[i] = second - best
+        capacity[label] -= 1
 
 
 @kernel
 def add_label_values(costs: Floats, prices: Floats, labels: Labels, sums: Floats) -> None:
-    """Add to sums (r, 3), in place, what r ways to label the rows (r, m) are worth.
+    """Add to sums (r, 3), in place, the sums of r labelings (r, m) of the rows.
 
-    That is the costs of the labels, their magnitudes, and how far they are from the cheapest at these prices (≥ 0).
+    Sums: costs of the labels, absolute costs, and distances from the cheapest label at these prices (≥ 0).
     """
     for i in range(costs.shape[0]):
         best = np.inf

@@ -1,8 +1,8 @@
-"""Shortest augmenting paths on the graph of classes: the last rows of the exact label step find their place.
+"""Shortest augmenting paths on the graph of classes: the exact label step moves its last rows along them.
 
 Problem. Rows hold labels that are cheapest at the prices v, but some classes hold too many rows (excess > 0) and some
-too few (excess < 0). Move rows along paths of classes a → b → ... so that every excess becomes 0 and every row stays
-on a label that is cheapest at the prices.
+too few (excess < 0). Move rows along paths of classes a → b → ... so that every excess becomes 0 and every row keeps
+a label that is cheapest at the prices.
 
 Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and out
          prices (N+1,)  in and out, those of all nodes    excess (N+1,) in and out
@@ -14,13 +14,13 @@ above: its low count in any case, and of the `spare` = high − low rows that bo
 Without groups all rows are above every class: a pool that lends each of them its flow.
 
 Update.  The length of a → b is the least reduced cost (costs[i, b] − v_b) − (costs[i, a] − v_a) of a row in a, read
-from the short lists. Dijkstra from a class with excess, up to the nearest class with a lack; prices of the classes
-passed fall by what their distance lacks, so lengths stay ≥ 0 and the path becomes tight.
+from the short lists. Dijkstra from a class with excess to the nearest class with a deficit; prices of the classes
+passed fall by the rest of the distance, so lengths stay ≥ 0 and the path becomes tight.
 
-Trust.   Rows that are not given here would pay at least `radius` for any other label at the prices of entry. As long
+Trust.   Rows that are not among these would pay at least `radius` for any other label at the prices of entry. As long
 as the prices have not drifted apart by more than that, none of them can shorten a path.
 
-Returns  (outcome, moves): outcome 0 all settled, 1 the prices would leave the trust radius, 2 some excess has no path.
+Returns  (outcome, moves): outcome 0 every excess is 0, 1 prices would leave the trust radius, 2 an excess has no path.
 Reference: the successive shortest path method (Ahuja, Magnanti and Orlin, 1993, section 9.7).
 """
 
@@ -74,7 +74,7 @@ def relax(
 def relax_into(
     k: int, lengths: Floats, prices: Floats, above: Labels, flow: Labels, distance: Floats, parent: Ints, done: Flags
 ) -> None:
-    """Find the distance of one class anew, from all nodes that are done."""
+    """Recompute the distance of one class from all nodes that are done."""
     n_classes = lengths.shape[0]
     distance[k] = np.inf
     for node in range(n_classes):
@@ -93,7 +93,7 @@ def relax_into(
 
 @kernel
 def nearest(distance: Floats, done: Flags) -> int:
-    """The nearest node that is not done; −1 when none can be reached."""
+    """The nearest node that is not done; −1 if none can be reached."""
     node, least = -1, np.inf
     for k in range(distance.size):
         if distance[k] < least and not done[k]:
@@ -103,7 +103,7 @@ def nearest(distance: Floats, done: Flags) -> int:
 
 
 @kernel
-def nearest_lack(
+def nearest_deficit(
     source: int,
     costs: Floats,
     prices: Floats,
@@ -117,7 +117,7 @@ def nearest_lack(
     parent: Ints,
     done: Flags,
 ) -> int:
-    """Dijkstra from `source` to the nearest node with a lack; −1 when none can be reached.
+    """Dijkstra from `source` to the nearest node with a deficit; −1 if none can be reached.
 
     A node whose shortest edge is only the limit of an empty list waits until the list is filled.
     """
@@ -151,7 +151,7 @@ def augment(
     parent: Ints,
     movers: Ints,
 ) -> int:
-    """Pass one row on along each edge of the path found; returns how many rows took a new label."""
+    """Pass one row on along each edge of the path found; return how many rows took a new label."""
     rows = lists[1]
     n_classes = costs.shape[1]
     node = target
@@ -209,7 +209,7 @@ def settle(
     lists: Lists,
     members: Members,
 ) -> tuple[int, int]:
-    """Settle every excess, or stop with what was settled; the module's docstring has the problem."""
+    """Make every excess 0 as far as the trust radius allows; see the module's docstring."""
     reference = prices.copy()
     distance = np.empty(prices.size)
     parent = np.empty(prices.size, np.int32)
@@ -218,7 +218,7 @@ def settle(
     outcome, moves = SETTLED, 0
     for source in range(prices.size):
         while excess[source] > 0:
-            target = nearest_lack(
+            target = nearest_deficit(
                 source, costs, prices, excess, above, flow, spare, lists, members, distance, parent, done
             )
             if target < 0:

@@ -1,4 +1,4 @@
-"""The best moves between every two classes: short sorted lists that are kept up to date row by row.
+"""Short sorted lists of the best moves between every two classes, updated row by row.
 
 For classes a and b the moves are the rows of a, with keys costs[i, b] − costs[i, a] that no price changes. A list
 holds the least of them, and all below its limit. `Lists` are five arrays, written in place:
@@ -10,7 +10,7 @@ holds the least of them, and all below its limit. `Lists` are five arrays, writt
 `Members` are the rows of each class as doubly linked lists: first (K,), after (n,), before (n,), −1 at the ends. A
 row that has left its class is dropped when it comes to the top of a list.
 
-The arrays are made by the caller, in Python: arrays made inside a kernel and handed on in a tuple are counted at
+The caller allocates the arrays in Python: a kernel that passed its own arrays on in a tuple would count references at
 every call.
 """
 
@@ -51,7 +51,7 @@ def offer(a: int, b: int, row: int, key: float, lists: Lists) -> None:
 
 @kernel
 def refill(a: int, b: int, costs: Floats, lists: Lists, members: Members) -> None:
-    """Make an empty list from a to b anew from the rows of a, stopping when it is full of moves at the old limit."""
+    """Refill an empty list from a to b with rows of a, stopping when it is full of moves at the old limit."""
     _, _, _, limit, lengths = lists
     first, after, _ = members
     least = limit[a, b]

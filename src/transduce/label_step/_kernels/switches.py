@@ -1,4 +1,4 @@
-"""Switches of two rows between two classes, and single moves where count ranges leave room: the lists of Algorithm 2.
+"""Switches of two rows between two classes, and single moves within count ranges: the lists of Algorithm 2.
 
 Problem. Row i has label y. Moving it to ȳ changes the cost by δ(i, y, ȳ) = costs[i, ȳ] − costs[i, y]. Switching it with
 ī of class ȳ changes it by ρ = δ(i, y, ȳ) + δ(ī, ȳ, y) and leaves the counts alone. List switches with ρ < −tolerance.
