@@ -1,4 +1,4 @@
-"""Label problems that every label step is tried on: a family is one function, an instance is a family and a seed.
+"""Label problems that every label step is tested on: a family is one function, an instance is a family and a seed.
 
 To test a new family, add it to FAMILIES; to test a new label step, add it to the lists at the end.
 """
@@ -7,11 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from transduce.label_step import METHODS
 from transduce.losses import LargeMargin
 
 Rng = np.random.Generator
+
+
+def seeds(n_quick: int, n_all: int):
+    """Parametrise a test with `seeds`: some in the normal run, and the rest among the slow tests."""
+    rest = pytest.param(range(n_quick, n_all), id="rest", marks=pytest.mark.slow)
+    return pytest.mark.parametrize("seeds", [pytest.param(range(n_quick), id="some"), rest])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,162 +1,33 @@
-"""Bounds on nested groups of classes: exact and soft labels against other solvers, complaints, and the drivers."""
+"""Bounds on nested groups of classes: exact and soft labels against other solvers, and error messages."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.problems import classifier_instance
-from helpers.solver_problems import (
-    N_LABELED,
-    alternation,
-    annealing,
-    known_labels,
-    maxent_problem,
-    solve_direct,
-    solve_posterior,
-)
+from helpers.grouped_problems import Grouped, grouped, large
+from helpers.problems import classifier_instance, seeds
 from scipy import sparse
-from scipy.optimize import approx_fprime, linprog, minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from transduce import solve_labels
 from transduce.class_prior.bounds import Bounds, Groups
-from transduce.history import FitStatus
 from transduce.label_step import METHODS, LabelProblem, LabelSolution, Status, augmenting_paths, sampling
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, mean_entropy, solve_at_entropy
-from transduce.losses import MaxEnt
-from transduce.solvers.direct import MAX_RESIDUAL
-from transduce.solvers.penalties import CountConstraint, Mismatch, through_posterior
-from transduce.taxonomy import Taxonomy
+from transduce.label_step.infeasible import InfeasibleError
 
-N_SEEDS = 700
 TOLERANCE = 1e-9
 TEMPERATURES = (1e3, 1.0, 1e-2, 1e-4, 1e-6)
 
 
 @pytest.fixture(autouse=True)
 def _one_thread_in_libraries():
-    """Threads of OpenBLAS get in the way of one another in small systems, when cores are busy."""
+    """Threads of OpenBLAS slow small systems down when cores are busy."""
     with threadpool_limits(1):
         yield
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """A label problem, with groups as sets of classes: the oracles see no tree."""
-
-    name: str
-    costs: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    above: list[int]
-    group_low: np.ndarray
-    group_high: np.ndarray
-
-    @property
-    def sets(self) -> np.ndarray:
-        """The classes of each class and group, (K+G, K), by walking up from each class."""
-        n_classes = self.low.size
-        sets = np.zeros((len(self.above), n_classes))
-        for k in range(n_classes):
-            node = k
-            while node < len(self.above):
-                sets[node, k] = 1.0
-                node = self.above[node]
-        return sets
-
-    @property
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.concatenate((self.low, self.group_low)), np.concatenate((self.high, self.group_high))
-
-    @property
-    def groups(self) -> Groups:
-        return Groups(self.above, self.group_low, self.group_high)
-
-    @property
-    def problem(self) -> LabelProblem:
-        return LabelProblem.create(self.costs, (self.low, self.high), self.groups)
-
-    @property
-    def scale(self) -> float:
-        return max(float(np.abs(self.costs[np.isfinite(self.costs)]).sum()), np.finfo(float).tiny)
-
-    def solve(self, **arguments) -> LabelSolution:
-        return solve_labels(self.costs, (self.low, self.high), groups=self.groups, **arguments)
-
-
-def random_tree(rng: np.random.Generator, n_classes: int) -> list[int]:
-    """Up to three levels of groups, some of one class, some of the same classes as their only part, some empty."""
-    above, level = {}, list(range(n_classes))
-    n_nodes = n_classes
-    for _ in range(rng.integers(1, 4)):
-        n_groups = int(rng.integers(1, max(2, len(level) // 2 + 1)))
-        joined = rng.integers(-1, n_groups, size=len(level))  # −1: waits for a later level
-        for node, group in zip(level, joined.tolist(), strict=True):
-            if group >= 0:
-                above[node] = n_nodes + group
-        level = [node for node in level if node not in above] + list(range(n_nodes, n_nodes + n_groups))
-        n_nodes += n_groups
-    return [above.get(node, n_nodes) for node in range(n_nodes)]
-
-
-def opened(rng: np.random.Generator, sizes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds around sizes: exact, narrow, or none at all."""
-    kind = rng.choice(3, p=rng.dirichlet(np.ones(3)), size=sizes.size)
-    below, beyond = rng.integers(0, 4, size=(2, sizes.size))
-    low = np.select([kind == 0, kind == 1], [sizes, np.maximum(sizes - below, 0)], 0)
-    high = np.select([kind == 0, kind == 1], [sizes, np.minimum(sizes + beyond, n)], n)
-    return low.astype(int), high.astype(int)
-
-
-def grouped(seed: int, rows: int = 40) -> Grouped:
-    """Random costs of four kinds; bounds that some labels meet, but for every sixth seed, where chance decides."""
-    rng = np.random.default_rng([seed, 71])
-    n, n_classes = int(rng.integers(1, rows)), int(rng.integers(2, 9))
-    shape = (n, n_classes)
-    costs = (
-        lambda: rng.normal(size=shape),
-        lambda: rng.integers(0, rng.integers(1, 5), size=shape).astype(float),
-        lambda: rng.integers(-9, 9, size=(3, n_classes)).astype(float)[rng.integers(3, size=n)],
-        lambda: rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6),
-    )[seed % 4]()
-    witness = rng.choice(n_classes, p=rng.dirichlet(np.ones(n_classes)), size=n)
-    if rng.random() < 0.4:
-        forbidden = rng.random(shape) < rng.choice([0.3, 0.8])
-        forbidden[np.arange(n), witness] = False
-        costs[forbidden] = np.inf
-    above = random_tree(rng, n_classes)
-    made = Grouped(f"seed {seed}", costs, *np.zeros((2, n_classes), int), above, *np.zeros((2, 0), int))
-    sizes = (made.sets @ np.bincount(witness, minlength=n_classes)).astype(int)
-    if seed % 6 == 0:
-        sizes = np.minimum(rng.poisson(sizes + 0.3), n)
-    low, high = opened(rng, sizes, n)
-    return replace(
-        made,
-        low=low[:n_classes],
-        high=high[:n_classes],
-        group_low=low[n_classes:],
-        group_high=high[n_classes:],
-    )
-
-
-def large(seed: int, n: int = 5000, n_classes: int = 20) -> Grouped:
-    """Costs of a classifier and two levels of groups, whose bounds are off what the cheapest labels give."""
-    rng = np.random.default_rng(seed)
-    base = classifier_instance(n, n_classes, seed)
-    inner = rng.integers(4, size=n_classes)
-    above = [*(n_classes + inner), n_classes + 4, n_classes + 4, n_classes + 5, n_classes + 6, n_classes + 6]
-    above += [n_classes + 6] if len(above) < n_classes + 6 else []
-    made = Grouped(f"large {seed}", base.costs, base.low, base.high, above, *np.zeros((2, 0), int))
-    sizes = (made.sets @ base.low).astype(int)
-    width = np.where(np.arange(sizes.size) < n_classes, rng.choice([0.3, 1.0, 9.0], size=sizes.size), 0.01)
-    low, high = np.floor(sizes * np.maximum(1 - width, 0)), np.minimum(np.ceil(sizes * (1 + width)), n)
-    low, high = low.astype(int), high.astype(int)
-    return replace(
-        made, low=low[:n_classes], high=high[:n_classes], group_low=low[n_classes:], group_high=high[n_classes:]
-    )
 
 
 # ---- other solvers
@@ -245,24 +116,25 @@ def soft_optimum(made: Grouped, temperature: float) -> np.ndarray:
 # ---- exact labels
 
 
-@pytest.mark.parametrize("part", range(7))
-def test_exact_labels_equal_the_linear_programme(part):
+@seeds(70, 700)
+def test_exact_labels_equal_the_linear_programme(seeds):
     n_impossible = 0
-    for seed in range(part * N_SEEDS // 7, (part + 1) * N_SEEDS // 7):
+    for seed in seeds:
         made = grouped(seed)
         cost = linear_programme_cost(made)
         if cost == np.inf:
             n_impossible += 1
-            with pytest.raises(ValueError, match=r"\.$") as complaint:
+            with pytest.raises(ValueError, match=r"\.$") as caught:
                 made.solve()
-            assert "\n" not in str(complaint.value)
+            assert "\n" not in str(caught.value)
         else:
             check_optimal(made, made.solve(), cost)
-    assert 0 < n_impossible < N_SEEDS // 14
+    assert 0 < n_impossible < len(seeds) / 2
 
 
-def test_exact_labels_from_any_prices_and_labels():
-    for seed in range(0, 200):
+@seeds(40, 200)
+def test_exact_labels_from_any_prices_and_labels(seeds):
+    for seed in seeds:
         made = grouped(seed)
         try:
             cold = made.solve()
@@ -276,11 +148,12 @@ def test_exact_labels_from_any_prices_and_labels():
         np.testing.assert_array_equal(again.labels, cold.labels)
 
 
-def test_exact_labels_when_sampling_and_trust_are_pushed_to_their_limits(monkeypatch):
+@seeds(30, 240)
+def test_exact_labels_with_the_smallest_samples_and_trust_radii(seeds, monkeypatch):
     monkeypatch.setattr(sampling, "SAMPLE_FROM", 8)
     monkeypatch.setattr(augmenting_paths, "REACH", 0)
     monkeypatch.setattr(sampling, "_misplaced_after_sampling", lambda problem: 0.0)
-    for seed in range(1, 240):
+    for seed in seeds:
         made = grouped(seed, rows=60)
         if seed % 6:
             cost = linear_programme_cost(made)
@@ -289,7 +162,7 @@ def test_exact_labels_when_sampling_and_trust_are_pushed_to_their_limits(monkeyp
             check_optimal(made, made.solve(prices=hostile), cost)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_exact_labels_at_real_sizes(seed):
     made = large(seed)
     cold = made.solve()
@@ -302,7 +175,7 @@ def test_exact_labels_at_real_sizes(seed):
     assert warm.n_moves < from_scratch.n_moves
 
 
-def test_ties_at_scale_are_settled():
+def test_many_ties_meet_the_bounds():
     groups = Groups([4, 4, 5, 5, 6, 6], [6000, 14_000], [6000, 14_000])
     answer = solve_labels(np.zeros((20_000, 4)), ([0, 0, 0, 3000], [20_000] * 4), groups=groups)
     sizes = np.bincount(answer.labels, minlength=4)
@@ -326,7 +199,7 @@ def test_a_group_of_every_class_alone_is_the_bounds_of_the_classes():
         assert answer.prices == pytest.approx(answer.group_prices, abs=1e-9 * max(np.abs(answer.prices).max(), 1e-9))
 
 
-def test_wide_groups_change_nothing_and_exact_counts_leave_them_nothing_to_say():
+def test_wide_groups_and_exact_counts_give_groups_a_price_of_zero():
     problem = classifier_instance(3000, 6)
     wide = Groups([6, 6, 6, 7, 7, 7, 8, 8], [0, 0], [3000, 10**9])
     for counts in (problem.low, ((0.8 * problem.low).astype(int), np.ceil(1.1 * problem.low).astype(int))):
@@ -353,9 +226,10 @@ def test_inputs_stay_as_they_are():
     assert all(np.array_equal(now, then) for now, then in zip(inputs, copies, strict=True))
 
 
-def test_potentials_of_groups_are_the_best_for_given_prices():
+@seeds(40, 150)
+def test_potentials_of_groups_are_the_best_for_given_prices(seeds):
     """Σ_j (low_j u_j if u_j > 0 else high_j u_j) at them is the least that sizes within the bounds are worth."""
-    for seed in range(1, 150):
+    for seed in seeds:
         made = grouped(seed)
         low, high = made.bounds
         prices = np.random.default_rng(seed).integers(-3, 4, size=made.low.size).astype(float)
@@ -373,12 +247,12 @@ def test_potentials_of_groups_are_the_best_for_given_prices():
         assert float(np.where(u > 0, low, high) @ u) == pytest.approx(best.fun, abs=1e-9)
 
 
-# ---- complaints
+# ---- error messages
 
 
 INF = np.inf
 TWO = Groups([2, 2, 3], [0], [1])
-COMPLAINTS = [
+MESSAGES = [
     (lambda: Groups([2, 2, 3], [2], [1]), "group 0 has low 2 and high 1"),
     (lambda: Groups([2, 2, 3], [-1], [1]), "low counts of groups must be 0 or more, but group 0 has -1"),
     (lambda: Groups([2, 2, 3], [0.5], [1]), "low counts of groups must be whole numbers, but group 0 has 0.5"),
@@ -401,7 +275,7 @@ COMPLAINTS = [
     ),
     (
         lambda: solve_labels(np.zeros((5, 3)), ([0] * 3, [1, 1, 5]), groups=Groups([3, 3, 4, 4], [3], [4])),
-        r"group 0 \(classes 0, 1\) must get at least 3 rows, but its parts may get at most 2",
+        r"group 0 \(classes 0 and 1\) must get at least 3 rows, but its parts may get at most 2",
     ),
     (
         lambda: solve_labels(np.zeros((5, 2)), ([0, 0], [5, 5]), groups=TWO),
@@ -432,23 +306,18 @@ COMPLAINTS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "sentence"), COMPLAINTS)
-def test_bad_input_gets_one_sentence(call, sentence):
-    with pytest.raises(ValueError, match=sentence) as complaint:
+@pytest.mark.parametrize(("call", "sentence"), MESSAGES)
+def test_bad_input_is_explained_in_one_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
         call()
-    assert "\n" not in str(complaint.value)
-    assert re.search(r"\.$", str(complaint.value))
+    assert "\n" not in str(caught.value)
+    assert re.search(r"\.$", str(caught.value))
 
 
-SHORT = re.compile(
-    r"must get (\d+) rows, but (?:the rows allowed .*? are (\d+))?(?:(?: and )?.* may get at most (\d+))?\."
-)
-FULL = re.compile(r"met: (\d+) rows are allowed .* only(?:, and .* must get (\d+) others)?, but .* at most (\d+)\.")
-
-
-def test_forbidden_labels_that_rule_bounds_out_are_named_with_figures_that_prove_it():
+@seeds(90, 480)
+def test_infeasible_bounds_are_explained_by_numbers_that_prove_it(seeds):
     n_short = n_full = n_possible = 0
-    for seed in feasible_seeds(480):
+    for seed in feasible(seeds):
         made, rng = grouped(seed), np.random.default_rng(seed)
         costs = np.where(rng.random(made.costs.shape) < 0.5, np.inf, np.nan_to_num(made.costs, posinf=1.0))
         costs[np.arange(len(costs)), rng.integers(costs.shape[1], size=len(costs))] = 0.0
@@ -458,20 +327,19 @@ def test_forbidden_labels_that_rule_bounds_out_are_named_with_figures_that_prove
             check_optimal(made, made.solve(), cost)
             n_possible += 1
             continue
-        with pytest.raises(ValueError, match="the counts cannot be met: ") as complaint:
+        with pytest.raises(InfeasibleError, match=r"^the counts cannot be met: .*\.$") as caught:
             made.solve()
-        short, full = SHORT.search(str(complaint.value)), FULL.search(str(complaint.value))
-        assert short or full or np.array_equal(made.low, made.high), str(complaint.value)
-        if full:
+        error = caught.value
+        if "TOO_LITTLE_ROOM" in error.kind.name:
             n_full += 1
-            assert int(full[1]) + int(full[2] or 0) > int(full[3])
-        elif short:
+            assert error.held + error.needed > error.limit
+        else:
             n_short += 1
-            assert int(short[1]) > int(short[2] or 0) + int(short[3] or 0)
-    assert min(n_short, n_full, n_possible) > 10
+            assert error.needed > error.held + error.limit
+    assert min(n_short, n_full, n_possible) > 0
 
 
-def test_a_complaint_may_call_groups_by_name():
+def test_an_error_names_groups_where_names_are_known():
     with pytest.raises(ValueError, match="'sport' may get at most 1 rows"):
         replace(TWO, names=("sport",)).check(np.array([1, 1]), np.array([2, 2]), 2)
 
@@ -517,13 +385,14 @@ def typical(made: Grouped) -> float:
     return made.scale / made.costs.size if made.scale > 1e-300 else 1.0
 
 
-def feasible_seeds(n_seeds: int) -> list[int]:
-    return [seed for seed in range(n_seeds) if seed % 6]
+def feasible(seeds: range) -> list[int]:
+    return [seed for seed in seeds if seed % 6]
 
 
+@seeds(24, 240)
 @pytest.mark.parametrize("temperature", TEMPERATURES)
-def test_soft_labels_meet_the_bounds_at_every_temperature(temperature):
-    for seed in feasible_seeds(240):
+def test_soft_labels_meet_the_bounds_at_every_temperature(temperature, seeds):
+    for seed in feasible(seeds):
         made = grouped(seed)
         answer = Entropic(temperature).solve(made.problem)
         check_soft(made, answer)
@@ -536,17 +405,19 @@ def test_soft_labels_meet_the_bounds_at_every_temperature(temperature):
         assert answer.gap == pytest.approx(max(answer.value - dual, 0.0), abs=1e-9 * finite), made.name
 
 
+@seeds(12, 150)
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
-def test_soft_labels_equal_those_of_a_general_optimiser(temperature):
-    for seed in feasible_seeds(150):
+def test_soft_labels_equal_those_of_a_general_optimiser(temperature, seeds):
+    for seed in feasible(seeds):
         made = grouped(seed)
         made = replace(made, costs=made.costs / typical(made))
         answer = Entropic(temperature, tol=1e-9).solve(made.problem)
         np.testing.assert_allclose(answer.posterior, soft_optimum(made, temperature), atol=2e-4, err_msg=made.name)
 
 
-def test_soft_labels_go_to_the_exact_ones_as_the_temperature_falls():
-    for seed in feasible_seeds(120):
+@seeds(24, 120)
+def test_soft_labels_tend_to_the_exact_ones_as_the_temperature_falls(seeds):
+    for seed in feasible(seeds):
         made = grouped(seed)
         best, unit = made.solve().cost, typical(made)
         for share in (1.0, 1e-2, 1e-4):
@@ -558,8 +429,9 @@ def test_soft_labels_go_to_the_exact_ones_as_the_temperature_falls():
             assert best - slack <= cost <= best + room + slack, made.name
 
 
-def test_soft_labels_from_their_own_prices_are_found_at_once():
-    for seed in feasible_seeds(120):
+@seeds(24, 120)
+def test_soft_labels_from_their_own_prices_take_at_most_two_steps(seeds):
+    for seed in feasible(seeds):
         made = grouped(seed)
         cold = Entropic(0.5).solve(made.problem)
         warm = Entropic(0.5).solve(made.problem, cold.prices)
@@ -567,7 +439,7 @@ def test_soft_labels_from_their_own_prices_are_found_at_once():
         np.testing.assert_allclose(warm.posterior, cold.posterior, atol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("temperature", [1.0, 0.1, 0.01])
 def test_soft_labels_at_real_sizes_take_few_passes(seed, temperature):
     made = large(seed)
@@ -588,104 +460,16 @@ def test_the_entropy_is_the_wanted_share_of_the_greatest(share):
 
 
 @pytest.mark.parametrize("temperature", [1e3, 1e-3])
-def test_soft_labels_that_forbidden_ones_rule_out_get_the_sentence_of_the_exact_step(temperature):
+def test_soft_labels_that_forbidden_ones_rule_out_raise_the_error_of_the_exact_step(temperature):
     costs = np.array([[0.0, INF, INF], [0.0, INF, INF], [0.0, 1.0, 2.0]])
     problem = LabelProblem.create(costs, ([0] * 3, [3] * 3), Groups([4, 3, 3, 4], [2], [3]))
     with pytest.raises(ValueError, match="group 0 must get 2 rows"):
         Entropic(temperature).solve(problem)
 
 
-def test_a_group_without_room_gets_nothing():
+def test_a_group_with_high_count_zero_gets_no_rows():
     costs = np.random.default_rng(0).normal(size=(30, 4))
     problem = LabelProblem.create(costs, ([0] * 4, [30] * 4), Groups([4, 4, 5, 5, 6, 6], [0, 0], [0, 30]))
     for temperature in (1e3, 1.0, 1e-3):
         assert not Entropic(temperature).solve(problem).posterior[:, :2].any()
     assert solve_labels(costs, ([0] * 4, [30] * 4), groups=problem.groups).labels.min() >= 2
-
-
-# ---- terms of the direct methods
-
-
-TERMS = {
-    "mismatch": lambda low, high, members: Mismatch(3.0, low, high, members),
-    "constraint": lambda low, high, members: CountConstraint(low, high, np.linspace(-0.2, 0.3, low.size), 5.0, members),
-}
-
-
-@pytest.mark.parametrize("make", TERMS.values(), ids=TERMS)
-def test_slopes_equal_differences(make):
-    members = np.array([[True, True, False], [True, True, True]])
-    term = make(np.array([5, 0, 3, 1, 9]), np.array([5, 9, 4, 3, 9]), members)
-    S = np.random.default_rng(1).normal(size=(9, 3))
-    value = lambda flat: term.value_and_slope(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
-    p = MaxEnt().posterior(S)
-    slope = through_posterior(p, term.value_and_slope(p)[1])
-    np.testing.assert_allclose(slope.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
-
-
-# ---- drivers: classes 0 to 2 as one group, 0 and 1 within it as another
-
-
-def nested(low: int, high: int, inner_low: int, inner_high: int) -> Groups:
-    return Groups([4, 4, 5, 6, 5, 6], [inner_low, low], [inner_high, high])
-
-
-def check_groups(groups: Groups, labels: np.ndarray) -> None:
-    sizes = groups.members(4) @ np.bincount(labels, minlength=4)
-    assert np.all((sizes >= groups.low) & (sizes <= groups.high))
-
-
-@pytest.mark.parametrize("soft", [False, True], ids=["paper", "soft"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_alternation_and_soft_annealing_meet_groups(soft, seed):
-    n = 240
-    groups = nested(150, 160, 90, 95)
-    pieces = {"low": np.zeros(4, int), "high": np.full(4, n), "groups": groups}
-    play = annealing(seed=seed) if soft else alternation(seed=seed)
-    play = replace(play, alternation=replace(play.alternation, **pieces)) if soft else replace(play, **pieces)
-    outcome = play.run(known_labels(seed))
-    assert outcome.status is FitStatus.CONVERGED
-    check_groups(groups, outcome.labels[N_LABELED:])
-    assert outcome.prices.shape == (4,)
-
-
-def test_alternation_with_another_label_step_says_that_it_takes_no_groups():
-    wide = {"low": np.zeros(4, int), "high": np.full(4, 240), "groups": nested(150, 160, 90, 95)}
-    with pytest.raises(ValueError, match="takes no groups of classes"):
-        replace(alternation(label_step=METHODS["switching"]), **wide).run(known_labels())
-
-
-FOUR = Taxonomy.flat(range(4))
-
-
-@pytest.mark.parametrize(("enforced", "mismatch", "entropy"), [(True, 0.0, 0.0), (True, 0.0, 0.5), (False, 50.0, 0.0)])
-def test_direct_methods_meet_groups(enforced, mismatch, entropy):
-    problem, truth, counts = maxent_problem(FOUR)
-    n = int(counts.sum())
-    outer, inner = int(counts[:3].sum()) - 8, int(counts[:2].sum()) - 6
-    groups = nested(outer, outer, inner, inner + 2)
-    parts = (problem, truth, np.zeros(4, int), entropy, enforced, mismatch)
-    outcome = solve_direct(*parts, tol=1e-4, high=np.full(4, n), groups=groups)
-    check_groups(groups, outcome.labels[problem.n_labeled :])
-    p = MaxEnt().posterior(problem.design.scores(outcome.W)[problem.n_labeled :])
-    sizes = groups.members(4) @ p.sum(axis=0)
-    off = np.abs(sizes - np.clip(sizes, groups.low, groups.high))
-    free = solve_direct(*parts, tol=1e-4, high=np.full(4, n))
-    without = MaxEnt().posterior(problem.design.scores(free.W)[problem.n_labeled :])
-    assert abs(groups.members(4) @ without.sum(axis=0) - groups.low).max() > 2
-    if enforced:
-        assert outcome.status is FitStatus.CONSTRAINTS_MET
-        assert np.all(off <= MAX_RESIDUAL * groups.high)
-    else:
-        assert outcome.status is FitStatus.PENALIZED
-        assert off.max() < 2
-
-
-def test_posterior_regularisation_meets_groups():
-    problem, truth, counts = maxent_problem(FOUR)
-    n, outer, inner = int(counts.sum()), int(counts[:3].sum()) - 8, int(counts[:2].sum()) - 6
-    groups = nested(outer, outer, inner, inner + 2)
-    outcome = solve_posterior(problem, truth, np.zeros(4, int), 1.0, 1e-4, 200, np.full(4, n), groups)
-    assert outcome.status is FitStatus.NEARBY
-    assert outcome.history[-1].residual <= MAX_RESIDUAL
-    check_groups(groups, outcome.labels[problem.n_labeled :])

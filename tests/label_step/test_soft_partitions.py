@@ -1,4 +1,4 @@
-"""Soft labels of rows in many places are those of one place, and little travels on the way to them."""
+"""Soft labels over partitions equal those of rows in memory, and messages stay small."""
 
 import pickle
 from dataclasses import dataclass, field
@@ -28,8 +28,8 @@ CUTS = {
     "five, with empty ends": [0.0, 0.2, 0.7, 1.0],
 }
 every_cut = pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
-FACTS = 2000
-"""Bytes that names and numbers may take beside arrays."""
+OVERHEAD = 2000
+"""Bytes of names and numbers beside arrays."""
 
 
 @pytest.fixture(autouse=True)
@@ -39,29 +39,29 @@ def _one_thread_in_libraries():
 
 
 @dataclass(frozen=True, eq=False)
-class Watched(LocalPartitions):
-    """Parts behind a wall: what goes through is pickled, weighed and counted."""
+class Remote(LocalPartitions):
+    """Partitions that are reached through pickles only; records calls and checks the size of messages."""
 
-    trips: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
 
     def each(self, function, *args, **kwargs):
-        self.trips.append(function.__name__)
+        self.calls.append(function.__name__)
         function, args, kwargs = self._through((function, args, kwargs), function)
         return [self._through(function(part, *args, **kwargs), function) for part in self.partitions]
 
     def _through(self, thing, function):
         n_classes, sent = self.partitions[0].n_classes, pickle.dumps(thing)
         if function.__module__ == soft_partitions.__name__:
-            assert len(sent) <= 8 * (n_classes + 1) ** 2 + 40 * n_classes + FACTS
+            assert len(sent) <= 8 * (n_classes + 1) ** 2 + 40 * n_classes + OVERHEAD
         return pickle.loads(sent)
 
 
-def spread(costs: np.ndarray, cuts: list[float]) -> Watched:
+def partitioned(costs: np.ndarray, cuts: list[float]) -> Remote:
     rows = np.split(costs, (np.array(cuts) * len(costs)).astype(int))
-    return Watched([Partition(mine, np.full(len(mine), -1)) for mine in rows])
+    return Remote([Partition(mine, np.full(len(mine), -1)) for mine in rows])
 
 
-def check_same(parts: Watched, soft: SoftLabelSolution, alone: SoftLabelSolution, atol: float = 1e-9) -> None:
+def check_same(parts: Remote, soft: SoftLabelSolution, alone: SoftLabelSolution, atol: float = 1e-9) -> None:
     assert all(list(part.state) == ["posterior"] for part in parts.partitions)
     posterior = np.concatenate([part.state["posterior"] for part in parts.partitions])
     np.testing.assert_allclose(posterior, alone.posterior, atol=atol)
@@ -76,12 +76,12 @@ def check_same(parts: Watched, soft: SoftLabelSolution, alone: SoftLabelSolution
 
 def check_both(costs: np.ndarray, bounds: Bounds, cuts: list[float], T: float = 0.3, atol: float = 1e-9) -> None:
     """At a temperature, and at entropies that fall, each from the prices of the one before."""
-    problem, parts = LabelProblem(costs, *bounds), spread(costs, cuts)
+    problem, parts = LabelProblem(costs, *bounds), partitioned(costs, cuts)
     check_same(parts, Entropic(T).solve_partitions(parts, bounds), Entropic(T).solve(problem), atol)
     prices, temperature = None, None
-    for share in (0.6, 0.2):
-        soft = solve_partitions_at_entropy(parts, bounds, share, temperature, prices)
-        alone, same = solve_at_entropy(problem, share, temperature, prices)
+    for fraction in (0.6, 0.2):
+        soft = solve_partitions_at_entropy(parts, bounds, fraction, temperature, prices)
+        alone, same = solve_at_entropy(problem, fraction, temperature, prices)
         assert soft.temperature == pytest.approx(same, rel=1e-9)
         check_same(parts, soft, alone, atol)
         prices, temperature = alone.prices, same
@@ -91,7 +91,7 @@ def ranges(problem: Instance) -> Bounds:
     return Bounds(np.floor(0.9 * problem.low).astype(int), np.ceil(1.1 * problem.low).astype(int))
 
 
-# ---- the same as in one place
+# ---- the same as in memory
 
 
 @every_cut
@@ -120,14 +120,14 @@ def test_forbidden_labels(cuts, make):
     for seed in (3, 8):
         problem = make("forbidden", seed)
         check_both(problem.costs, Bounds(problem.low, problem.high), cuts)
-        parts = spread(problem.costs, cuts)
+        parts = partitioned(problem.costs, cuts)
         Entropic(0.3).solve_partitions(parts, Bounds(problem.low, problem.high))
         posterior = np.concatenate([part.state["posterior"] for part in parts.partitions])
         assert not posterior[np.isinf(problem.costs)].any()
 
 
 @every_cut
-def test_classes_without_room(cuts):
+def test_classes_with_count_zero(cuts):
     costs, counts = np.random.default_rng(0).normal(size=(60, 4)), np.array([0, 20, 0, 40])
     check_both(costs, Bounds(counts, counts), cuts)
 
@@ -150,7 +150,7 @@ def test_many_classes_have_products_in_single_precision():
 def test_single_precision_stays_single(cuts):
     problem = classifier_instance(500, 6)
     costs = problem.costs.astype(np.float32)
-    parts = spread(costs, cuts)
+    parts = partitioned(costs, cuts)
     soft = Entropic(0.3).solve_partitions(parts, Bounds(problem.low, problem.high))
     alone = Entropic(0.3).solve(LabelProblem(costs, problem.low, problem.high))
     check_same(parts, soft, alone, atol=1e-7)
@@ -158,7 +158,7 @@ def test_single_precision_stays_single(cuts):
 
 
 def test_no_rows_at_all():
-    parts = spread(np.empty((0, 3)), [0.5])
+    parts = partitioned(np.empty((0, 3)), [0.5])
     soft = Entropic(0.5).solve_partitions(parts, Bounds(np.zeros(3, int), np.zeros(3, int)))
     assert (soft.value, soft.entropy, soft.residual) == (0.0, 0.0, 0.0)
     assert [part.state["posterior"].shape for part in parts.partitions] == [(0, 3), (0, 3)]
@@ -169,7 +169,7 @@ def test_threads_change_no_digit(monkeypatch):
     monkeypatch.setattr(row_blocks, "CHUNK_CELLS", 1 << 9)
     problem, answers = classifier_instance(800, 5), []
     for n_threads in (1, 3):
-        parts = spread(problem.costs, CUTS["two"])
+        parts = partitioned(problem.costs, CUTS["two"])
         soft = solve_partitions_at_entropy(parts, ranges(problem), 0.3, None, None, n_threads=n_threads)
         answers.append((soft.temperature, soft.prices, *(part.state["posterior"] for part in parts.partitions)))
     assert all(np.array_equal(one, other) for one, other in zip(*answers, strict=True))
@@ -181,7 +181,7 @@ def test_threads_change_no_digit(monkeypatch):
 @every_cut
 def test_a_temperature_too_small_for_floats_gives_the_labels_of_the_exact_step(cuts):
     problem = instance("heavy_ties", 0)
-    parts = spread(1e6 * problem.costs, cuts)
+    parts = partitioned(1e6 * problem.costs, cuts)
     soft = Entropic(1e-6).solve_partitions(parts, Bounds(problem.low, problem.high))
     alone = Entropic(1e-6).solve(LabelProblem.create(1e6 * problem.costs, problem.low))
     posterior = np.concatenate([part.state["posterior"] for part in parts.partitions])
@@ -198,37 +198,37 @@ def test_counts_that_forbidden_labels_rule_out(counts):
     costs = np.array([[0.0, np.inf, 1.0], [0.0, np.inf, np.inf], [0.0, 1.0, 2.0], [3.0, np.inf, 0.0]])
     low, high = np.array(counts if isinstance(counts, tuple) else (counts, counts))
     with pytest.raises(InfeasibleError, match="the counts cannot be met"):
-        Entropic(1.0).solve_partitions(spread(costs, [0.5]), Bounds(low, high))
+        Entropic(1.0).solve_partitions(partitioned(costs, [0.5]), Bounds(low, high))
 
 
-# ---- trips
+# ---- calls
 
 
-def test_a_warm_start_takes_three_trips():
+def test_a_warm_start_takes_three_calls():
     problem = classifier_instance(500, 6)
     bounds = Bounds(problem.low, problem.high)
-    parts = spread(problem.costs, CUTS["four"])
+    parts = partitioned(problem.costs, CUTS["four"])
     soft = solve_partitions_at_entropy(parts, bounds, 0.3, None, None)
-    parts.trips.clear()
+    parts.calls.clear()
     solve_partitions_at_entropy(parts, bounds, 0.3, soft.temperature, soft.prices)
-    assert parts.trips == ["_read", "_sums", "_write"]
+    assert parts.calls == ["_read", "_sums", "_write"]
 
 
-def test_costs_that_have_changed_a_little_take_few_trips():
+def test_costs_that_have_changed_a_little_take_few_calls():
     rng, problem = np.random.default_rng(0), classifier_instance(2000, 10)
     bounds = Bounds(problem.low, problem.high)
-    parts = spread(problem.costs, CUTS["four"])
+    parts = partitioned(problem.costs, CUTS["four"])
     soft = solve_partitions_at_entropy(parts, bounds, 0.3, None, None)
     for _ in range(3):
-        parts = spread(problem.costs + 0.1 * rng.normal(size=problem.costs.shape), CUTS["four"])
+        parts = partitioned(problem.costs + 0.1 * rng.normal(size=problem.costs.shape), CUTS["four"])
         soft = solve_partitions_at_entropy(parts, bounds, 0.3, soft.temperature, soft.prices)
-        assert len(parts.trips) <= 5
+        assert len(parts.calls) <= 5
 
 
 @pytest.mark.parametrize("T", [1.0, 0.1, 0.01])
-def test_a_cold_start_takes_about_a_trip_a_step(T):
+def test_a_cold_start_takes_about_one_call_per_step(T):
     problem = classifier_instance(2000, 10)
-    parts = spread(problem.costs, CUTS["four"])
+    parts = partitioned(problem.costs, CUTS["four"])
     soft = Entropic(T).solve_partitions(parts, Bounds(problem.low, problem.high))
     assert soft.status is SoftStatus.CONVERGED
-    assert len(parts.trips) <= 2 + 1.5 * soft.n_steps
+    assert len(parts.calls) <= 2 + 1.5 * soft.n_steps

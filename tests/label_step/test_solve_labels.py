@@ -1,4 +1,4 @@
-"""Edge cases, input forms and complaints of `solve_labels`."""
+"""Edge cases, input forms and error messages of `solve_labels`."""
 
 import re
 
@@ -32,7 +32,7 @@ def test_all_costs_equal(method):
     assert answer.status is Status.OPTIMAL
 
 
-def test_ties_at_scale_are_settled_without_moves():
+def test_many_ties_take_no_moves():
     answer = solve_labels(np.zeros((20_000, 10)), [2000] * 10)
     assert (answer.n_moves, answer.gap) == (0, 0.0)
 
@@ -153,7 +153,7 @@ def test_a_tuple_of_two_numbers_is_the_counts_of_two_classes():
     assert solve_labels([[0.0, 1.0], [0.0, 1.0]], (1, 1)).labels.tolist() in ([0, 1], [1, 0])
 
 
-def test_simplex_can_be_stopped_by_the_clock_and_still_answers():
+def test_simplex_at_its_time_limit_returns_feasible_labels():
     problem = classifier_instance(3000, 8)
     answer = solve_labels(problem.costs, problem.counts, Simplex(max_seconds=0.0))
     assert answer.status is Status.OUT_OF_TIME
@@ -205,7 +205,7 @@ def test_high_counts_beyond_the_rows_are_no_bound():
 
 
 INF, NAN = np.inf, np.nan
-COMPLAINTS = [
+MESSAGES = [
     (([[0.0, 1.0]], [1, 1]), ValueError, "counts must sum to the number of rows, 1, but sum to 2"),
     (([[0.0, 1.0]], [2, -1]), ValueError, "counts must be 0 or more, but class 1 has -1"),
     (([[0.0, 1.0]], [0.5, 0.5]), ValueError, "counts must be whole numbers, but class 0 has 0.5"),
@@ -258,16 +258,16 @@ COMPLAINTS = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "kind", "sentence"), COMPLAINTS)
-def test_bad_input_gets_one_sentence(arguments, kind, sentence):
-    with pytest.raises(kind, match=sentence) as complaint:
+@pytest.mark.parametrize(("arguments", "kind", "sentence"), MESSAGES)
+def test_bad_input_is_explained_in_one_sentence(arguments, kind, sentence):
+    with pytest.raises(kind, match=sentence) as caught:
         solve_labels(*arguments)
-    assert "\n" not in str(complaint.value)
-    assert re.search(r"\.$", str(complaint.value))
+    assert "\n" not in str(caught.value)
+    assert re.search(r"\.$", str(caught.value))
 
 
 @pytest.mark.parametrize("method", ALL_STEPS)
-def test_every_step_names_the_classes_that_forbidden_labels_starve(method):
+def test_every_step_names_the_classes_that_have_too_few_rows(method):
     costs = np.zeros((100, 12))
     costs[10:, 3:5] = INF
     with pytest.raises(ValueError, match=r"classes 3 and 4 must get 16 rows.* one of them are 10, 6 too few"):
