@@ -23,7 +23,6 @@ from transduce.solvers.direct import MAX_RESIDUAL
 from transduce.solvers.penalties import CountConstraint, Mismatch, through_posterior
 from transduce.taxonomy import Taxonomy
 
-
 TERMS = {
     "mismatch": lambda low, high, members: Mismatch(3.0, low, high, members),
     "constraint": lambda low, high, members: CountConstraint(low, high, np.linspace(-0.2, 0.3, low.size), 5.0, members),
