@@ -1,21 +1,31 @@
-"""transduce labels a pile of documents from labels for a few of them and the size of each class.
+"""Label many documents from labels for a few of them and the class sizes.
 
-The public names, all of them:
+Classifiers, which follow scikit-learn's conventions:
 
-    TransductiveClassifier             a scikit-learn classifier from labelled and unlabelled rows together
-    Taxonomy                           classes in a tree
-    solve_labels                       the cheapest labels for given class sizes, optimal, with a certificate
-    RuledOut                           an entry of y: labels that a row does not have
-    PriorWarning                       class sizes and labels disagree
-
-    EntropyRegularizedClassifier       the methods that the paper compares itself with, for any number of classes
+    TransductiveClassifier              learns from labelled and unlabelled rows together
+    EntropyRegularizedClassifier        methods for comparison, for any number of classes
     ExpectationConstrainedClassifier
     ExpectationRegularizedClassifier
     PosteriorRegularizedClassifier
 
-and, one module down, `transduce.label_step` (the label steps as objects), `transduce.losses`, `transduce.class_prior.bounds`,
-`transduce.datasets` (the built-in corpus), `transduce.model_selection` (choosing alpha without being fooled),
-`transduce.plots`, and `transduce.testing` (what any semi-supervised classifier should do).
+Their parts:
+
+    Taxonomy                            hierarchy of classes
+    RuledOut                            an entry of y: labels that a row does not have
+    PriorWarning                        class sizes disagree with the data
+    solve_labels                        the best labels for given costs and class counts, with a certificate
+
+Public modules:
+
+    transduce.label_step                label steps as objects
+    transduce.losses                    losses
+    transduce.class_prior               class sizes: what users write, resolved, estimated and checked
+    transduce.model_selection           splitters, scorers and searches for partly labelled data
+    transduce.datasets                  the built-in corpus
+    transduce.plots                     plots of history and class sizes
+    transduce.testing                   checks for any semi-supervised classifier
+    transduce.io.memmap                 features in a memory-mapped file
+    transduce.dask                      TransductiveClassifier over a Dask cluster
 """
 
 from importlib import import_module

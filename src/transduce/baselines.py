@@ -1,4 +1,4 @@
-"""The estimators that the paper compares itself with: maxent and the class sizes, by the direct methods below."""
+"""The classifiers that the paper compares itself with: maxent with the class sizes, by the direct methods."""
 
 from abc import abstractmethod
 from typing import Any
@@ -19,11 +19,70 @@ __all__ = [
     "PosteriorRegularizedClassifier",
 ]
 
+_PARAMETERS = """alpha : float, default=1e-4
+        Weight of the regulariser.
+    class_prior : array-like, dict, "estimate" or "labeled", default="estimate"
+        Class sizes among the unlabelled rows, as in `TransductiveClassifier`.
+    taxonomy : Taxonomy, list of paths, dict or None, default=None
+        Tree of classes, in any form that `Taxonomy.create` takes; None for flat classes.
+    fit_intercept : bool, default=False
+        Whether to add a constant feature, regularised like the others.
+    tol : float, default=1e-4
+        Relative accuracy at which the fit ends.
+    max_iter : int, default={max_iter}
+        Most rounds in a stage.
+    unlabeled : "auto", None or object, default="auto"
+        What marks unlabelled rows in y, as in `TransductiveClassifier`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order in which rows are visited.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 for one a core. The result does not depend on it.
+    verbose : bool, int or callable, default=0
+        Whether to print a line after each round. A callable is called with each `HistoryRow` as it comes."""
+
+_ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
+        Names of the classes, sorted.
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights of the features.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Intercepts.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of all training rows; those of the unlabelled rows meet the class sizes.
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes for all training rows, which meet the class sizes too.
+    class_counts_ : ndarray of shape (n_classes,)
+        Number of unlabelled rows that each class got.
+    prices_ : ndarray of shape (n_classes,)
+        Dual variables of the class sizes in the last label step.
+    bounds_ : Bounds
+        Class sizes that the fit used, as lower and upper bounds on the counts.
+    prior_diagnostics_ : PriorDiagnostics
+        Comparison of the class sizes with the labels and the predictions.
+    objective_ : float
+        Objective at the end.
+    history_ : list of HistoryRow
+        One row for each round.
+    n_iter_ : int
+        Number of rounds.
+    termination_condition_ : str
+        Why the fit ended.
+    taxonomy_ : Taxonomy
+        Tree whose leaves are `classes_`.
+    n_features_in_ : int
+        Number of features."""
+
 
 class _MaxEntClassifier(BaseTransductiveClassifier):
     """What the comparison methods share: the maxent loss, and the parameters that make sense for all of them."""
 
     _takes_partial_labels = False
+    _max_iter = 200
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Fill the parameters and attributes that all methods share into the docstring."""
+        super().__init_subclass__(**kwargs)
+        parameters = _PARAMETERS.format(max_iter=cls._max_iter)
+        cls.__doc__ = (cls.__doc__ or "").replace("{PARAMETERS}", parameters).replace("{ATTRIBUTES}", _ATTRIBUTES)
 
     def __init__(
         self,
@@ -67,9 +126,10 @@ class _MaxEntClassifier(BaseTransductiveClassifier):
 
 
 class _WeightedMaxEntClassifier(_MaxEntClassifier):
-    """Those with a term of the unlabelled rows that can be weighed."""
+    """Those with a term of the unlabelled rows that has a weight."""
 
     _default_weight: float
+    _max_iter = 100
 
     def __init__(
         self,
@@ -103,12 +163,26 @@ class _WeightedMaxEntClassifier(_MaxEntClassifier):
 
 
 class ExpectationConstrainedClassifier(_MaxEntClassifier):
-    """Maxent whose own class sizes on the unlabelled rows are those asked for (Mann and McCallum, 2010).
+    """Maxent classifier whose predicted class sizes are constrained to the class prior [1]_.
 
-    Parameters and attributes are those of TransductiveClassifier that make sense for maxent, with alpha and tol of
-    1e-4; max_iter bounds the rounds of 60 iterations a stage. The class sizes are met to a thousandth of each, or
-    `termination_condition_` says that they are not.
+    The predicted size of a class is the sum of its probabilities over the unlabelled rows. It is met to 0.1 %, or
+    `termination_condition_` says that it is not.
 
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    {ATTRIBUTES}
+
+    References
+    ----------
+    .. [1] G. S. Mann and A. McCallum (2010). Generalized expectation criteria for semi-supervised learning with weakly
+       labeled data. Journal of Machine Learning Research 11.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -121,11 +195,25 @@ class ExpectationConstrainedClassifier(_MaxEntClassifier):
 
 
 class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
-    """Maxent with a penalty on the distance of its own class sizes from those asked for (Mann and McCallum, 2010).
+    """Maxent classifier with a penalty on the distance of its predicted class sizes from the class prior [1]_.
 
-    `unlabeled_weight` is the weight of the squared distance of the class shares, 100 if None; other parameters and
-    attributes are those of ExpectationConstrainedClassifier.
+    Parameters
+    ----------
+    unlabeled_weight : float or None, default=None
+        Weight of the squared distance of the class proportions; 100 if None.
+    {PARAMETERS}
 
+    Attributes
+    ----------
+    {ATTRIBUTES}
+
+    References
+    ----------
+    .. [1] G. S. Mann and A. McCallum (2010). Generalized expectation criteria for semi-supervised learning with weakly
+       labeled data. Journal of Machine Learning Research 11.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -140,12 +228,25 @@ class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
 
 
 class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
-    """Maxent that prefers to be sure of the unlabelled rows, with the class sizes as constraints.
+    """Maxent classifier with low entropy on the unlabelled rows [1]_ and the class prior as a constraint.
 
-    Grandvalet and Bengio (2004), with the constraints that the paper adds. `unlabeled_weight` is the weight of the mean
-    entropy, 1 if None, which comes in by stages; other parameters and attributes are those of
-    ExpectationConstrainedClassifier.
+    Parameters
+    ----------
+    unlabeled_weight : float or None, default=None
+        Final weight of the mean entropy, which grows in stages; 1 if None.
+    {PARAMETERS}
 
+    Attributes
+    ----------
+    {ATTRIBUTES}
+
+    References
+    ----------
+    .. [1] Y. Grandvalet and Y. Bengio (2004). Semi-supervised learning by entropy minimization. Advances in Neural
+       Information Processing Systems 17.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
@@ -160,11 +261,25 @@ class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
 
 
 class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
-    """Maxent drawn towards distributions near its own that meet the class sizes (Ganchev and others, 2009).
+    """Maxent classifier close to distributions over the labels that meet the class prior [1]_.
 
-    `unlabeled_weight` is the weight of their divergence, C^KL of the paper, 0.1 if None; other parameters and
-    attributes are those of ExpectationConstrainedClassifier.
+    Parameters
+    ----------
+    unlabeled_weight : float or None, default=None
+        Weight of the divergence from these distributions, C^KL of the paper; 0.1 if None.
+    {PARAMETERS}
 
+    Attributes
+    ----------
+    {ATTRIBUTES}
+
+    References
+    ----------
+    .. [1] K. Ganchev, J. Graca, J. Gillenwater and B. Taskar (2010). Posterior regularization for structured latent
+       variable models. Journal of Machine Learning Research 11.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]

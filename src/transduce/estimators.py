@@ -1,4 +1,4 @@
-"""The estimator of the paper and past it: `TransductiveClassifier`, with scikit-learn's conventions and names."""
+"""TransductiveClassifier: the method of the paper, with soft annealing and estimated class sizes by default."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,76 +26,122 @@ LOSSES: Mapping[str, Callable[[], Loss]] = {
     "squared_hinge": SquaredLargeMargin,
     "maxent": MaxEnt,
 }
-NOT_OF_THE_RESULT = ("class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint")
-"""Parameters that a fit's result does not depend on, or by what they are read into only."""
+_NOT_IN_FINGERPRINT = ("class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint")
+"""Parameters that do not change the result, or enter the fingerprint in another form."""
 
 
 class TransductiveClassifier(BaseTransductiveClassifier):
-    """A linear classifier from a few labels, many unlabelled rows and the class sizes.
+    """Linear classifier that learns from a few labels, many unlabelled rows and the class sizes.
 
-    y may hold, beside labels and markers of unlabelled rows, sets of candidate labels, inner nodes of the taxonomy, and
-    `RuledOut` labels; or it is a boolean matrix (n, K) of the classes that each row may have.
+    Weights and labels are learnt together: weight steps fit a linear classifier to the present labels, label steps give
+    the unlabelled rows the best labels that meet the class sizes [1]_. See `docs/how-to-choose.md` for advice.
 
     Parameters
     ----------
-    loss : "hinge", "squared_hinge", "maxent", or an object with label_costs, value and gradient
-
-    alpha : weight of the regulariser; for rows of length 1 between 1e-4 and 1e-3
-
-    unlabeled_weight : weight of all unlabelled rows together, where the labelled ones weigh 1
-
-    class_prior : shares of the rows without a full label: fractions or counts in the order of `classes_`, or a mapping
-        by name (of a class, or of an inner node of the taxonomy); each a number, (low, high), or None for "not known";
-        "estimate" for sizes that all rows suggest together; "labeled" for ranges by the labelled rows alone
-
-    taxonomy : the tree of classes, or anything that Taxonomy.create takes; None for flat classes
-
-    label_step : "exact", "switching", "multi_switch", "single_switch", "simplex", "greedy", or a LabelStep
-
-    annealing : "soft" lets labels cool from distributions to hard ones, in several ways, and keeps the best; "paper"
-        lets the unlabelled rows gain weight in nine stages, ten times as fast; None, or growing weights of your own,
-        which then stand in the place of unlabeled_weight
-
-    partial_weight : whether a row that y leaves several classes open for (by a set of them, or an inner node of the
-        taxonomy) weighs as an unlabelled row or as a labelled one; the first has been better
-
-    price_shift : whether new rows are labelled as the label step would label them, with the prices of the class sizes
-        in `intercept_`; False goes by the scores alone, as the paper does
-
-    fit_intercept : whether to add a constant feature, regularised like the others; texts do better without
-
-    tol : relative accuracy of the last weight steps
-
-    early_tol : that of weight steps while labels still move; small ones are slow, and lead to the same labels whatever
-        the order of the rows, the number of threads or workers
-
-    max_iter : rounds a stage, and sweeps a weight step in hundreds
-
-    unlabeled : "auto" reads -1, None, NaN and blanks in y as unlabelled; a value, that one and missing ones; None, only
-        missing ones
-
-    random_state : seed of the order in which rows are visited
-
-    n_jobs : threads for large problems; None or -1 for one a core. Results do not depend on it
-
-    verbose : whether to print a line a round; or a function, called with each row of the history as it comes, and with
-        those of the fit that class_prior="estimate" begins with
-
-    checkpoint : a folder to keep every complete stage in; a fit that was killed goes on from there when it is called
-        again with the same data and parameters, and ends as if nothing had happened. Where random_state is None, it
-        goes on with the seed that it began with
+    loss : {"hinge", "squared_hinge", "maxent"} or Loss, default="hinge"
+        Loss of a row. A loss of your own is an object with the methods `label_costs`, `value` and `gradient`.
+    alpha : float, default=1e-3
+        Weight of the regulariser. Good values for rows of length 1 lie between 1e-4 and 1e-3.
+    unlabeled_weight : float, default=1.0
+        Total weight of the unlabelled rows; the labelled rows weigh 1.
+    class_prior : array-like, dict, "estimate" or "labeled", default="estimate"
+        Class sizes among the rows without a full label. Fractions or counts in the order of `classes_`, or a dict from
+        class names (or inner nodes of the taxonomy) to sizes; each size is a number, a range (low, high), or None if it
+        is unknown. "estimate" estimates them from all rows; "labeled" uses ranges around the labelled fractions.
+    taxonomy : Taxonomy, list of paths, dict or None, default=None
+        Tree of classes, in any form that `Taxonomy.create` takes; None for flat classes.
+    label_step : {"exact", "switching", "multi_switch", "single_switch", "simplex", "greedy"} or LabelStep, \
+            default="exact"
+        How the best labels are found. All but "greedy" and the switching ones find the optimum.
+    annealing : {"soft", "paper"}, sequence of float or None, default="soft"
+        "soft" cools labels from distributions to hard ones in several restarts and keeps the best. "paper" increases
+        the weight of the unlabelled rows in nine stages, and is about ten times as fast. A sequence gives the weights of
+        your own stages in place of `unlabeled_weight`; None is one stage.
+    partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
+        Whether rows with a partial label weigh as unlabelled or as labelled rows.
+    price_shift : bool, default=True
+        Whether `intercept_` includes the prices of the class sizes, so that new rows are labelled as the label step
+        would label them. False uses the scores alone, as the paper does.
+    fit_intercept : bool, default=False
+        Whether to add a constant feature, regularised like the others.
+    tol : float, default=1e-3
+        Relative accuracy of the last weight steps.
+    early_tol : float, default=0.25
+        Relative accuracy of all other weight steps. Small values are slow; they make the labels independent of the order
+        of the rows and of the number of workers.
+    max_iter : int, default=100
+        Most rounds in a stage; a weight step may take 100 times as many sweeps.
+    unlabeled : "auto", None or object, default="auto"
+        What marks unlabelled rows in y. "auto": -1, None, NaN and blank strings. None: missing values only. Any other
+        value: this value and missing values.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order in which rows are visited.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 for one a core. The result does not depend on it.
+    verbose : bool, int or callable, default=0
+        Whether to print a line after each round. A callable is called with each `HistoryRow` as it comes, including
+        those of the first fit of `class_prior="estimate"`.
+    checkpoint : path-like or None, default=None
+        Folder to save every completed stage in. A fit that was killed continues from there when it is called again with
+        the same data and parameters, and gives the same result.
 
     Attributes
     ----------
-    classes_ : names of the classes, sorted; coef_, intercept_ : weights; transduction_ : labels of all training rows
+    classes_ : ndarray of shape (n_classes,)
+        Names of the classes, sorted.
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights of the features.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Intercepts, with `price_shift_` included.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of all training rows; those of the unlabelled rows meet the class sizes.
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes for all training rows, which meet the class sizes too. Only for losses with
+        probabilities, such as "maxent".
+    class_counts_ : ndarray of shape (n_classes,)
+        Number of rows without a full label that each class got.
+    prices_ : ndarray of shape (n_classes,)
+        Dual variables of the class sizes: what the label step pays for one more row of the class.
+    price_shift_ : ndarray of shape (n_classes,)
+        Part of the prices that is included in `intercept_`.
+    bounds_ : Bounds
+        Class sizes that the fit used, as lower and upper bounds on the counts.
+    prior_diagnostics_ : PriorDiagnostics
+        Comparison of the class sizes with the labels and the predictions.
+    objective_ : float
+        Objective J at the end.
+    history_ : list of HistoryRow
+        One row for each round.
+    n_iter_ : int
+        Number of rounds.
+    termination_condition_ : str
+        Why the fit ended, for example "Converged."
+    taxonomy_ : Taxonomy
+        Tree whose leaves are `classes_`.
+    loss_ : Loss
+        Loss object.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has any.
 
-    class_counts_ : rows of each class among the unlabelled; prices_ : of the classes, where counts pull; price_shift_ :
-        the part of them in `intercept_`; bounds_ : class sizes as they were read; doubts_ : whether they fit the data
+    See Also
+    --------
+    transduce.dask.TransductiveClassifier : The same over the workers of a Dask cluster.
+    transduce.solve_labels : The label step alone.
 
-    label_distributions_ : probabilities (n, K) of the training rows, which meet the counts and the given labels
+    Notes
+    -----
+    y may also contain partial labels: sets of labels, inner nodes of the taxonomy, and `RuledOut` labels; or it is a
+    boolean matrix of shape (n_samples, n_classes) with the classes that each row may have.
 
-    objective_, history_, n_iter_, termination_condition_ : what happened; taxonomy_, n_features_in_
+    References
+    ----------
+    .. [1] S. S. Keerthi, S. Sundararajan and S. Shevade (2012). Extension of TSVM to multi-class and hierarchical text
+       classification problems with general losses. COLING 2012.
 
+    Examples
+    --------
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
     >>> y = ["tea", "", "coffee", "", "", ""]
     >>> clf = TransductiveClassifier(class_prior={"tea": 0.5, "coffee": 0.5}).fit(X, y)
@@ -174,9 +220,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         return engine.open_checkpoint(self.checkpoint, self._fingerprint(bounds, seeds), seeds)
 
     def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
-        """All that a fit's result depends on but the rows."""
+        """Return what the result depends on apart from the data."""
         groups = bounds.groups
-        parts = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_OF_THE_RESULT}
+        parts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FINGERPRINT}
         parts["taxonomy"] = self.taxonomy_.paths
         parts["class_prior"] = (
             isinstance(self.class_prior, str) and self.class_prior == "estimate",
