@@ -55,8 +55,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         How the best labels are found. All but "greedy" and the switching ones find the optimum.
     annealing : {"soft", "paper"}, sequence of float or None, default="soft"
         "soft" cools labels from distributions to hard ones in several restarts and keeps the best. "paper" increases
-        the weight of the unlabelled rows in nine stages, and is about ten times as fast. A sequence gives the weights of
-        your own stages in place of `unlabeled_weight`; None is one stage.
+        the weight of the unlabelled rows in nine stages, and is about ten times as fast. A sequence is the weights of
+        your own stages, in place of `unlabeled_weight`; None is one stage.
     partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
         Whether rows with a partial label weigh as unlabelled or as labelled rows.
     price_shift : bool, default=True
@@ -67,8 +67,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     tol : float, default=1e-3
         Relative accuracy of the last weight steps.
     early_tol : float, default=0.25
-        Relative accuracy of all other weight steps. Small values are slow; they make the labels independent of the order
-        of the rows and of the number of workers.
+        Relative accuracy of all other weight steps. Small values are slow; they make the labels independent of the
+        order of the rows and of the number of workers.
     max_iter : int, default=100
         Most rounds in a stage; a weight step may take 100 times as many sweeps.
     unlabeled : "auto", None or object, default="auto"

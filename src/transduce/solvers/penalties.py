@@ -1,12 +1,12 @@
-"""Terms in the model's own posterior of the unlabelled rows, which the direct methods add to the labelled loss.
+"""Terms in the posterior of the unlabelled rows that the direct methods add to the labelled loss.
 
     entropy          C Σ_i w_i E_i,  E_i = −Σ_k p_ik log p_ik                      (entropy regularisation)
     mismatch         C Σ_k (m_k − n_k)² / n²,  m_k = Σ_i p_ik                      (expectation regularisation)
     count constraint Σ_k μ_k r_k + ρ/2 Σ_k r_k²,  r_k = (m_k − n_k) / √(n n_k)     (expectation constraint)
 
-Each is a function of the posterior p (n, K) alone, with its slope in p. Where counts are ranges, m_k is compared with
-the nearest end of its range, and not at all inside it. Groups of classes may have bounds too: k then goes over classes
-and groups, and the size of a group is the sum of its classes'.
+Each is a function of the posterior p (n, K) alone, with its slope in p. If counts are ranges, m_k is compared with the
+nearest end of its range, and inside it the term is 0. Groups of classes may have bounds too: k then goes over classes
+and groups, and the size of a group is the sum of the sizes of its classes.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ Array = NDArray[Any]
 
 
 class Penalty(Protocol):
-    """A term that is added to the objective."""
+    """A term of the objective."""
 
     def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """Value, and slope in p as an array that p can be multiplied with."""
+        """Return the value and the slope in p, which has the shape of p."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Entropy:
-    """`weight` times the mean entropy of the rows, or their weighted one; `shares` (n,) sum to 1.
+    """`weight` times the weighted mean of the entropies of the rows; `row_weights` (n,) sum to 1.
 
     >>> value, _ = Entropy(1.0, np.array([0.5, 0.5])).value_and_slope(np.array([[0.5, 0.5], [1.0, 0.0]]))
     >>> bool(np.isclose(value, 0.5 * np.log(2.0)))
@@ -36,21 +36,21 @@ class Entropy:
     """
 
     weight: float
-    shares: Array
+    row_weights: Array
 
     def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """The weighted entropy, and −w_i (log p_ik + 1)."""
+        """Return the weighted entropy, and −w_i (log p_ik + 1)."""
         logs = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
         each = -np.einsum("ik,ik->i", p, logs)
-        scale = self.weight * self.shares
+        scale = self.weight * self.row_weights
         return float(np.dot(scale, each)), -scale[:, None] * (logs + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Mismatch:
-    """`weight` times the squared distance of the class shares from those asked for.
+    """`weight` times the squared distance of the class proportions from their bounds.
 
-    low, high (K+G,) are bounds of classes, then of groups if there are any, whose classes `members` (G, K) tell.
+    low, high (K+G,) are bounds of classes, then of groups; `members` (G, K) marks the classes of each group.
     """
 
     weight: float
@@ -59,7 +59,7 @@ class Mismatch:
     members: Array | None = None
 
     def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """The squared distance, and its slope, the same for every row."""
+        """Return the squared distance, and its slope, which is the same for every row."""
         n = max(len(p), 1)
         mass = sizes(p, self.members)
         off = (mass - np.clip(mass, self.low, self.high)) / n
@@ -69,9 +69,9 @@ class Mismatch:
 
 @dataclass(frozen=True, eq=False)
 class CountConstraint:
-    """The augmented Lagrangian of the class sizes, with multipliers μ and weight ρ.
+    """Augmented Lagrangian of the class counts, with multipliers μ and penalty ρ.
 
-    low, high and μ (K+G,) are of classes, then of groups if there are any, whose classes `members` (G, K) tell.
+    low, high and μ (K+G,) are for classes, then for groups; `members` (G, K) marks the classes of each group.
     """
 
     low: Array
@@ -81,7 +81,7 @@ class CountConstraint:
     members: Array | None = None
 
     def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """ρ/2 of the squared distance of r + μ/ρ from its range, less a constant; and its slope."""
+        """Return ρ/2 times the squared distance of r + μ/ρ from its range, less a constant, and its slope."""
         shift = self._shifted(p)
         value = 0.5 * self.rho * float(np.dot(shift, shift))
         value -= 0.5 * float(np.dot(self.multipliers, self.multipliers)) / self.rho
@@ -89,11 +89,11 @@ class CountConstraint:
         return value, np.broadcast_to(slope, p.shape)
 
     def updated(self, p: Array, rho: float) -> "CountConstraint":
-        """The multipliers that this posterior calls for, and a new weight."""
+        """Return the constraint with the multipliers updated at this posterior, and a new penalty."""
         return CountConstraint(self.low, self.high, self.rho * self._shifted(p), rho, self.members)
 
     def residual(self, p: Array) -> float:
-        """Largest distance of a size from its range, as a share of it; of all rows, if it is to be empty."""
+        """Return the largest relative distance of a size from its range; relative to all rows if it must be 0."""
         mass = sizes(p, self.members)
         off = np.abs(mass - np.clip(mass, self.low, self.high))
         size = np.where(self.low > 0, self.low, np.where(self.high >= 1, self.high, len(p)))
@@ -109,7 +109,7 @@ class CountConstraint:
 
 
 def sizes(p: Array, members: Array | None) -> Array:
-    """Sizes of the classes, and of the groups whose classes `members` (G, K) tell.
+    """Return the sizes of the classes, then those of the groups with these `members` (G, K).
 
     >>> sizes(np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]), np.array([[0, 1, 1]]))
     array([0.5 , 1.25, 0.25, 1.5 ])
@@ -119,7 +119,7 @@ def sizes(p: Array, members: Array | None) -> Array:
 
 
 def per_class(slope: Array, members: Array | None) -> Array:
-    """Turn a slope in sizes of classes and groups into one in those of the classes."""
+    """Turn a slope in the sizes of classes and groups into one in the sizes of the classes."""
     if members is None:
         return slope
     n_classes = members.shape[1]
