@@ -1,27 +1,29 @@
-"""Charts of a report, each in two widths, for desktop and phone; the page shows the one that fits.
+"""Charts of a report as inline SVG, each in two widths, for desktop and phone; the page shows the one that fits.
 
 A chart draws the first classes that it is given, as many as are readable, so callers sort them.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from transduce.cli.report.svg import ACCENT, INK, LINE, MUTED, PAPER, Draw, Placeholders, inline_svg
+from transduce.cli.report.svg import LETTER_WIDTH, element, label, line, shorten, ticks
 
 WIDE, NARROW = 720, 328
 MAX_BARS = 25
 MAX_CELLS = {WIDE: 30, NARROW: 12}
-_ROW_HEIGHT, _LETTER_WIDTH = 24, 7.4
+DASHES = ("", "6 2.4", "1.8 1.8", "7.2 2.4 1.8 2.4")
+"""Line styles of the restarts that were not kept, by turns."""
+_ROW = 24
 _NAME_WIDTH = {WIDE: 32, NARROW: 15}
-_DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+
+Drawing: TypeAlias = tuple[float, Iterator[Markup]]
+"""Height in pixels, and the elements."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,13 @@ class Chart:
     narrow: Markup
 
 
-def _chart(draw: Draw, name: str, title: str) -> Chart:
-    wide, narrow = (inline_svg(draw, width, f"{name}{width}", title) for width in (WIDE, NARROW))
-    return Chart(wide, narrow)
+def _chart(draw: Callable[[int], Drawing], title: str) -> Chart:
+    def svg(width: int) -> Markup:
+        height, elements = draw(width)
+        size = {"viewBox": f"0 0 {width} {height:.0f}", "width": width}
+        return element("svg", element("title", title), *elements, role="img", aria_label=title, **size)
+
+    return Chart(svg(WIDE), svg(NARROW))
 
 
 def thousands(number: float) -> str:
@@ -47,185 +53,183 @@ def thousands(number: float) -> str:
 
 
 def sizes_chart(
-    names: Sequence[str], assigned: Sequence[int], predicted: Sequence[int], requested: Sequence[tuple[int, int] | None]
+    names: Sequence[str],
+    assigned: Sequence[int],
+    predicted: Sequence[int],
+    requested: Sequence[tuple[int, int] | None],
 ) -> Chart:
     """Bars for assigned counts, ticks for requested sizes (None where free), rings for the classifier alone."""
-    sized = [(row, *bounds) for row, bounds in enumerate(requested[:MAX_BARS]) if bounds is not None]
+    bounds = [(0, 0) if pair is None else pair for pair in requested[:MAX_BARS]]
+    limit = max(*assigned[:MAX_BARS], *predicted[:MAX_BARS], *(high for _, high in bounds))
 
-    def draw(width: float, texts: Placeholders) -> Figure:
-        figure, axes = _bars(width, names, assigned, texts, top=26)
-        rows, low, high = np.array(sized, dtype=float).reshape(-1, 3).T
-        axes.hlines(rows, low, high, colors=INK, linewidth=2)
-        for bound in (low, high):
-            axes.vlines(bound, rows - 0.42, rows + 0.42, colors=INK, linewidth=2)
-        ring: dict[str, Any] = {"color": INK, "markerfacecolor": PAPER, "markersize": 6, "clip_on": False}
-        axes.plot(predicted[:MAX_BARS], range(len(names[:MAX_BARS])), "o", **ring)
-        axes.set_xlim(0, 1.04 * max(1, *assigned[:MAX_BARS], *predicted[:MAX_BARS], *high))
-        _legend(figure, axes, [("s", ACCENT, "assigned"), ("|", INK, "requested"), ("o", INK, "classifier alone")])
-        return figure
+    def draw(width: int) -> Drawing:
+        height, bars, x_of = _bars(width, names, assigned, 26, limit)
+        return height, _with_marks(bars, x_of)
 
-    return _chart(draw, "sizes", "Documents per class: assigned, requested, and by the classifier alone")
+    def _with_marks(bars: Iterator[Markup], x_of: Callable[[float], float]) -> Iterator[Markup]:
+        yield from bars
+        for row, pair in enumerate(requested[:MAX_BARS]):
+            y = 26 + (row + 0.5) * _ROW
+            if pair is not None:
+                low, high = map(x_of, pair)
+                yield line(low, y, high, y, "ink", 2)
+                yield from (line(x, y - 0.42 * _ROW, x, y + 0.42 * _ROW, "ink", 2) for x in (low, high))
+            yield _ring(x_of(predicted[row]), y)
+        yield element("rect", x=4, y=2, width=8, height=8, class_="fill-accent")
+        yield line(92, 1, 92, 11, "ink", 2)
+        yield _ring(184, 6)
+        for x, text in ((18, "assigned"), (100, "requested"), (192, "classifier alone")):
+            yield label(x, 10, text)
+
+    return _chart(draw, "Documents per class: assigned, requested, and by the classifier alone")
 
 
-def counts_chart(names: Sequence[str], counts: Sequence[int], name: str, title: str) -> Chart:
+def _ring(x: float, y: float) -> Markup:
+    return element("circle", cx=x, cy=y, r=3, class_="fill-paper stroke-ink")
+
+
+def counts_chart(names: Sequence[str], counts: Sequence[int], title: str) -> Chart:
     """Bars for the number of documents per class."""
-    return _chart(lambda width, texts: _bars(width, names, counts, texts, top=4)[0], name, title)
+    return _chart(lambda width: _bars(width, names, counts, 4, max(counts[:MAX_BARS]))[:2], title)
 
 
 def _bars(
-    width: float, names: Sequence[str], values: Sequence[int], texts: Placeholders, top: int
-) -> tuple[Figure, Axes]:
-    """Draw one row per class: its name, a bar, and the number at the right."""
-    names, values = names[:MAX_BARS], values[:MAX_BARS]
-    columns = _NAME_WIDTH[round(72 * width)]
-    labels = [texts.put(name, columns) for name in names]
-    left, right = texts.widest * _LETTER_WIDTH + 12, 54
-    figure, axes = _figure(width, _ROW_HEIGHT * len(names), (left, right, 26, top))
-    axes.barh(range(len(names)), values, height=0.62, color=ACCENT)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlim(0, 1.04 * max(1, *values))
-    axes.set_yticks(range(len(names)), labels)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    _whole_numbers(axes.xaxis, 5 if width > 6 else 3)
-    for row, value in enumerate(values):
-        _beside(axes, row, 50, thousands(value), x=1)
-    return figure, axes
+    width: int, names: Sequence[str], values: Sequence[int], top: int, limit: float
+) -> tuple[float, Iterator[Markup], Callable[[float], float]]:
+    """Draw one row per class (name, bar, number); return the height, the elements and the horizontal scale."""
+    shown = [shorten(name, _NAME_WIDTH[width]) for name in names[:MAX_BARS]]
+    left, right = max(size for _, size in shown) * LETTER_WIDTH + 12, width - 54
+    end, bottom = 1.04 * max(1, limit), top + _ROW * len(shown)
+
+    def x_of(value: float) -> float:
+        return left + (right - left) * value / end
+
+    def elements() -> Iterator[Markup]:
+        for value in ticks(0, end, 5 if width > NARROW else 3, least_step=1):
+            yield line(x_of(value), top, x_of(value), bottom)
+            yield label(x_of(value), bottom + 16, thousands(value), "muted", "middle")
+        yield line(left, bottom, right, bottom)
+        for row, ((name, _), value) in enumerate(zip(shown, values, strict=False)):
+            y = top + row * _ROW
+            yield element("rect", x=left, y=y + 4.6, width=x_of(value) - left, height=14.9, class_="fill-accent")
+            yield label(left - 6, y + 16, name, anchor="end")
+            yield label(width - 4, y + 16, thousands(value), anchor="end")
+
+    return bottom + 26, elements(), x_of
 
 
 def progress_chart(rows_of: Mapping[int, Sequence[Mapping[str, Any]]], kept: int) -> Chart:
     """Objective and labels moved by round, one line per restart; the restart that was kept is highlighted."""
     last_round = max(map(len, rows_of.values()))
-    most_moved = max(row["moved"] for rows in rows_of.values() for row in rows)
+    objectives = [float(row["objective"]) for rows in rows_of.values() for row in rows]
+    margin = 0.05 * (max(objectives) - min(objectives)) or max(1e-9, 0.05 * abs(objectives[0]))
+    low, high = min(objectives) - margin, max(objectives) + margin
+    most_moved = 1.3 * max(10, *(row["moved"] for rows in rows_of.values() for row in rows))
+    powers = [0, *(10**power for power in range(1, 10) if 10**power <= most_moved)]
 
-    def draw(width: float, texts: Placeholders) -> Figure:
-        figure, upper = _figure(width, 330, (56, 12, 42, 26))
-        left, bottom, across, _ = upper.get_position().bounds
-        upper.set_position((left, 0.53, across, 0.40))
-        lower = figure.add_axes((left, bottom, across, 0.43 - bottom))
+    def panel(width: int, key: str, top: int, bottom: int, y_of: Callable[[float], float]) -> Iterator[Markup]:
+        """Draw the lines of one quantity; `y_of` is the height of a value within the panel, from 0 to 1."""
+
+        def point(number: int, value: float) -> str:
+            x = 56 + (width - 68) * number / (last_round + 1)
+            return f"{x:.1f} {bottom - (bottom - top) * y_of(value):.1f}"
+
         for restart in sorted(rows_of, key=lambda restart: (restart == kept, restart)):
-            rounds, look = range(1, len(rows_of[restart]) + 1), _line_style(restart, kept)
-            upper.plot(rounds, [row["objective"] for row in rows_of[restart]], **look)
-            lower.plot(rounds, [row["moved"] for row in rows_of[restart]], **look)
-        _moved_axis(lower, most_moved)
-        for axes, title in ((upper, "objective"), (lower, "labels moved")):
-            axes.grid(axis="y")
-            axes.set_xlim(0, 1 + last_round)
-            axes.set_title(title, loc="left", fontsize=12, color=MUTED, pad=8)
-            _whole_numbers(axes.xaxis, 6)
-        upper.tick_params(axis="x", labelbottom=False)
-        upper.yaxis.set_major_locator(MaxNLocator(5))
-        lower.set_xlabel("round")
-        return figure
+            path = "M " + " L ".join(point(number, row[key]) for number, row in enumerate(rows_of[restart], start=1))
+            style = {"class_": "stroke-muted", "stroke_width": 1.2, "stroke_dasharray": DASHES[restart % len(DASHES)]}
+            style = {"class_": "stroke-accent", "stroke_width": 2.5} if restart == kept else style
+            yield element("path", d=path, fill="none", **{name: value for name, value in style.items() if value})
 
-    return _chart(draw, "progress", "Objective and labels moved in each round, for each restart")
+    def axes(width: int, title: str, top: int, bottom: int, marks: Mapping[float, str]) -> Iterator[Markup]:
+        yield label(56, top - 8, title, "muted")
+        yield line(56, top, 56, bottom)
+        yield line(56, bottom, width - 12, bottom)
+        for height, text in marks.items():
+            y = bottom - (bottom - top) * height
+            yield line(56, y, width - 12, y)
+            yield label(50, y + 4, text, "muted", "end")
+
+    def draw(width: int) -> Drawing:
+        def elements() -> Iterator[Markup]:
+            span = high - low
+            marks = {(value - low) / span: f"{value:.10g}" for value in ticks(low, high, 5)}
+            yield from axes(width, "objective", 28, 187, marks)
+            yield from panel(width, "objective", 28, 187, lambda value: (value - low) / span)
+            top = _symlog(most_moved)
+            marks = {_symlog(value) / top: thousands(value) for value in powers}
+            yield from axes(width, "labels moved", 227, 356, marks)
+            yield from panel(width, "moved", 227, 356, lambda value: _symlog(value) / top)
+            for value in ticks(0, last_round + 1, 6, least_step=1):
+                yield label(56 + (width - 68) * value / (last_round + 1), 372, thousands(value), "muted", "middle")
+            yield label((width + 44) / 2, 392, "round", "muted", "middle")
+
+        return 398, elements()
+
+    return _chart(draw, "Objective and labels moved in each round, for each restart")
 
 
-def _moved_axis(axes: Axes, most: float) -> None:
-    """Scale the axis logarithmically above 10 and linearly below, so that it shows 0."""
-    axes.set_yscale("symlog", linthresh=10, linscale=0.9)
-    axes.yaxis.set_major_locator(FixedLocator([0, *(10**power for power in range(1, 10))]))
-    axes.yaxis.set_minor_locator(FixedLocator([]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
-    axes.set_ylim(0, 1.3 * max(10.0, most))
-
-
-def _line_style(restart: int, kept: int) -> dict[str, Any]:
-    if restart == kept:
-        return {"color": ACCENT, "linewidth": 2.5}
-    return {"color": MUTED, "linewidth": 1.2, "linestyle": _DASHES[restart % len(_DASHES)]}
-
-
-def dash_of(restart: int) -> int:
-    """Return the index of the line style of a restart that was not kept."""
-    return restart % len(_DASHES)
+def _symlog(value: float) -> float:
+    """Scale logarithmically above 10 and linearly below, so that an axis can show 0."""
+    return 0.09 * value if value <= 10 else 0.9 + math.log10(value / 10)
 
 
 def confidence_chart(counts: Sequence[int]) -> Chart:
     """Histogram of numbers between 0 and 1, in bins of equal width."""
-    edges = np.linspace(0, 1, len(counts) + 1)
+    limit = 1.05 * max(1, *counts)
 
-    def draw(width: float, texts: Placeholders) -> Figure:
-        figure, axes = _figure(width, 150, (56, 12, 42, 8))
-        axes.bar(edges[:-1], counts, width=0.88 * np.diff(edges), align="edge", color=ACCENT)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1.05 * max(1, *counts))
-        axes.set_xticks(np.linspace(0, 1, 6))
-        axes.set_xlabel("confidence")
-        axes.grid(axis="y")
-        _whole_numbers(axes.yaxis, 4)
-        return figure
+    def draw(width: int) -> Drawing:
+        def elements() -> Iterator[Markup]:
+            across, step = width - 68, (width - 68) / len(counts)
+            for value in ticks(0, limit, 4, least_step=1):
+                y = 158 - 150 * value / limit
+                yield line(56, y, width - 12, y)
+                yield label(50, y + 4, thousands(value), "muted", "end")
+            for k, count in enumerate(counts):
+                height = 150 * count / limit
+                box = {"x": 56 + k * step, "y": 158 - height, "width": 0.88 * step, "height": height}
+                yield element("rect", **box, class_="fill-accent")
+            yield line(56, 158, width - 12, 158)
+            for value in ticks(0, 1, 5):
+                yield label(56 + across * value, 174, f"{value:.1f}", "muted", "middle")
+            yield label(56 + across / 2, 194, "confidence", "muted", "middle")
 
-    return _chart(draw, "confidence", "Number of labels by confidence")
+        return 200, elements()
+
+    return _chart(draw, "Number of labels by confidence")
 
 
 def confusion_chart(names: Sequence[str], counts: NDArray[np.int64]) -> Chart:
     """Documents by true class (rows) and label (columns); if there are too many classes, those with most mistakes."""
     mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
-    totals = np.maximum(counts.sum(axis=1), 1)
+    strengths = np.sqrt(counts / np.maximum(counts.sum(axis=1), 1)[:, None])
 
-    def draw(width: float, texts: Placeholders) -> Figure:
-        pixels = round(72 * width)
-        chosen = np.sort(np.argsort(-mistakes, kind="stable")[: MAX_CELLS[pixels]])
-        size = len(chosen)
-        labels = [texts.put(names[k], _NAME_WIDTH[pixels] - 3) for k in chosen]
-        left = (texts.widest + 3) * _LETTER_WIDTH + 12
-        cell = min(44.0, (pixels - left - 8) / size)
-        figure, axes = _figure(width, cell * size, (left, pixels - left - cell * size, 4, 20))
-        _cells(axes, counts[np.ix_(chosen, chosen)], totals[chosen][:, None], numbered=cell > 30)
-        axes.set_xticks(range(size), [str(k + 1) for k in range(size)])
-        axes.set_yticks(range(size), labels)
+    def draw(width: int) -> Drawing:
+        chosen = np.sort(np.argsort(-mistakes, kind="stable")[: MAX_CELLS[width]])
+        shown = [shorten(names[k], _NAME_WIDTH[width] - 3) for k in chosen]
+        left = (max(size for _, size in shown) + 3) * LETTER_WIDTH + 12
+        cell = min(44.0, (width - left - 8) / len(chosen))
+        end = cell * len(chosen)
         small = min(12.0, 0.58 * cell)
-        axes.tick_params(length=0, pad=4, labelsize=small, labeltop=True, labelbottom=False)
-        axes.tick_params(axis="y", pad=26, labelcolor=INK, labelsize=min(12.0, 0.75 * cell))
-        for row in range(size):
-            _beside(axes, row, -6, str(row + 1), x=0, color=MUTED, fontsize=small)
-        return figure
 
-    return _chart(draw, "confusion", "Confusion: true classes in rows, labels in columns")
+        def elements() -> Iterator[Markup]:
+            for k in range(len(chosen) + 1):
+                yield line(left, 20 + k * cell, left + end, 20 + k * cell, width=0.5)
+                yield line(left + k * cell, 20, left + k * cell, 20 + end, width=0.5)
+            for k, (name, _) in enumerate(shown):
+                middle = 20 + (k + 0.5) * cell
+                yield label(left + (k + 0.5) * cell, 16, str(k + 1), "muted", "middle", small)
+                yield label(left - 6, middle + small / 3, str(k + 1), "muted", "end", small)
+                yield label(left - 26, middle + 4, name, anchor="end", size=min(12.0, 0.75 * cell))
+            for row, column in np.argwhere(counts[np.ix_(chosen, chosen)] > 0):
+                strength = float(strengths[chosen[row], chosen[column]])
+                x, y = left + column * cell, 20 + row * cell
+                opacity = f"{max(0.03, strength):.2f}"
+                yield element("rect", x=x, y=y, width=cell, height=cell, class_="fill-accent", opacity=opacity)
+                if cell > 30:
+                    number = thousands(counts[chosen[row], chosen[column]])
+                    colour = "paper" if strength > 0.7 else "ink"
+                    yield label(x + cell / 2, y + cell / 2 + 4, number, colour, "middle", 10)
 
+        return end + 24, elements()
 
-def _beside(axes: Axes, row: float, offset: float, text: str, x: float, **look: Any) -> None:
-    """Write text that ends `offset` pixels from the left (x = 0) or the right (x = 1) edge of a row."""
-    where = ("axes fraction", "data")
-    axes.annotate(text, (x, row), (offset, 0), where, "offset points", ha="right", va="center_baseline", **look)
-
-
-def _cells(axes: Axes, counts: NDArray[np.int64], totals: NDArray[np.int64], numbered: bool) -> None:
-    size = len(counts)
-    axes.set_xlim(-0.5, size - 0.5)
-    axes.set_ylim(size - 0.5, -0.5)
-    axes.hlines(np.arange(size + 1) - 0.5, -0.5, size - 0.5, colors=LINE, linewidth=0.5)
-    axes.vlines(np.arange(size + 1) - 0.5, -0.5, size - 0.5, colors=LINE, linewidth=0.5)
-    axes.spines[:].set_visible(False)
-    strengths = np.sqrt(counts / totals)
-    for row, column in np.argwhere(counts > 0):
-        strength = float(strengths[row, column])
-        axes.bar(column, 1, 1, row - 0.5, color=ACCENT, alpha=max(0.03, strength), linewidth=0)
-        if numbered:
-            colour = PAPER if strength > 0.7 else INK
-            look: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 10, "color": colour}
-            axes.text(column, row, thousands(counts[row, column]), **look)
-
-
-def _figure(width: float, inner: float, margins: tuple[float, float, float, float]) -> tuple[Figure, Axes]:
-    """Make a figure of a width in inches, with axes of a height in pixels inside margins (left, right, bottom, top)."""
-    left, right, bottom, top = margins
-    across, high = 72 * width, inner + bottom + top
-    figure = Figure(figsize=(width, high / 72))
-    return figure, figure.add_axes((left / across, bottom / high, (across - left - right) / across, inner / high))
-
-
-def _whole_numbers(axis: Any, at_most: int) -> None:
-    axis.set_major_locator(MaxNLocator(at_most, integer=True, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
-
-
-def _legend(figure: Figure, axes: Axes, entries: Sequence[tuple[str, str, str]]) -> None:
-    for marker, colour, label in entries:
-        filled, edge = PAPER if marker == "o" else colour, 2 if marker == "|" else 1
-        look: dict[str, Any] = {"color": colour, "markerfacecolor": filled, "markeredgewidth": edge, "markersize": 8}
-        axes.plot([], [], marker, label=label, **look)
-    spacing = {"borderpad": 0, "borderaxespad": 0.1, "handletextpad": 0.3, "columnspacing": 1.4, "handlelength": 1.4}
-    figure.legend(loc="upper left", ncols=len(entries), **spacing)
+    return _chart(draw, "Confusion: true classes in rows, labels in columns")

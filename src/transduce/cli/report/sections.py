@@ -110,7 +110,7 @@ def sizes(data: ReportData) -> Section:
     """Class counts: labelled, requested, assigned, predicted; for another file, the predicted counts."""
     if data.file is not None:
         counts, n_rows = data.new_counts, max(1, data.new_labels.height)
-        chart = plots.counts_chart(list(counts), list(counts.values()), "sizes", "Documents per class")
+        chart = plots.counts_chart(list(counts), list(counts.values()), "Documents per class")
         return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
     rows = [{**row, "is_bounded": data.is_bounded(row)} for row in data.sizes]
     chart = plots.sizes_chart(
@@ -139,7 +139,7 @@ def progress(data: ReportData) -> Section:
             "stages": len({row["stage"] for row in rows}),
             "objective": rows[-1]["objective"],
             "kept": restart == kept,
-            "dash": plots.dash_of(restart),
+            "dash": plots.DASHES[restart % len(plots.DASHES)],
         }
         for restart, rows in sorted(rows_of.items())
     ]
@@ -178,7 +178,7 @@ def overruled(data: ReportData) -> Section:
     found = rows.group_by("label", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
     counts = dict(found.iter_rows())
     title = "Labels that the class sizes decided, by class"
-    chart = plots.counts_chart(list(counts), list(counts.values()), "overruled", title)
+    chart = plots.counts_chart(list(counts), list(counts.values()), title)
     order = {name: place for place, name in enumerate(counts)}
     few = rows.group_by("label", maintain_order=True).head(EXAMPLES_PER_CLASS)
     few = few.sort(pl.col("label").replace_strict(order), "row").head(N_EXAMPLES)

@@ -1,72 +1,54 @@
-"""Inline SVG of matplotlib figures: text stays text, and colours are those of the page, light or dark.
+"""SVG elements with escaped texts, axis ticks, and names shortened to a width.
 
-Class names never pass through matplotlib: `Placeholders` draws a placeholder for each, and the name is inserted when
-the SVG is written. A class may be called `$x_1$`, `</svg>` or 東京 and is measured, drawn and escaped like any other.
+Colours are classes that the style sheet of the page defines, such as `fill-ink` and `stroke-line`.
 """
 
-import io
-import re
+import math
 import unicodedata
-from collections.abc import Callable
-from typing import Any, TypeAlias
-from xml.etree import ElementTree
+from typing import Any
 
-import matplotlib
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
-INK, MUTED, LINE, ACCENT, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505"
-"""Colours to draw with; the style sheet of the page defines them as `.fill-ink`, `.stroke-ink` and so on."""
-_COLOURS = {INK: "ink", MUTED: "muted", LINE: "line", ACCENT: "accent", PAPER: "paper"}
-
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "transduce",
-    "font.size": 12,
-    "text.parse_math": False,
-    "text.color": INK,
-    "axes.edgecolor": LINE,
-    "axes.labelcolor": MUTED,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.formatter.useoffset": False,
-    "grid.color": LINE,
-    "grid.linewidth": 1,
-    "axes.axisbelow": True,
-    "xtick.color": LINE,
-    "ytick.color": LINE,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": MUTED,
-    "legend.frameon": False,
-}
-_KEPT_PROPERTIES = ("fill", "stroke", "opacity", "text-anchor")
-_NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
-_REFERENCE = re.compile(r"(?<![^(])#(\w+)")
+LETTER_WIDTH = 7.4
 _MAX_TITLE = 200
 
-Draw: TypeAlias = "Callable[[float, Placeholders], Figure]"
 
+def element(tag: str, *children: str, **attributes: Any) -> Markup:
+    """Build an element; texts are escaped, numbers rounded, and "_" in attribute names becomes "-".
 
-class Placeholders:
-    """Texts to insert into a figure: `put` returns the placeholder to draw.
-
-    >>> texts = Placeholders()
-    >>> texts.put("rec/sport/hockey", 8), texts.put("mathematics", 8)
-    ('@0', '@1')
-    >>> texts.shown
-    [('…/hockey', 'rec/sport/hockey'), ('mathema…', 'mathematics')]
+    >>> print(element("text", "<b>", x=1.26, class_="fill-ink", text_anchor="end"))
+    <text x="1.3" class="fill-ink" text-anchor="end">&lt;b&gt;</text>
     """
+    names = (key.rstrip("_").replace("_", "-") for key in attributes)
+    pairs = (
+        Markup(' {}="{}"').format(name, _text(value)) for name, value in zip(names, attributes.values(), strict=True)
+    )
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(pairs), Markup("").join(children))
 
-    def __init__(self) -> None:
-        self.shown: list[tuple[str, str]] = []
-        self.widest = 0
 
-    def put(self, text: str, width: int) -> str:
-        """Store the text, truncated to a width in characters, and return its placeholder."""
-        short = truncate_path(text, width) if "/" in text else truncate(text, width)
-        self.shown.append((short, text[:_MAX_TITLE]))
-        self.widest = max(self.widest, _width(short))
-        return f"@{len(self.shown) - 1}"
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else f"{float(value):.1f}".removesuffix(".0")
+
+
+def label(x: float, y: float, text: str, colour: str = "ink", anchor: str = "start", size: float = 12) -> Markup:
+    """Write text at a baseline; a name that was shortened by `shorten` can be passed as is."""
+    return element("text", text, x=x, y=y, class_=f"fill-{colour}", text_anchor=anchor, font_size=size)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, colour: str = "line", width: float = 1) -> Markup:
+    """Draw a straight line."""
+    return element("path", d=f"M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}", class_=f"stroke-{colour}", stroke_width=width)
+
+
+def shorten(name: str, width: int) -> tuple[Markup, int]:
+    """Return a name of at most `width` characters, with the full name as a tooltip if it is shorter, and its width.
+
+    >>> shorten("mathematics", 8)
+    (Markup('mathema…<title>mathematics</title>'), 8)
+    """
+    short = truncate_path(name, width) if "/" in name else truncate(name, width)
+    whole = name[:_MAX_TITLE]
+    return Markup("").join([short, element("title", whole)] if short != whole else [short]), text_width(short)
 
 
 def truncate(text: str, width: int) -> str:
@@ -76,9 +58,9 @@ def truncate(text: str, width: int) -> str:
     ('one two…', '東京…')
     """
     text = " ".join(text[: 8 * width + 80].split())
-    if _width(text) <= width:
+    if text_width(text) <= width:
         return text
-    while _width(text) > width - 1:
+    while text_width(text) > width - 1:
         text = text[:-1]
     return text + "…"
 
@@ -90,93 +72,25 @@ def truncate_path(text: str, width: int) -> str:
     ('…/sport/hockey', '…ockey')
     """
     text = text[-8 * width :] if len(text) > 8 * width else text
-    if _width(text) <= width:
+    if text_width(text) <= width:
         return truncate(text, width)
     names = text.split("/")
     ends = ("…/" + "/".join(names[k:]) for k in range(1, len(names)))
-    return next((end for end in ends if _width(end) <= width), truncate(text[::-1], width)[::-1])
+    return next((end for end in ends if text_width(end) <= width), truncate(text[::-1], width)[::-1])
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
+    """Return the width of a text in characters; East Asian characters count twice."""
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
-def inline_svg(draw: Draw, width: int, name: str, title: str) -> Markup:
-    """Draw at a width in pixels; `name` makes the ids unique within the page.
+def ticks(low: float, high: float, at_most: int, least_step: float = 0.0) -> list[float]:
+    """Return multiples of 1, 2 or 5 times a power of ten between two numbers.
 
-    >>> svg = inline_svg(lambda width, texts: Figure(figsize=(width, 1)), 144, "empty", "Nothing")
-    >>> print(svg)
-    <svg viewBox="0 0 144 72" role="img" aria-label="Nothing" width="144"><title>Nothing</title></svg>
+    >>> ticks(0, 23, 5), ticks(0, 1.04, 5, least_step=1.0)
+    ([0.0, 5.0, 10.0, 15.0, 20.0], [0.0, 1.0])
     """
-    texts = Placeholders()
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # the report does not depend on the matplotlibrc of the user
-        matplotlib.rcParams.update(_STYLE)
-        target = io.BytesIO()
-        draw(width / 72, texts).savefig(target, format="svg", transparent=True)
-    svg = ElementTree.fromstring(target.getvalue())
-    box = svg.get("viewBox", "")
-    _simplify(svg, texts, name)
-    svg.attrib = {"viewBox": box, "role": "img", "aria-label": title, "width": str(width)}
-    heading = ElementTree.Element("title")
-    heading.text = title
-    svg.insert(0, heading)
-    return Markup(ElementTree.tostring(svg, encoding="unicode"))
-
-
-def _simplify(svg: ElementTree.Element, texts: Placeholders, name: str) -> None:
-    """Remove what the page does not need, and replace styles, which its policy forbids, by attributes and classes."""
-    used = {found for element in svg.iter() for value in element.attrib.values() for found in _REFERENCE.findall(value)}
-    for element in svg.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        element.tail = None
-        element.attrib = _attributes(element, used, name)
-        element.text = element.text if element.tag == "text" else None
-    for element in list(svg.iter("text")):
-        _insert_text(element, texts)
-    _prune(svg)
-
-
-def _insert_text(element: ElementTree.Element, texts: Placeholders) -> None:
-    """Replace a placeholder by its text, with the full text as a tooltip if it was truncated."""
-    if element.text and element.text.startswith("@"):
-        element.text, whole = texts.shown[int(element.text[1:])]
-        if element.text != whole:
-            ElementTree.SubElement(element, "title").text = whole
-
-
-def _prune(parent: ElementTree.Element) -> None:
-    for element in list(parent):
-        _prune(element)
-        empty = element.tag in ("g", "defs") and len(element) == 0
-        unseen = element.get("fill") == "none" and "class" not in element.attrib and "id" not in element.attrib
-        if element.tag in ("metadata", "style") or empty or unseen:
-            parent.remove(element)
-
-
-def _attributes(element: ElementTree.Element, used: set[str], name: str) -> dict[str, str]:
-    new, classes = {}, []
-    for key, value in _declarations(element.attrib.pop("style", "")):
-        if value in _COLOURS:
-            classes.append(f"{key}-{_COLOURS[value]}")
-        elif key.startswith("font") and (size := re.search(r"([\d.]+)px", value)):
-            new["font-size"] = size[1]
-        elif key.startswith(_KEPT_PROPERTIES):
-            new[key] = value
-    for key, value in element.attrib.items():
-        key = key.rpartition("}")[2]
-        if key == "id" and value in used:
-            new[key] = f"{name}-{value}"
-        elif key != "id" and not value.startswith("rotate(-0 "):
-            value = _REFERENCE.sub(rf"#{name}-\1", " ".join(value.split()))
-            new[key] = value if "#" in value else _NUMBER.sub(_rounded, value)
-    return new | ({"class": " ".join(classes)} if classes else {})
-
-
-def _declarations(style: str) -> list[tuple[str, str]]:
-    pairs = (declaration.partition(":") for declaration in style.split(";"))
-    return [(key.strip(), value.strip()) for key, _, value in pairs if value]
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.1f}".removesuffix(".0")
+    power = 10.0 ** math.floor(math.log10((high - low) / at_most))
+    steps = (max(factor * power, least_step) for factor in (1, 2, 5, 10))
+    step = next((step for step in steps if (high - low) / step <= at_most), 10 * power)
+    return [round(k * step, 12) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
