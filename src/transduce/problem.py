@@ -1,10 +1,10 @@
-"""The training problem and its objective J: the one definition that driver, weight steps, tests and experiments share.
+"""The training problem and its objective J, defined once for solvers, weight steps, tests and experiments.
 
     J(W, y) = λ/2 ‖W‖² + Σ_i κ_i ξ(S_i, y_i),     S = (X W) Pᵀ
 
-Rows come labelled ones first. Their weights κ are 1/l for labelled and C/n for unlabelled rows, or in proportion to
-sample weights that sum to 1 and to C. A partial label leaves several classes open: such a row takes part in the label
-step, with the others forbidden, and weighs as an unlabelled one; or, if asked, C times as much as a labelled one.
+Labelled rows come first. Row weights κ_i are 1/l for labelled and C/n for unlabelled rows, or proportional to sample
+weights with these sums. A row with a partial label takes part in the label step, with the other classes forbidden. By
+default it is weighted like an unlabelled row; otherwise C times as much as a labelled one.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ Array = NDArray[Any]
 class TrainingProblem:
     """Rows, loss and λ.
 
-    row_weights  (n,) weights that sum to 1 over the labelled rows (and these), and over all others
-    n_partial  rows after the labelled ones that are to weigh as those do
-    forbidden  (n − n_labeled, K) labels that a row may not get, or None where all may
+    alpha                         λ
+    row_weights (n,)              sum to 1 over the first n_labeled + n_partial rows, and over all others
+    n_partial                     rows with partial labels, after the labelled ones, that are weighted like those
+    forbidden (n − n_labeled, K)  labels that a row must not get, or None
     """
 
     design: Design
@@ -47,40 +48,43 @@ class TrainingProblem:
         n_partial: int = 0,
         forbidden: Array | None = None,
     ) -> "TrainingProblem":
-        """Turn sample weights, all 1 without them, into row weights."""
+        """Build the problem, with row weights proportional to the sample weights (1 by default)."""
         row_weights = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-        n_known = n_labeled + n_partial
-        for part in (slice(None, n_known), slice(n_known, None)):
-            total = row_weights[part].sum()
+        for part in np.split(row_weights, [n_labeled + n_partial]):
+            total = part.sum()
             if total > 0:
-                row_weights[part] /= total
+                part /= total
         return cls(design, loss, alpha, n_labeled, row_weights, n_partial, forbidden)
 
     @property
     def n_rows(self) -> int:
-        """Labelled and unlabelled rows."""
+        """Number of labelled and unlabelled rows."""
         return self.design.n_rows
 
     @property
     def n_classes(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return self.design.taxonomy.n_classes
 
     def kappa(self, unlabeled_weight: float) -> Array:
-        """Row weights κ (n,) when the unlabelled rows weigh C in all."""
+        """Return the row weights κ (n,) for a total weight C of the unlabelled rows."""
         kappa = self.row_weights.copy()
         kappa[self.n_labeled :] *= unlabeled_weight
         return kappa
 
+    def regularizer(self, W: Array) -> float:
+        """λ/2 ‖W‖²."""
+        return 0.5 * self.alpha * float(np.vdot(W, W))
+
     def objective(self, W: Array, targets: Array, kappa: Array) -> float:
-        """J at these weights and targets."""
+        """Compute J from scratch at these weights, targets and row weights."""
         live = kappa > 0
         losses = self.loss.value(self.design.scores(W)[live], targets[live])
-        return 0.5 * self.alpha * float(np.vdot(W, W)) + float(np.dot(kappa[live], losses))
+        return self.regularizer(W) + float(np.dot(kappa[live], losses))
 
 
 def weighted_costs(problem: TrainingProblem, costs: Array, kappa: Array) -> Array:
-    """Costs of the rows without a full label in proportion to their weights, infinite where a label is forbidden."""
+    """Weight the costs of the rows without a full label by κ / mean(κ), with infinity for forbidden labels."""
     weights = kappa[problem.n_labeled :]
     if weights.size and not np.all(weights == weights[0]):
         costs = costs * (weights / weights.mean())[:, None]
@@ -88,5 +92,5 @@ def weighted_costs(problem: TrainingProblem, costs: Array, kappa: Array) -> Arra
 
 
 def allowed_costs(problem: TrainingProblem, costs: Array) -> Array:
-    """The same costs, infinite where a label is forbidden."""
+    """Return the costs with infinity for forbidden labels."""
     return costs if problem.forbidden is None else np.where(problem.forbidden, np.inf, costs)

@@ -133,7 +133,7 @@ class DualStep(ABC):
         if state.scores is None:
             state.scores = problem.design.scores(state.W)
         loss = self.loss_and_gaps(problem, state, live, state.scores)
-        state.objective = 0.5 * problem.alpha * float(np.vdot(state.W, state.W)) + loss
+        state.objective = problem.regularizer(state.W) + loss
         gap = float(state.gaps[live].sum())
         return WeightReport(state.objective, state.scores, gap, n_passes, gap <= tol * state.objective)
 
