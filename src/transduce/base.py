@@ -7,7 +7,8 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
-from transduce.class_prior.estimation import bounds_from_labels, bounds_from_posterior, bounds_from_supervised
-from transduce.class_prior.proportions import are_balanced_by_design
-from transduce.class_prior.resolve import labeled_counts, prior_bounds
+from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import is_in_rows, read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, TrainingData
 from transduce.engines.local_data import LocalData
@@ -36,8 +35,8 @@ from transduce.labels.partial import from_matrix, read_full
 from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
-from transduce.solvers.first_fit import first_fit, supervised_counts
-from transduce.solvers.loop import catch_interrupt
+from transduce.solvers.first_fit import solve_with_estimate, supervised_counts
+from transduce.solvers.loop import FitContext, catch_interrupt
 from transduce.solvers.schedule import stages
 from transduce.taxonomy import Taxonomy
 
@@ -47,40 +46,6 @@ Self = TypeVar("Self", bound="BaseTransductiveClassifier")
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
 _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING)
-
-
-class FitContext(NamedTuple):
-    """Random generators of the fit and of the first fit that estimates class sizes, progress callback, checkpoint."""
-
-    rng: np.random.Generator
-    first_rng: np.random.Generator
-    on_round: Callable[[HistoryRow], None]
-    checkpoint: Checkpoint
-
-
-class ResolvedPrior(NamedTuple):
-    """The class prior as stated and as bounds on the counts, and the labelled rows (K,) by number and by weight."""
-
-    stated: object
-    bounds: Bounds
-    labeled_rows: Array
-    labeled_weight: Array
-
-    @classmethod
-    def create(cls, stated: object, labels: LabelSummary, taxonomy: Taxonomy | None) -> "ResolvedPrior":
-        """Resolve a prior; "estimate" starts from what the labels say."""
-        n_classes = len(labels.classes)
-        first = "labeled" if isinstance(stated, str) and stated == "estimate" else stated
-        bounds = prior_bounds(
-            first, labels.classes, labels.labels, labels.n_unlabeled, labels.weights, taxonomy, labels.forbidden
-        )
-        numbers = np.bincount(labels.labels, minlength=n_classes)
-        return cls(stated, bounds, numbers, labeled_counts(n_classes, labels.labels, labels.weights))
-
-    @property
-    def is_estimated(self) -> bool:
-        """Whether class sizes are estimated from all rows."""
-        return isinstance(self.stated, str) and self.stated == "estimate"
 
 
 class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -129,7 +94,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = data.encode(LabelOptions(stated, self.taxonomy, self.unlabeled))
         self._check_labels(labels)
         self.classes_, self.taxonomy_, self.n_features_in_ = labels.classes, labels.taxonomy, labels.n_features
-        prior = ResolvedPrior.create(stated, labels, None if self.taxonomy is None else labels.taxonomy)
+        tree = None if self.taxonomy is None else labels.taxonomy
+        prior = ResolvedPrior.create(
+            stated, labels.classes, labels.labels, labels.n_unlabeled, labels.weights, tree, labels.forbidden
+        )
         engine = data.build(self._problem_settings())
         with one_blas_thread(), self._open_checkpoint(engine, prior.bounds, seeds) as checkpoint:
             rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
@@ -170,28 +138,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         """Solve with the stated class sizes, or with those estimated from all rows; return the bounds too."""
         try:
             if prior.is_estimated and engine.n_unlabeled:
-                return self._solve_estimated(engine, prior, context)
+                solve = partial(self._solve, engine, context=context)
+                return solve_with_estimate(engine, prior, self._first_settings(), context, solve)
             return self._solve(engine, prior.bounds, context), prior.bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.bounds.groups) from None
-
-    def _solve_estimated(self, engine: Engine, prior: ResolvedPrior, context: FitContext) -> tuple[FitResult, Bounds]:
-        """Estimate class sizes with a first fit, then solve; if interrupted before the end, keep the first fit."""
-        settings, rng, forbids = self._first_settings(), context.first_rng, engine.forbids
-        first_bounds = prior.bounds
-        if are_balanced_by_design(prior.labeled_rows):
-            first_bounds = bounds_from_supervised(supervised_counts(engine, settings, rng), forbids)
-        elif not forbids:
-            first_bounds = bounds_from_labels(prior.labeled_weight, engine.n_unlabeled)
-        slot = context.checkpoint.slot("first fit")
-        first = first_fit(engine, first_bounds, settings, rng, context.on_round, slot)
-        if first.status is not FitStatus.INTERRUPTED:
-            with catch_interrupt():
-                proportions = engine.predicted_proportions(first.W)
-                bounds = bounds_from_posterior(proportions, engine.n_unlabeled, forbids)
-                return self._solve(engine, bounds, context), bounds
-        first.status = FitStatus.INTERRUPTED
-        return first, first_bounds
 
     def _first_settings(self) -> Settings:
         """Settings of the fits that estimate or check class sizes: Algorithm 1 with the paper's stages."""

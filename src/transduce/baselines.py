@@ -3,14 +3,14 @@
 from abc import abstractmethod
 from typing import Any
 
-from transduce.base import BaseTransductiveClassifier, FitContext
+from transduce.base import BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
 from transduce.engines.local import LocalEngine
 from transduce.history import FitResult
 from transduce.labels.encode import check_above_zero
 from transduce.labels.missing import AUTO
 from transduce.solvers.direct import DirectMethod, PenalizedPosterior, PosteriorRegularization
-from transduce.solvers.loop import Loop
+from transduce.solvers.loop import FitContext, Loop
 
 __all__ = [
     "EntropyRegularizedClassifier",

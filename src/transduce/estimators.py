@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.base import EARLY_TOL, BaseTransductiveClassifier, FitContext
+from transduce.base import EARLY_TOL, BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
 from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult
@@ -17,6 +17,7 @@ from transduce.labels.missing import AUTO
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.solvers.alternating import Settings
 from transduce.solvers.annealing import SoftAnnealing
+from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules, stages
 
 Array = NDArray[Any]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from helpers.class_sizes import balanced_labels
 
-from transduce import TransductiveClassifier, base
+from transduce import TransductiveClassifier
 from transduce.class_prior.proportions import labeled_proportions
 from transduce.errors import PriorWarning
+from transduce.solvers import first_fit
 
 
 def test_estimated_sizes_are_closer_than_labelled_proportions():
@@ -63,13 +64,13 @@ def test_sample_weights_do_not_hide_balanced_labels(monkeypatch):
     weights = np.where(marked == 0, 3.0, 1.0)
     model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
     assert model.prior_diagnostics_.balanced_labels
-    first, run = [], base.first_fit
+    first, bounds_from_supervised = [], first_fit.bounds_from_supervised
 
-    def record(engine, bounds, *rest):
-        first.append(bounds.low)
-        return run(engine, bounds, *rest)
+    def record(*args):
+        first.append(bounds_from_supervised(*args).low)
+        return bounds_from_supervised(*args)
 
-    monkeypatch.setattr(base, "first_fit", record)
+    monkeypatch.setattr(first_fit, "bounds_from_supervised", record)
     TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, weights)
     supervised = TransductiveClassifier(random_state=0, price_shift=False)
     supervised.fit(X[marked >= 0], marked[marked >= 0], weights[marked >= 0])

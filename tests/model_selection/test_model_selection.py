@@ -358,7 +358,7 @@ EXPECTED_FAILURES = {
 
 
 @pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
-@pytest.mark.filterwarnings("ignore:The last weight step ended")  # as few rounds as the checks set elsewhere
+@pytest.mark.filterwarnings("ignore:The last weight step stopped")  # as few rounds as the checks set elsewhere
 @parametrize_with_checks([QUICK], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

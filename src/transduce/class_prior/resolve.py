@@ -1,7 +1,7 @@
 """From a class prior and the labels to bounds on the class counts of the rows to label."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,37 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 SPREAD = 0.5
 """Half-width of ranges around labelled proportions, in standard deviations: narrow ranges label better."""
+
+
+class ResolvedPrior(NamedTuple):
+    """A class prior as stated and as bounds on the counts, and the labelled rows (K,) by number and by weight."""
+
+    stated: object
+    bounds: Bounds
+    labeled_rows: IntArray
+    labeled_weight: FloatArray
+
+    @classmethod
+    def create(
+        cls,
+        stated: object,
+        classes: Array,
+        labels: IntArray,
+        n_rows: int,
+        weights: FloatArray | None,
+        taxonomy: Taxonomy | None,
+        forbidden: Array | None,
+    ) -> "ResolvedPrior":
+        """Resolve a prior (see `prior_bounds`); for "estimate", the bounds are those of "labeled"."""
+        first = "labeled" if isinstance(stated, str) and stated == "estimate" else stated
+        bounds = prior_bounds(first, classes, labels, n_rows, weights, taxonomy, forbidden)
+        rows = np.bincount(labels, minlength=classes.size)
+        return cls(stated, bounds, rows, labeled_counts(classes.size, labels, weights))
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether class sizes are estimated from all rows."""
+        return isinstance(self.stated, str) and self.stated == "estimate"
 
 
 def prior_bounds(

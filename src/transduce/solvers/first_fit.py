@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.estimation import bounds_from_labels, bounds_from_posterior, bounds_from_supervised
+from transduce.class_prior.proportions import are_balanced_by_design
+from transduce.class_prior.resolve import ResolvedPrior
 from transduce.engines.base import Engine, StepSettings
-from transduce.history import FitResult, FitStatus, HistoryRow
-from transduce.io.checkpoint import CheckpointSlot
+from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.solvers.alternating import Alternation, Settings
-from transduce.solvers.loop import Loop
+from transduce.solvers.loop import FitContext, Loop, catch_interrupt
 
 Array = NDArray[Any]
 
@@ -21,16 +23,31 @@ FIRST_FIT = -1
 """Number of the restart in the history of a first fit."""
 
 
-def first_fit(
+def solve_with_estimate(
     engine: Engine,
-    bounds: Bounds,
+    prior: ResolvedPrior,
     settings: Settings,
-    rng: np.random.Generator,
-    on_round: Callable[[HistoryRow], None],
-    slot: CheckpointSlot,
-) -> FitResult:
-    """Fit by Algorithm 1 with these class sizes."""
-    return Loop(on_round).run(_alternation(engine, bounds, settings, rng), slot, FIRST_FIT)
+    context: FitContext,
+    solve: Callable[[Bounds], FitResult],
+) -> tuple[FitResult, Bounds]:
+    """Estimate class sizes with a first fit, then solve with them; if interrupted meanwhile, keep the first fit."""
+    bounds, rng = _first_bounds(engine, prior, settings, context.first_rng), context.first_rng
+    alternation, slot = _alternation(engine, bounds, settings, rng), context.checkpoint.slot("first fit")
+    first = Loop(context.on_round).run(alternation, slot, FIRST_FIT)
+    if first.status is not FitStatus.INTERRUPTED:
+        with catch_interrupt():
+            proportions = engine.predicted_proportions(first.W)
+            estimated = bounds_from_posterior(proportions, engine.n_unlabeled, engine.forbids)
+            return solve(estimated), estimated
+    first.status = FitStatus.INTERRUPTED
+    return first, bounds
+
+
+def _first_bounds(engine: Engine, prior: ResolvedPrior, settings: Settings, rng: np.random.Generator) -> Bounds:
+    """Class sizes of the first fit: those of the labels, or of the supervised classifier if labels are balanced."""
+    if are_balanced_by_design(prior.labeled_rows):
+        return bounds_from_supervised(supervised_counts(engine, settings, rng), engine.forbids)
+    return prior.bounds if engine.forbids else bounds_from_labels(prior.labeled_weight, engine.n_unlabeled)
 
 
 def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
@@ -39,7 +56,7 @@ def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generat
     It has the loss and the alpha of the problem, and learns from the labelled rows alone.
     """
     none = np.zeros(engine.n_classes, np.int64)
-    result = Loop().run(_alternation(engine, Bounds(none, none), replace(settings, weights=()), rng))
+    result = Loop().run(_alternation(engine, Bounds.exact(none), replace(settings, weights=()), rng))
     if result.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
     return engine.predicted_counts(result.W)

@@ -19,11 +19,21 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from transduce.history import FitResult, FitStatus, HistoryRow
-from transduce.io.checkpoint import CheckpointSlot
+from transduce.io.checkpoint import Checkpoint, CheckpointSlot
+
+
+class FitContext(NamedTuple):
+    """Random generators of the fit and of the first fit that estimates class sizes, progress callback, checkpoint."""
+
+    rng: np.random.Generator
+    first_rng: np.random.Generator
+    on_round: Callable[[HistoryRow], None]
+    checkpoint: Checkpoint
 
 
 class Solver(ABC):
