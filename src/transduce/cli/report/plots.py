@@ -4,7 +4,7 @@ A chart draws the first classes that it is given, as many as are readable, so ca
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ DASHES = ("", "6 2.4", "1.8 1.8", "7.2 2.4 1.8 2.4")
 _ROW = 24
 _NAME_WIDTH = {WIDE: 32, NARROW: 15}
 
-Drawing: TypeAlias = tuple[float, Iterator[Markup]]
+Drawing: TypeAlias = tuple[float, list[Markup]]
 """Height in pixels, and the elements."""
 
 
@@ -59,27 +59,25 @@ def sizes_chart(
     requested: Sequence[tuple[int, int] | None],
 ) -> Chart:
     """Bars for assigned counts, ticks for requested sizes (None where free), rings for the classifier alone."""
-    bounds = [(0, 0) if pair is None else pair for pair in requested[:MAX_BARS]]
-    limit = max(*assigned[:MAX_BARS], *predicted[:MAX_BARS], *(high for _, high in bounds))
+    high = [pair[1] for pair in requested[:MAX_BARS] if pair is not None]
+    limit = max(*assigned[:MAX_BARS], *predicted[:MAX_BARS], *high)
+    legend = [
+        element("rect", x=4, y=2, width=8, height=8, class_="fill-accent"),
+        line(92, 1, 92, 11, "ink", 2),
+        _ring(184, 6),
+        *(label(x, 10, text) for x, text in ((18, "assigned"), (100, "requested"), (192, "classifier alone"))),
+    ]
 
     def draw(width: int) -> Drawing:
-        height, bars, x_of = _bars(width, names, assigned, 26, limit)
-        return height, _with_marks(bars, x_of)
-
-    def _with_marks(bars: Iterator[Markup], x_of: Callable[[float], float]) -> Iterator[Markup]:
-        yield from bars
+        height, elements, x_of = _bars(width, names, assigned, 26, limit)
         for row, pair in enumerate(requested[:MAX_BARS]):
             y = 26 + (row + 0.5) * _ROW
             if pair is not None:
                 low, high = map(x_of, pair)
-                yield line(low, y, high, y, "ink", 2)
-                yield from (line(x, y - 0.42 * _ROW, x, y + 0.42 * _ROW, "ink", 2) for x in (low, high))
-            yield _ring(x_of(predicted[row]), y)
-        yield element("rect", x=4, y=2, width=8, height=8, class_="fill-accent")
-        yield line(92, 1, 92, 11, "ink", 2)
-        yield _ring(184, 6)
-        for x, text in ((18, "assigned"), (100, "requested"), (192, "classifier alone")):
-            yield label(x, 10, text)
+                elements += [line(low, y, high, y, "ink", 2)]
+                elements += [line(x, y - 0.42 * _ROW, x, y + 0.42 * _ROW, "ink", 2) for x in (low, high)]
+            elements += [_ring(x_of(predicted[row]), y)]
+        return height, elements + legend
 
     return _chart(draw, "Documents per class: assigned, requested, and by the classifier alone")
 
@@ -95,7 +93,7 @@ def counts_chart(names: Sequence[str], counts: Sequence[int], title: str) -> Cha
 
 def _bars(
     width: int, names: Sequence[str], values: Sequence[int], top: int, limit: float
-) -> tuple[float, Iterator[Markup], Callable[[float], float]]:
+) -> tuple[float, list[Markup], Callable[[float], float]]:
     """Draw one row per class (name, bar, number); return the height, the elements and the horizontal scale."""
     shown = [shorten(name, _NAME_WIDTH[width]) for name in names[:MAX_BARS]]
     left, right = max(size for _, size in shown) * LETTER_WIDTH + 12, width - 54
@@ -104,66 +102,75 @@ def _bars(
     def x_of(value: float) -> float:
         return left + (right - left) * value / end
 
-    def elements() -> Iterator[Markup]:
-        for value in ticks(0, end, 5 if width > NARROW else 3, least_step=1):
-            yield line(x_of(value), top, x_of(value), bottom)
-            yield label(x_of(value), bottom + 16, thousands(value), "muted", "middle")
-        yield line(left, bottom, right, bottom)
-        for row, ((name, _), value) in enumerate(zip(shown, values, strict=False)):
-            y = top + row * _ROW
-            yield element("rect", x=left, y=y + 4.6, width=x_of(value) - left, height=14.9, class_="fill-accent")
-            yield label(left - 6, y + 16, name, anchor="end")
-            yield label(width - 4, y + 16, thousands(value), anchor="end")
+    elements = [line(left, bottom, right, bottom)]
+    for value in ticks(0, end, 5 if width > NARROW else 3, least_step=1):
+        elements += [line(x_of(value), top, x_of(value), bottom)]
+        elements += [label(x_of(value), bottom + 16, thousands(value), "muted", "middle")]
+    for row, ((name, _), value) in enumerate(zip(shown, values, strict=False)):
+        y = top + row * _ROW
+        elements += [
+            element("rect", x=left, y=y + 4.6, width=x_of(value) - left, height=14.9, class_="fill-accent"),
+            label(left - 6, y + 16, name, anchor="end"),
+            label(width - 4, y + 16, thousands(value), anchor="end"),
+        ]
+    return bottom + 26, elements, x_of
 
-    return bottom + 26, elements(), x_of
+
+@dataclass(frozen=True)
+class _Panel:
+    """Axes between x = 56 and width - 12; `scale` maps low to high values monotonically."""
+
+    width: int
+    top: float
+    bottom: float
+    low: float
+    high: float
+    scale: Callable[[float], float] = float
+
+    def x(self, fraction: float) -> float:
+        return 56 + (self.width - 68) * fraction
+
+    def y(self, value: float) -> float:
+        low, high = self.scale(self.low), self.scale(self.high)
+        return self.bottom - (self.bottom - self.top) * (self.scale(value) - low) / (high - low)
+
+    def y_axis(self, marks: Mapping[float, str]) -> list[Markup]:
+        """Draw the grid and its labels, and the horizontal axis."""
+        grid = [line(56, self.y(value), self.width - 12, self.y(value)) for value in (self.low, *marks)]
+        return grid + [label(50, self.y(value) + 4, text, "muted", "end") for value, text in marks.items()]
+
+    def x_axis(self, marks: Mapping[float, str], title: str) -> list[Markup]:
+        """Write the labels of the horizontal axis, and its title."""
+        labels = [label(self.x(at), self.bottom + 16, text, "muted", "middle") for at, text in marks.items()]
+        return [*labels, label(self.x(0.5), self.bottom + 36, title, "muted", "middle")]
 
 
 def progress_chart(rows_of: Mapping[int, Sequence[Mapping[str, Any]]], kept: int) -> Chart:
     """Objective and labels moved by round, one line per restart; the restart that was kept is highlighted."""
-    last_round = max(map(len, rows_of.values()))
+    end = 1 + max(map(len, rows_of.values()))
     objectives = [float(row["objective"]) for rows in rows_of.values() for row in rows]
     margin = 0.05 * (max(objectives) - min(objectives)) or max(1e-9, 0.05 * abs(objectives[0]))
     low, high = min(objectives) - margin, max(objectives) + margin
     most_moved = 1.3 * max(10, *(row["moved"] for rows in rows_of.values() for row in rows))
-    powers = [0, *(10**power for power in range(1, 10) if 10**power <= most_moved)]
+    powers = (0, *(10**power for power in range(1, 10) if 10**power <= most_moved))
 
-    def panel(width: int, key: str, top: int, bottom: int, y_of: Callable[[float], float]) -> Iterator[Markup]:
-        """Draw the lines of one quantity; `y_of` is the height of a value within the panel, from 0 to 1."""
-
-        def point(number: int, value: float) -> str:
-            x = 56 + (width - 68) * number / (last_round + 1)
-            return f"{x:.1f} {bottom - (bottom - top) * y_of(value):.1f}"
-
-        for restart in sorted(rows_of, key=lambda restart: (restart == kept, restart)):
-            path = "M " + " L ".join(point(number, row[key]) for number, row in enumerate(rows_of[restart], start=1))
-            style = {"class_": "stroke-muted", "stroke_width": 1.2, "stroke_dasharray": DASHES[restart % len(DASHES)]}
-            style = {"class_": "stroke-accent", "stroke_width": 2.5} if restart == kept else style
-            yield element("path", d=path, fill="none", **{name: value for name, value in style.items() if value})
-
-    def axes(width: int, title: str, top: int, bottom: int, marks: Mapping[float, str]) -> Iterator[Markup]:
-        yield label(56, top - 8, title, "muted")
-        yield line(56, top, 56, bottom)
-        yield line(56, bottom, width - 12, bottom)
-        for height, text in marks.items():
-            y = bottom - (bottom - top) * height
-            yield line(56, y, width - 12, y)
-            yield label(50, y + 4, text, "muted", "end")
+    def path(panel: _Panel, restart: int, key: str) -> Markup:
+        values = enumerate((float(row[key]) for row in rows_of[restart]), start=1)
+        points = "M " + " L ".join(f"{panel.x(number / end):.1f} {panel.y(value):.1f}" for number, value in values)
+        style = {"class_": "stroke-muted", "stroke_width": 1.2, "stroke_dasharray": DASHES[restart % len(DASHES)]}
+        style = {"class_": "stroke-accent", "stroke_width": 2.5} if restart == kept else style
+        return element("path", d=points, fill="none", **{name: value for name, value in style.items() if value})
 
     def draw(width: int) -> Drawing:
-        def elements() -> Iterator[Markup]:
-            span = high - low
-            marks = {(value - low) / span: f"{value:.10g}" for value in ticks(low, high, 5)}
-            yield from axes(width, "objective", 28, 187, marks)
-            yield from panel(width, "objective", 28, 187, lambda value: (value - low) / span)
-            top = _symlog(most_moved)
-            marks = {_symlog(value) / top: thousands(value) for value in powers}
-            yield from axes(width, "labels moved", 227, 356, marks)
-            yield from panel(width, "moved", 227, 356, lambda value: _symlog(value) / top)
-            for value in ticks(0, last_round + 1, 6, least_step=1):
-                yield label(56 + (width - 68) * value / (last_round + 1), 372, thousands(value), "muted", "middle")
-            yield label((width + 44) / 2, 392, "round", "muted", "middle")
-
-        return 398, elements()
+        upper = _Panel(width, 28, 187, low, high)
+        lower = _Panel(width, 227, 356, 0, most_moved, _symlog)
+        elements = [label(56, 20, "objective", "muted"), label(56, 219, "labels moved", "muted")]
+        elements += upper.y_axis({value: f"{value:.10g}" for value in ticks(low, high, 5)})
+        elements += lower.y_axis({value: thousands(value) for value in powers})
+        elements += lower.x_axis({value / end: thousands(value) for value in ticks(0, end, 6, least_step=1)}, "round")
+        for restart in sorted(rows_of, key=lambda restart: (restart == kept, restart)):
+            elements += [path(upper, restart, "objective"), path(lower, restart, "moved")]
+        return 398, elements
 
     return _chart(draw, "Objective and labels moved in each round, for each restart")
 
@@ -175,25 +182,16 @@ def _symlog(value: float) -> float:
 
 def confidence_chart(counts: Sequence[int]) -> Chart:
     """Histogram of numbers between 0 and 1, in bins of equal width."""
-    limit = 1.05 * max(1, *counts)
+    n = len(counts)
 
     def draw(width: int) -> Drawing:
-        def elements() -> Iterator[Markup]:
-            across, step = width - 68, (width - 68) / len(counts)
-            for value in ticks(0, limit, 4, least_step=1):
-                y = 158 - 150 * value / limit
-                yield line(56, y, width - 12, y)
-                yield label(50, y + 4, thousands(value), "muted", "end")
-            for k, count in enumerate(counts):
-                height = 150 * count / limit
-                box = {"x": 56 + k * step, "y": 158 - height, "width": 0.88 * step, "height": height}
-                yield element("rect", **box, class_="fill-accent")
-            yield line(56, 158, width - 12, 158)
-            for value in ticks(0, 1, 5):
-                yield label(56 + across * value, 174, f"{value:.1f}", "muted", "middle")
-            yield label(56 + across / 2, 194, "confidence", "muted", "middle")
-
-        return 200, elements()
+        panel = _Panel(width, 8, 158, 0, 1.05 * max(1, *counts))
+        elements = panel.y_axis({value: thousands(value) for value in ticks(0, panel.high, 4, least_step=1)})
+        elements += panel.x_axis({value: f"{value:.1f}" for value in ticks(0, 1, 5)}, "confidence")
+        for k, count in enumerate(counts):
+            box = {"x": panel.x(k / n), "y": panel.y(count), "width": 0.88 * (width - 68) / n}
+            elements += [element("rect", **box, height=panel.bottom - panel.y(count), class_="fill-accent")]
+        return 200, elements
 
     return _chart(draw, "Number of labels by confidence")
 
@@ -208,28 +206,25 @@ def confusion_chart(names: Sequence[str], counts: NDArray[np.int64]) -> Chart:
         shown = [shorten(names[k], _NAME_WIDTH[width] - 3) for k in chosen]
         left = (max(size for _, size in shown) + 3) * LETTER_WIDTH + 12
         cell = min(44.0, (width - left - 8) / len(chosen))
-        end = cell * len(chosen)
-        small = min(12.0, 0.58 * cell)
-
-        def elements() -> Iterator[Markup]:
-            for k in range(len(chosen) + 1):
-                yield line(left, 20 + k * cell, left + end, 20 + k * cell, width=0.5)
-                yield line(left + k * cell, 20, left + k * cell, 20 + end, width=0.5)
-            for k, (name, _) in enumerate(shown):
-                middle = 20 + (k + 0.5) * cell
-                yield label(left + (k + 0.5) * cell, 16, str(k + 1), "muted", "middle", small)
-                yield label(left - 6, middle + small / 3, str(k + 1), "muted", "end", small)
-                yield label(left - 26, middle + 4, name, anchor="end", size=min(12.0, 0.75 * cell))
-            for row, column in np.argwhere(counts[np.ix_(chosen, chosen)] > 0):
-                strength = float(strengths[chosen[row], chosen[column]])
-                x, y = left + column * cell, 20 + row * cell
-                opacity = f"{max(0.03, strength):.2f}"
-                yield element("rect", x=x, y=y, width=cell, height=cell, class_="fill-accent", opacity=opacity)
-                if cell > 30:
-                    number = thousands(counts[chosen[row], chosen[column]])
-                    colour = "paper" if strength > 0.7 else "ink"
-                    yield label(x + cell / 2, y + cell / 2 + 4, number, colour, "middle", 10)
-
-        return end + 24, elements()
+        end, small = cell * len(chosen), min(12.0, 0.58 * cell)
+        edges = [k * cell for k in range(len(chosen) + 1)]
+        elements = [line(left, 20 + edge, left + end, 20 + edge, width=0.5) for edge in edges]
+        elements += [line(left + edge, 20, left + edge, 20 + end, width=0.5) for edge in edges]
+        for k, (name, _) in enumerate(shown):
+            middle = edges[k] + cell / 2
+            elements += [
+                label(left + middle, 16, str(k + 1), "muted", "middle", small),
+                label(left - 6, 20 + middle + small / 3, str(k + 1), "muted", "end", small),
+                label(left - 26, 24 + middle, name, anchor="end", size=min(12.0, 0.75 * cell)),
+            ]
+        for row, column in np.argwhere(counts[np.ix_(chosen, chosen)] > 0):
+            pair = chosen[row], chosen[column]
+            x, y = left + edges[column], 20 + edges[row]
+            opacity = f"{max(0.03, strengths[pair]):.2f}"
+            elements += [element("rect", x=x, y=y, width=cell, height=cell, class_="fill-accent", opacity=opacity)]
+            if cell > 30:
+                colour = "paper" if strengths[pair] > 0.7 else "ink"
+                elements += [label(x + cell / 2, y + cell / 2 + 4, thousands(counts[pair]), colour, "middle", 10)]
+        return end + 24, elements
 
     return _chart(draw, "Confusion: true classes in rows, labels in columns")
