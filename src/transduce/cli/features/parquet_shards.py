@@ -53,15 +53,13 @@ def pack_shards(
     n_features: int = 2**20,
     *,
     label_columns: Sequence[str] = (),
-    ngrams: int = 1,
-    sublinear: bool = True,
-    batch_rows: int = BATCH_ROWS,
-    n_jobs: int | None = None,
+    **options: Any,
 ) -> tuple[csr_matrix, dict[str, NDArray[Any]]]:
     """Hash the texts of a folder of Parquet files into a new store, and open it.
 
     Returns the rows, memory-mapped from the store, and the labels of each label column as `fit` takes them: texts, or
-    None where missing. The other parameters are those of `hash_shards`.
+    None where missing. The other parameters and options (ngrams, sublinear, batch_rows, n_jobs) are those of
+    `hash_shards`.
 
     >>> import tempfile
     >>> from transduce import TransductiveClassifier
@@ -76,7 +74,6 @@ def pack_shards(
     ((5, 1048576), ['tea', 'tea', 'tea', 'coffee', 'coffee'])
     """
     labels: dict[str, list[pl.Series]] = {name: [] for name in label_columns}
-    options: dict[str, Any] = {"ngrams": ngrams, "sublinear": sublinear, "batch_rows": batch_rows, "n_jobs": n_jobs}
 
     def rows() -> Iterator[csr_matrix]:
         batch: Batch | None

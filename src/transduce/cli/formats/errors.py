@@ -1,10 +1,13 @@
 """The error for a file that cannot be read or written, with the position of the problem."""
 
+from dataclasses import dataclass
+
 from transduce.cli.errors import InputError
 
 _MAX_QUOTED = 40
 
 
+@dataclass(eq=False)
 class FileError(InputError):
     """A problem with a file, optionally at a line (text formats) or a data row (other formats), counted from 1.
 
@@ -13,12 +16,10 @@ class FileError(InputError):
     transduce.cli.formats.errors.FileError: data.csv, line 4: expected 3 cells, found 2.
     """
 
-    def __init__(self, file: str, problem: str, *, line: int | None = None, row: int | None = None) -> None:
-        super().__init__(file, problem, line, row)
-        self.file = file
-        self.problem = problem
-        self.line = line
-        self.row = row
+    file: str
+    problem: str
+    line: int | None = None
+    row: int | None = None
 
     def __str__(self) -> str:
         line = "" if self.line is None else f", line {self.line}"

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
@@ -33,9 +32,9 @@ def write_table(
     Text that a spreadsheet would take for a formula gets a leading apostrophe, unless `keep_formulas`. `dialect` gives
     the separator and the byte order mark of CSV output.
 
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "out.csv")
+    ...     path = pathlib.Path(folder, "out.csv")
     ...     write_table(pl.DataFrame({"text": ["=1+1", None], "score": [0.5, 1.0]}), str(path))
     ...     path.read_text()
     "text,score\n'=1+1,0.5\n,1.0\n"
@@ -50,7 +49,8 @@ def write_table(
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    _check_target(target)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise FileError(target, "expected a file name, but this is a folder, a device or a pipe. Choose another name.")
     with atomic_write(target) as file, _compressed(file, compression) as body:
         write(body)
 
@@ -87,16 +87,6 @@ def _json_lines(frame: pl.DataFrame, *, is_first: bool) -> Iterator[str]:
     columns = [plain_values(column) for column in frame.iter_columns()]
     for cells in zip(*columns, strict=True):
         yield dumps(dict(zip(frame.columns, cells, strict=True)))
-
-
-def _check_target(target: str) -> None:
-    path = Path(os.path.realpath(target))
-    if path.is_dir():
-        raise FileError(target, "expected a file name, but this is a folder. Name a file in it.")
-    if not path.parent.is_dir():
-        raise FileError(target, "the output folder does not exist. Create it, or choose another.")
-    if path.exists() and not path.is_file():
-        raise FileError(target, "expected a regular file, but this is a device or a pipe. Choose another name.")
 
 
 def _compressed(file: IO[bytes], compression: str | None) -> AbstractContextManager[Any]:
