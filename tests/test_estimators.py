@@ -240,7 +240,7 @@ def test_labels_that_are_no_list_get_one_sentence(labels):
 def test_labels_of_several_kinds_get_one_sentence():
     X, _, y = blobs()
     mixed = [None if label < 0 else ("a", 1, 2.0)[label] for label in y]
-    with pytest.raises(ValueError, match="must be of one kind that can be sorted, but are float, int, str"):
+    with pytest.raises(ValueError, match="must have one type that can be sorted, but are float, int, str"):
         TransductiveClassifier().fit(X, mixed)
 
 

@@ -29,9 +29,10 @@ from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.labels.encode import check_above_zero, check_whole, plain
+from transduce.labels.classes import as_objects
+from transduce.labels.encode import full_labels
 from transduce.labels.missing import find_labeled
-from transduce.labels.partial import from_matrix, read_full
+from transduce.labels.partial import read_matrix
 from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
@@ -39,6 +40,7 @@ from transduce.solvers.first_fit import solve_with_estimate, supervised_counts
 from transduce.solvers.loop import FitContext, catch_interrupt
 from transduce.solvers.schedule import stages
 from transduce.taxonomy import Taxonomy
+from transduce.validation import check_iterations, check_positive
 
 Array = NDArray[Any]
 Self = TypeVar("Self", bound="BaseTransductiveClassifier")
@@ -182,8 +184,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return np.zeros_like(prices)
 
     def _check_parameters(self) -> None:
-        check_above_zero(self, "alpha", "tol")
-        check_whole(self)
+        check_positive(self, "alpha", "tol")
+        check_iterations(self.max_iter, self.n_jobs)
 
     def _set_model(self, result: FitResult, W: Array, bounds: Bounds) -> None:
         """Set weights, class sizes and what happened as fitted attributes; W has a row for each column of X."""
@@ -283,9 +285,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         score : float
             Accuracy.
         """
-        values, labeled = find_labeled(from_matrix(y)[0], self.unlabeled)
+        values, labeled = find_labeled(read_matrix(y)[0], self.unlabeled)
         tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
-        entries, labeled = read_full(plain(values), labeled, tree, self.classes_.tolist())
+        entries, labeled = full_labels(as_objects(values), labeled, tree, self.classes_.tolist())
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
         predicted, truth = self.predict(X)[labeled].tolist(), [entries[row] for row in np.flatnonzero(labeled)]

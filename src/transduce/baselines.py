@@ -7,10 +7,10 @@ from transduce.base import BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
 from transduce.engines.local import LocalEngine
 from transduce.history import FitResult
-from transduce.labels.encode import check_above_zero
 from transduce.labels.missing import AUTO
 from transduce.solvers.direct import DirectMethod, PenalizedPosterior, PosteriorRegularization
 from transduce.solvers.loop import FitContext, Loop
+from transduce.validation import check_positive
 
 __all__ = [
     "EntropyRegularizedClassifier",
@@ -155,7 +155,7 @@ class _WeightedMaxEntClassifier(_MaxEntClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.unlabeled_weight is not None:
-            check_above_zero(self, "unlabeled_weight")
+            check_positive(self, "unlabeled_weight")
 
     @property
     def _weight(self) -> float:

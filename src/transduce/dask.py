@@ -30,8 +30,8 @@ from transduce.engines.dask.fit import DaskData
 from transduce.engines.dask.worker_pool import ClusterError, WorkerLostError, WorkerPool
 from transduce.history import HistoryRow
 from transduce.label_step import Exact
+from transduce.labels.encode import full_labels
 from transduce.labels.missing import AUTO, find_labeled
-from transduce.labels.partial import read_full
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -204,7 +204,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         right, of = 0.0, 0.0
         for labels, entries, own in zip(guesses, truth, weights, strict=True):
             values, labeled = find_labeled(entries, self.unlabeled)
-            names, labeled = read_full(values.tolist(), labeled, tree, self.classes_.tolist())
+            names, labeled = full_labels(values.tolist(), labeled, tree, self.classes_.tolist())
             own = np.ones(len(names)) if own is None else np.asarray(own)
             rows = np.flatnonzero(labeled)
             right += float(sum(own[row] for row in rows if labels[row] == names[row]))

@@ -12,13 +12,13 @@ from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS, LabelStep, is_label_step
-from transduce.labels.encode import can, check_above_zero
 from transduce.labels.missing import AUTO
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.solvers.alternating import Settings
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules, stages
+from transduce.validation import check_positive, has_methods
 
 Array = NDArray[Any]
 
@@ -202,11 +202,11 @@ class TransductiveClassifier(BaseTransductiveClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_above_zero(self, "unlabeled_weight", "early_tol")
+        check_positive(self, "unlabeled_weight", "early_tol")
         if self.partial_weight not in ("unlabeled", "labeled"):
             raise ValueError(f"partial_weight must be 'unlabeled' or 'labeled', but is {self.partial_weight!r}.")
         named = isinstance(self.loss, str) and self.loss in LOSSES
-        if not named and not can(self.loss, "label_costs", "value", "gradient"):
+        if not named and not has_methods(self.loss, "label_costs", "value", "gradient"):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, or a loss of your own, but is {self.loss!r}.")
         named = isinstance(self.label_step, str) and self.label_step in METHODS
         if not named and not is_label_step(self.label_step):

@@ -1,4 +1,4 @@
-"""Labels as users write them: every common way to say unlabelled, and what is left alone."""
+"""Missing labels: every common marker of unlabelled rows, and labels that only look like one."""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
+from transduce.errors import LabelWarning
 from transduce.labels.missing import find_labeled
 
 YES_NO_NO_YES = [True, False, False, True]
@@ -52,7 +53,7 @@ def test_labels_that_only_look_like_markers_stay(y):
     assert find_labeled(y)[1].all()
 
 
-def test_values_come_back_as_they_were():
+def test_values_are_unchanged():
     assert find_labeled(["tea", "", "coffee"])[0].tolist() == ["tea", "", "coffee"]
     assert find_labeled([3, -1])[0].dtype.kind == "i"
     assert find_labeled([("a", "x"), ("b", "y")])[0].tolist() == [("a", "x"), ("b", "y")]
@@ -65,7 +66,7 @@ def test_y_is_not_modified():
         assert y.tolist() == copy.tolist()
 
 
-def test_a_marker_of_ones_own_replaces_the_common_ones_but_missing_values():
+def test_a_custom_marker_replaces_the_common_ones_except_missing_values():
     assert find_labeled(["?", "", None, "tea"], unlabeled="?")[1].tolist() == [False, True, False, True]
     assert find_labeled([9, -1, 0], unlabeled=9)[1].tolist() == [False, True, True]
     assert find_labeled([9.0, -1.0, np.nan], unlabeled=9)[1].tolist() == [False, True, False]
@@ -77,9 +78,9 @@ def test_without_a_marker_only_missing_values_are_unlabeled():
     assert find_labeled(["", "tea", None], unlabeled=None)[1].tolist() == [True, True, False]
 
 
-def test_signs_are_warned_of_unless_they_are_meant():
+def test_labels_of_only_minus_one_and_one_cause_a_warning():
     for y in ([1, -1, 1], np.array([-1.0, 1.0, np.nan])):
-        with pytest.warns(UserWarning, match="y holds only -1 and 1, and -1 is read as unlabelled"):
+        with pytest.warns(LabelWarning, match="y holds only -1 and 1, and -1 means unlabelled"):
             find_labeled(y)
         find_labeled(y, unlabeled=None)
         find_labeled(y, unlabeled=-1)
@@ -105,8 +106,8 @@ def test_missing_dates_mean_unlabeled():
 
 
 @pytest.mark.parametrize("y", [np.zeros((3, 2)), np.zeros((2, 1, 1)), np.array(1.0)])
-def test_more_than_one_dimension_gets_one_sentence(y):
-    with pytest.raises(ValueError, match="y should be a 1d array, one label a row, but has shape"):
+def test_more_than_one_dimension_is_refused(y):
+    with pytest.raises(ValueError, match="y should be a 1d array with one label for each row, but has shape"):
         find_labeled(y)
 
 

@@ -661,7 +661,7 @@ def test_ctrl_c_ends_a_learning_curve(pipeline):
 def test_inner_nodes_without_a_taxonomy_are_asked_after():
     y = ["hot/tea", "hot/tea", "hot/soup", "hot/soup", "hot", "hot"]
     tree = ["hot/tea", "hot/soup"]
-    with pytest.warns(UserWarning, match="'hot' in y is taken for a class of its own beside 'hot/"):
+    with pytest.warns(UserWarning, match="'hot' in y is treated as a class of its own beside 'hot/"):
         list(HiddenLabelSplit(2, random_state=0).split(np.eye(6), y))
     model = TransductiveClassifier(taxonomy=tree, random_state=0).fit(np.eye(6), y)
     with pytest.warns(UserWarning, match="Pass taxonomy= to make it a partial label"):

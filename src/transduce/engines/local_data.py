@@ -10,12 +10,15 @@ from scipy import sparse
 from transduce.design import Design
 from transduce.engines.base import LabelOptions, LabelSummary, ProblemSettings
 from transduce.engines.local import LocalEngine
-from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
-from transduce.labels.encode import check_rows, classes_and_tree, plain, row_weights, warn_similar_names
+from transduce.errors import LabelError, LabelErrorKind
+from transduce.labels.classes import as_objects, find_classes
+from transduce.labels.encode import EncodedLabels, check_labels, encode_labels
 from transduce.labels.missing import find_labeled
-from transduce.labels.partial import EncodedLabels, code, from_matrix
+from transduce.labels.partial import read_matrix
+from transduce.labels.similar_names import warn_similar_names
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
+from transduce.validation import check_labeled_weight, check_sample_weight
 
 Array = NDArray[Any]
 
@@ -33,24 +36,26 @@ class LocalData:
     def encode(self, options: LabelOptions) -> LabelSummary:
         """Read and check the labels."""
         prior, taxonomy = options.class_prior, options.taxonomy
-        y, columns = from_matrix(self.y)
+        y, columns = read_matrix(self.y)
         values, labeled = find_labeled(y, options.unlabeled)
-        check_rows(self.X.shape[0], values, labeled)
-        classes, self.taxonomy = classes_and_tree(values, labeled, prior, taxonomy, columns)
-        self.encoded = code(plain(values), labeled, classes.tolist(), self.taxonomy, taxonomy is not None)
+        check_labels(self.X.shape[0], values, labeled)
+        classes, self.taxonomy = find_classes(values, labeled, prior, taxonomy, columns)
+        self.encoded = encode_labels(as_objects(values), labeled, classes.tolist(), self.taxonomy, taxonomy is not None)
         if taxonomy is None and not columns:
-            warn_similar_names(values, labeled, prior, stacklevel=user_stacklevel())
+            warn_similar_names(values, labeled, prior)
         codes, allowed = self.encoded.codes, self.encoded.allowed
         full = codes >= 0
         if not full.any():
             raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
-        self.sample_weight = row_weights(self.sample_weight, codes.size, full)
+        self.sample_weight = check_sample_weight(self.sample_weight, codes.size)
+        weights = None if self.sample_weight is None else self.sample_weight[full]
+        check_labeled_weight(weights)
         return LabelSummary(
             self.X.shape[1],
             classes,
             self.taxonomy,
             codes[full],
-            None if self.sample_weight is None else self.sample_weight[full],
+            weights,
             int((~full).sum()),
             None if allowed is None else ~allowed[~full],
         )

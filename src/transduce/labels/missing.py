@@ -1,6 +1,6 @@
-"""Labels as users write them: which rows are labelled, which classes there are, and a code for each labelled row.
+"""Missing labels: y as an array, and which of its rows are labelled.
 
-Unlabelled is what people write for it: -1, None, NaN, pandas and polars nulls, "" and blanks. Classes come sorted.
+-1, None, NaN, nulls of pandas and polars, "" and blank strings mean unlabelled.
 """
 
 import warnings
@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from transduce.labels.partial import is_open, members_of
+from transduce.errors import LabelError, LabelErrorKind, LabelWarning, LabelWarningKind, user_stacklevel
+from transduce.labels.partial import example_set, is_partial, names_in
 
 Array = NDArray[Any]
 
 AUTO = "auto"
 
 
-def find_labeled(y: Any, unlabeled: object = AUTO, whole: bool = True) -> tuple[Array, Array]:
-    """Values of y as an array, and which of them are labels.
+def find_labeled(y: Any, unlabeled: object = AUTO, warn: bool = True) -> tuple[Array, Array]:
+    """Values of y as an array, and a mask of those that are labels.
 
-    With "auto" every common marker counts as unlabelled; otherwise only missing values and the one given do, and with
-    None only missing values. Where these are not the `whole` of the labels, nobody is warned of what they hold.
+    With "auto" every common marker means unlabelled; otherwise missing values and the value `unlabeled` do, or missing
+    values alone if it is None. `warn` says whether to warn if y holds only -1 and 1.
 
     >>> values, labeled = find_labeled(["tea", "", None, "coffee"])
     >>> labeled
@@ -32,54 +33,54 @@ def find_labeled(y: Any, unlabeled: object = AUTO, whole: bool = True) -> tuple[
     """
     values = _one_dimension(y)
     labeled = ~_missing(values)
+    auto = isinstance(unlabeled, str) and unlabeled == AUTO
     if values.dtype.kind == "O":
-        _check_members(values, unlabeled)
-    if not isinstance(unlabeled, str) or unlabeled != AUTO:
+        _check_sets(values, unlabeled, auto)
+    if not auto:
         if unlabeled is not None:
             known = zip(values.tolist(), labeled.tolist(), strict=True)
             labeled &= np.array([is_there and bool(value != unlabeled) for value, is_there in known], dtype=bool)
         return values, labeled
+    if warn and values.dtype.kind in "iufbO":
+        warn_sign_labels((values[labeled] if values.dtype.kind == "O" else np.unique(values[labeled])).tolist())
+    return values, labeled & ~_marked(values)
+
+
+def _marked(values: Array) -> Array:
+    """Mask of the values that mark unlabelled rows, beside missing values."""
     if values.dtype.kind in "iufb":
-        minus = values == -1
-        if whole:
-            warn_sign_labels(np.unique(values[labeled]).tolist())
-    else:
-        minus = np.array([_is_marker(value) for value in values.tolist()], dtype=bool)
-        if values.dtype.kind == "U":  # what numpy makes of -1 and NaN among names
-            minus |= (values == "-1") | (values == "nan")
-        if values.dtype.kind == "O" and whole:
-            warn_sign_labels([value for value, known in zip(values.tolist(), labeled, strict=True) if known])
-    return values, labeled & ~minus
+        return np.asarray(values == -1)
+    marked = np.array([_is_marker(value) for value in values.tolist()], dtype=bool)
+    if values.dtype.kind == "U":  # as numpy writes -1 and NaN among strings
+        marked |= (values == "-1") | (values == "nan")
+    return marked
 
 
-def _check_members(values: Array, unlabeled: object) -> None:
-    """See that sets of candidates, and labels ruled out, hold labels."""
-    auto = isinstance(unlabeled, str) and unlabeled == AUTO
+def _check_sets(values: Array, unlabeled: object, auto: bool) -> None:
+    """Raise LabelError if a partial label contains a marker of unlabelled rows."""
     for row, value in enumerate(values.tolist()):
-        for member in members_of(value) if is_open(value) else ():
-            if _is_missing(member) or (_is_marker(member) if auto else member == unlabeled):
-                raise ValueError(
-                    f"row {row} of y names {member!r} in {value!r}, but that marks unlabelled rows and is no class. "
-                    "Leave it out, or use None alone for an unlabelled row."
-                )
+        for name in names_in(value) if is_partial(value) else ():
+            if _is_missing(name) or (_is_marker(name) if auto else name == unlabeled):
+                raise LabelError(LabelErrorKind.MISSING_IN_SET, row=row, name=name, entry=value)
 
 
 def _one_dimension(y: Any) -> Array:
     if hasattr(y, "to_numpy"):
         y = y.to_numpy(dtype=object) if _is_nullable(y) else y.to_numpy()
     if isinstance(y, (Mapping, Set, str)) or not (hasattr(y, "__array__") or hasattr(y, "__iter__")):
-        raise ValueError(f"y must be a list or array with one label a row, but is a {type(y).__name__}.")
+        raise LabelError(LabelErrorKind.NOT_A_LIST, type=type(y).__name__)
     values = np.asarray(y) if hasattr(y, "__array__") else _from_list(y)
     if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
+        message = "A column-vector y was passed when a 1d array was expected."
+        warnings.warn(message, DataConversionWarning, stacklevel=user_stacklevel() - 1)
         values = values.ravel()
     if values.ndim != 1:
-        raise ValueError(f"y should be a 1d array, one label a row, but has shape {values.shape}.")
+        raise LabelError(LabelErrorKind.SHAPE, shape=values.shape)
     return values
 
 
 def _is_nullable(y: Any) -> bool:
-    """Series of pandas' own nullable types, or of objects: their nulls survive only as objects."""
+    """Whether y is a pandas Series whose nulls survive only as objects."""
     return y.__class__.__module__.startswith("pandas") and not isinstance(
         getattr(y, "dtype", np.dtype(object)), np.dtype
     )
@@ -88,7 +89,7 @@ def _is_nullable(y: Any) -> bool:
 def _from_list(y: Any) -> Array:
     items = list(y)
     _check_arrays(items)
-    if any(item is None or isinstance(item, str) for item in items) or any(isinstance(i, (tuple, list)) for i in items):
+    if any(item is None or isinstance(item, (str, tuple, list)) for item in items):
         values = np.empty(len(items), dtype=object)
         values[:] = items
         return values
@@ -96,14 +97,10 @@ def _from_list(y: Any) -> Array:
 
 
 def _check_arrays(items: list[Any]) -> None:
-    """See that no entry is an array, which is neither a label nor a set."""
+    """Raise LabelError if an entry is an array, which is neither a label nor a set."""
     for row, item in enumerate(items):
         if isinstance(item, np.ndarray) and item.size != 1:
-            example = "{" + ", ".join(map(repr, item.ravel()[:2].tolist())) + "}"
-            raise ValueError(
-                f"row {row} of y is an array, which is no label. Write a set, such as {example}, for a row with "
-                "several candidates."
-            )
+            raise LabelError(LabelErrorKind.ARRAY_ENTRY, row=row, example=example_set(item.ravel()[:2].tolist()))
 
 
 def _missing(values: Array) -> NDArray[np.bool_]:
@@ -118,26 +115,23 @@ def _missing(values: Array) -> NDArray[np.bool_]:
 
 
 def _is_missing(value: object) -> bool:
-    """None, NaN, pandas' NA and NaT: all that is not equal to itself, or cannot say."""
+    """Whether a value is None, or not equal to itself as NaN and NaT."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas' NA refuses to be a truth value
+    except TypeError:  # pandas' NA has no truth value
         return True
 
 
 def _is_marker(value: object) -> bool:
+    """Whether a value is a blank string or -1."""
     if isinstance(value, str):
         return not value.strip()
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == -1
 
 
 def warn_sign_labels(labels: list[Any]) -> None:
-    """Ask whether -1 is a class, where these labels are all there are."""
+    """Warn if -1 and 1 are the only values of y: -1 may be a class."""
     if all(isinstance(label, (int, float, np.number)) for label in labels) and set(labels) == {-1, 1}:
-        warnings.warn(
-            "y holds only -1 and 1, and -1 is read as unlabelled. If it is a class, rename it, or pass unlabeled=None.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warnings.warn(LabelWarning(LabelWarningKind.SIGNS), stacklevel=user_stacklevel() - 1)

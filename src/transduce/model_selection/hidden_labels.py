@@ -13,9 +13,10 @@ from sklearn.base import clone
 
 from transduce.class_prior.spec import is_in_rows, read_prior
 from transduce.history import FitStatus
-from transduce.labels.encode import plain
+from transduce.labels.classes import as_objects
+from transduce.labels.encode import full_labels
 from transduce.labels.missing import AUTO, find_labeled
-from transduce.labels.partial import from_matrix, read_full
+from transduce.labels.partial import read_matrix
 from transduce.taxonomy import Taxonomy
 
 Array = NDArray[Any]
@@ -31,7 +32,7 @@ def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
     >>> hide(["tea", "coffee", ""], [1]).tolist()
     ['tea', None, '']
     """
-    values, _ = find_labeled(from_matrix(y)[0], unlabeled)
+    values, _ = find_labeled(read_matrix(y)[0], unlabeled)
     mask = _mask(rows, values.size)
     if not mask.any():
         return values.copy()
@@ -114,11 +115,11 @@ def find_certain(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> t
     >>> find_certain(["tea", frozenset({"tea", "coffee"}), ""])[1]
     array([ True, False, False])
     """
-    values, labeled = find_labeled(from_matrix(y)[0], unlabeled)
+    values, labeled = find_labeled(read_matrix(y)[0], unlabeled)
     if taxonomy is None and values.dtype.kind != "O":
         return values, labeled
-    entries = plain(values)
-    found, full = read_full(entries, labeled, None if taxonomy is None else Taxonomy.create(taxonomy))
+    entries = as_objects(values)
+    found, full = full_labels(entries, labeled, None if taxonomy is None else Taxonomy.create(taxonomy))
     other = [row for row in np.flatnonzero(full) if found[row] is not entries[row]]
     if other:
         values = values.astype(object)
@@ -139,7 +140,7 @@ def class_codes(*labels: Array) -> tuple[list[Any], Array]:
     (['tea', 'coffee', 'cocoa'], array([0, 1, 0, 2]))
     """
     index: dict[Any, int] = {}
-    codes = [index.setdefault(name, len(index)) for some in labels for name in plain(some)]
+    codes = [index.setdefault(name, len(index)) for some in labels for name in as_objects(some)]
     return list(index), np.array(codes, dtype=np.int64)
 
 

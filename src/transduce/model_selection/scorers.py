@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 
-from transduce.labels.encode import warn_inner_nodes
 from transduce.labels.missing import AUTO
+from transduce.labels.similar_names import warn_inner_nodes
 from transduce.model_selection.hidden_labels import class_codes, find_certain
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ class LabeledScorer:
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
         if self.taxonomy is None:
-            warn_inner_nodes(class_codes(values[labeled])[0], stacklevel=3)
+            warn_inner_nodes(class_codes(values[labeled])[0])
         predicted = np.asarray(estimator.predict(take(X, labeled)))
         if callable(self.metric):
             return float(self.metric(values[labeled], predicted))

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from transduce.labels.encode import warn_inner_nodes
 from transduce.labels.missing import AUTO
+from transduce.labels.similar_names import warn_inner_nodes
 from transduce.model_selection.hidden_labels import class_codes, find_certain, hide
 
 Array = NDArray[Any]
@@ -79,7 +79,7 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
         values, labeled = find_certain(y, self.unlabeled, self.taxonomy)
         rows, (names, codes) = np.flatnonzero(labeled), class_codes(values[labeled])
         if self.taxonomy is None:
-            warn_inner_nodes(names, stacklevel=2)
+            warn_inner_nodes(names)
         n_hideable = count_hideable(codes)
         if n_hideable < self.n_splits:
             raise ValueError(

@@ -338,7 +338,7 @@ def test_ctrl_c_keeps_the_last_complete_round():
             "blocks must have 3 columns as the first has, but block 1",
         ),
         ([np.eye(3)], [[0, 1, -1], [0, 1, 1]], "X has 1 blocks and y 2"),
-        ([np.eye(3), np.eye(3)], [[0, 1, -1], [0, 1]], r"block 1: X has 3 rows and y 2"),
+        ([np.eye(3), np.eye(3)], [[0, 1, -1], [0, 1]], r"block 1: X has 3 rows and y has 2"),
         ([np.eye(3), np.eye(3)], [[-1] * 3, [-1] * 3], "every row is unlabelled"),
         ([np.eye(3), np.full((3, 3), np.nan)], [[0, 1, -1]] * 2, "block 1: Input contains NaN"),
         ([], [], "at least one block"),

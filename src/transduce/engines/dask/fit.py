@@ -11,10 +11,12 @@ from transduce.engines.dask.blocks import Source
 from transduce.engines.dask.engine import DaskEngine, gather_labeled, rank
 from transduce.engines.dask.shards import Facts, Labels, Making
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
-from transduce.labels.encode import class_kind, classes_and_tree, warn_similar_names
+from transduce.errors import LabelError, LabelErrorKind
+from transduce.labels.classes import common_dtype, find_classes
+from transduce.labels.encode import encode_labels
 from transduce.labels.missing import AUTO, warn_sign_labels
-from transduce.labels.partial import code
+from transduce.labels.similar_names import warn_similar_names
+from transduce.validation import check_labeled_weight
 
 Array = NDArray[Any]
 
@@ -37,23 +39,20 @@ class DaskData:
         columns, n_rows = next((fact.names for fact in facts if fact.names), []), sum(fact.n_rows for fact in facts)
         values = _array_of(entries, [fact.kind for fact in facts if len(fact.entries)])
         labeled = np.ones(len(entries), bool)
-        classes, self.taxonomy = classes_and_tree(values, labeled, prior, taxonomy, columns)
-        read = self.read = code(entries, labeled, classes.tolist(), self.taxonomy, taxonomy is not None)
+        classes, self.taxonomy = find_classes(values, labeled, prior, taxonomy, columns)
+        read = self.read = encode_labels(entries, labeled, classes.tolist(), self.taxonomy, taxonomy is not None)
         full = read.codes >= 0
         if not full.any():
             raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
         if not self.warned and taxonomy is None and not columns:
-            warn_similar_names(values, labeled, prior, stacklevel=user_stacklevel())
+            warn_similar_names(values, labeled, prior)
         if not self.warned and options.unlabeled == AUTO and n_rows > len(entries):
             warn_sign_labels([*entries, -1])
         self.warned = True
         weights = None if facts[0].weights is None else np.concatenate([_of(fact.weights) for fact in facts])
         self.weights, self.n_unlabeled = weights, n_rows - int(full.sum())
         of_labels = None if weights is None else weights[full]
-        if of_labels is not None and not of_labels.any():
-            raise ValueError(
-                "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
-            )
+        check_labeled_weight(of_labels)
         forbidden = None if read.allowed is None else ~read.allowed[~full]
         return LabelSummary(
             facts[0].n_features, classes, self.taxonomy, read.codes[full], of_labels, self.n_unlabeled, forbidden
@@ -112,7 +111,7 @@ def _check_widths(facts: list[Facts]) -> None:
 
 def _array_of(entries: list[Any], kinds: list[str]) -> Array:
     """Entries of y as an array of the kind that the blocks came in, if that is one."""
-    kind = class_kind(kinds)
+    kind = common_dtype(kinds)
     if kind is not None:
         return np.array(entries, dtype=kind)
     values = np.empty(len(entries), dtype=object)

@@ -23,13 +23,15 @@ from transduce.design import Design
 from transduce.engines.dask.weight_deltas import Before, Change
 from transduce.io.fingerprint import fingerprint
 from transduce.label_step.partitions import Partition
-from transduce.labels.encode import check_rows, plain, row_weights
+from transduce.labels.classes import as_objects
+from transduce.labels.encode import check_labels
 from transduce.labels.missing import find_labeled
-from transduce.labels.partial import from_matrix
+from transduce.labels.partial import read_matrix
 from transduce.losses import Loss
 from transduce.parallel import one_blas_thread
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
+from transduce.validation import check_sample_weight
 from transduce.weight_step import WeightState, weight_step_for
 
 Array = NDArray[Any]
@@ -183,20 +185,20 @@ def _read(X: Any, y: Any, weights: Any, unlabeled: object, digest: bool) -> tupl
     X = check_array(
         X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True, ensure_min_samples=0
     )
-    entries, names = from_matrix(y)
-    values, labeled = find_labeled(entries, unlabeled, whole=False)
+    entries, names = read_matrix(y)
+    values, labeled = find_labeled(entries, unlabeled, warn=False)
     if values.size != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y {values.size}: inconsistent numbers of samples. Match them.")
     if values.dtype.kind == "f" and labeled.any():
-        check_rows(X.shape[0], values, labeled)
-    weights = row_weights(weights, X.shape[0], np.zeros(0, np.int64), whole=False)
+        check_labels(X.shape[0], values, labeled)
+    weights = check_sample_weight(weights, X.shape[0])
     places = np.flatnonzero(labeled)
     content = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
     stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
     total = float(X.shape[0]) if weights is None else float(weights.sum())
     facts = Facts(
-        X.shape[0], X.nnz if sparse.issparse(X) else X.size, X.shape[1], X.dtype.name, places, plain(values[places]),
-        values.dtype.str, names,
+        X.shape[0], X.nnz if sparse.issparse(X) else X.size, X.shape[1], X.dtype.name, places,
+        as_objects(values[places]), values.dtype.str, names,
         None if weights is None else weights[places], total, stamp,
     )  # fmt: skip
     return (X, weights), facts

@@ -1,0 +1,151 @@
+"""The classes of a problem: names from labels, class prior and matrix columns, and the tree that they are leaves of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.errors import LabelError, LabelErrorKind, PriorError, PriorErrorKind
+from transduce.labels.partial import RuledOut, example_set, is_partial, names_in
+from transduce.suggest import did_you_mean
+from transduce.taxonomy import Taxonomy
+
+Array = NDArray[Any]
+
+
+def find_classes(
+    values: Array, labeled: Array, class_prior: object, taxonomy: object, columns: Sequence[Any] = ()
+) -> tuple[Array, Taxonomy]:
+    """Sorted class names from labels, prior and columns, and the tree whose leaves they are.
+
+    All leaves under an inner node that a label allows are classes too.
+    """
+    tree = None if taxonomy is None else Taxonomy.create(taxonomy)
+    entries = [*as_objects(values[labeled]), *columns]
+    if tree is None:
+        _check_without_taxonomy(values, labeled, class_prior, columns)
+    names = class_names(entries, tree)
+    if isinstance(class_prior, Mapping):
+        named = [name for name in class_prior if name not in names and (tree is None or not tree.is_inner(name))]
+        _check_in_tree(named, tree)
+        names += named
+    if tree is None:
+        classes = _class_array(_sorted_names(names), values)
+        return classes, Taxonomy.flat(classes.tolist())
+    by_leaf = leaf_names(tree, names)
+    allowed = np.flatnonzero(leaves_under(entries, tree))
+    leaf_of = {by_leaf[k]: k for k in (*(tree.leaf_of(name) for name in names), *allowed)}
+    names = _sorted_names(list(leaf_of))
+    return _class_array(names, values), tree.reorder([tree.labels[leaf_of[name]] for name in names])
+
+
+def as_objects(values: Array) -> list[Any]:
+    """Labels as hashable Python objects; lists become tuples, which are paths."""
+    items = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    return [tuple(value) if isinstance(value, list) else value for value in items]
+
+
+def class_names(entries: Iterable[object], taxonomy: Taxonomy | None) -> list[Any]:
+    """Classes that entries of y name, each once, in their order; inner nodes of the taxonomy are left out."""
+    found: dict[Any, None] = {}
+    for entry in entries:
+        names = names_in(entry)
+        for name in sorted(names, key=repr) if len(names) > 1 else names:
+            if taxonomy is None or not taxonomy.is_inner(name):
+                found[name] = None
+    return list(found)
+
+
+def leaves_under(entries: Iterable[object], taxonomy: Taxonomy) -> Array:
+    """Mask of the leaves (K,) under the inner nodes that entries of y allow.
+
+    >>> tree = Taxonomy.create(["rec/hockey", "rec/chess", "sci/med", "sci/space"])
+    >>> leaves_under(["rec", "sci/med", RuledOut("sci")], tree)
+    array([ True,  True, False, False])
+    """
+    under = np.zeros(taxonomy.n_classes, bool)
+    for name in {name for entry in entries if not isinstance(entry, RuledOut) for name in names_in(entry)}:
+        if taxonomy.is_inner(name):
+            under |= taxonomy.below(name)
+    return under
+
+
+def leaf_names(taxonomy: Taxonomy, names: list[Any]) -> list[Any]:
+    """Name of each leaf (K,): the one among the users' names, else one of the same type.
+
+    >>> leaf_names(Taxonomy.create(["rec/hockey", "rec/chess", "sci/med"]), ["hockey", "sci/med"])
+    ['hockey', 'rec/chess', 'sci/med']
+    """
+    by_leaf: dict[int, Any] = {}
+    for name in names:
+        known = by_leaf.setdefault(taxonomy.leaf_of(name), name)
+        if known != name:
+            raise LabelError(LabelErrorKind.TWO_NAMES, name=known, other=name)
+    kind = type(names[0]) if names else type(taxonomy.labels[0])
+    for k, path in enumerate(taxonomy.leaf_paths):
+        forms = (taxonomy.labels[k], taxonomy.separator.join(path), path)
+        by_leaf.setdefault(k, next((each for each in forms if isinstance(each, kind)), forms[0]))
+    return [by_leaf[k] for k in range(taxonomy.n_classes)]
+
+
+def common_dtype(dtypes: Sequence[str]) -> Any:
+    """The dtype of all labels, given those of blocks of labels; None for objects.
+
+    >>> common_dtype(["<i8", "<i4"]), common_dtype(["<U3", "|O"])
+    (dtype('int64'), None)
+    """
+    types = [np.dtype(each) for each in dtypes]
+    if any(each.kind == "O" for each in types) or len({each.kind in "iufb" for each in types}) > 1:
+        return None
+    return np.result_type(*types)
+
+
+def _check_without_taxonomy(values: Array, labeled: Array, class_prior: object, columns: Sequence[Any]) -> None:
+    """Raise LabelError for a path among other labels, and for an unknown label that is ruled out."""
+    rows, entries = np.flatnonzero(labeled).tolist(), as_objects(values[labeled])
+    paths = [row for row, entry in zip(rows, entries, strict=True) if isinstance(entry, tuple)]
+    if paths and not all(isinstance(entry, tuple) or is_partial(entry) for entry in entries):
+        entry = entries[rows.index(paths[0])]
+        example = example_set(entry)
+        raise LabelError(LabelErrorKind.PATH_WITHOUT_TAXONOMY, row=paths[0], entry=entry, example=example)
+    if not any(isinstance(entry, RuledOut) for entry in entries):
+        return
+    known = class_names((entry for entry in entries if not isinstance(entry, RuledOut)), None)
+    known += [*columns, *(class_prior if isinstance(class_prior, Mapping) else ())]
+    for row, entry in zip(rows, entries, strict=True):
+        for name in entry.labels if isinstance(entry, RuledOut) else ():
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise LabelError(LabelErrorKind.UNKNOWN_RULED_OUT, row=row, name=name, hint=hint)
+
+
+def _check_in_tree(names: list[Any], tree: Taxonomy | None) -> None:
+    """Raise PriorError for a name in class_prior that is not in the taxonomy."""
+    for name in names if tree is not None else ():
+        try:
+            tree.leaf_of(name)  # type: ignore[union-attr]
+        except ValueError as error:
+            raise PriorError(PriorErrorKind.UNKNOWN_NODE, name=name, reason=str(error)) from None
+
+
+def _sorted_names(names: list[Any]) -> list[Any]:
+    try:
+        return sorted(names)
+    except TypeError as error:
+        types = ", ".join(sorted({type(name).__name__ for name in names}))
+        raise LabelError(LabelErrorKind.MIXED_TYPES, types=types) from error
+
+
+def _class_array(names: list[Any], values: Array) -> Array:
+    """Names as an array of the type of the labels, where it can hold them."""
+    if any(isinstance(name, tuple) for name in names):
+        classes = np.empty(len(names), dtype=object)
+        classes[:] = names
+        return classes
+    if values.dtype.kind == "O":
+        types = {type(name) for name in names}
+        return np.array(names, dtype=object if types == {str} or len(types) > 1 else None)
+    classes = np.array(names)
+    same = classes.astype(values.dtype) if values.dtype.kind in "iufb" and classes.dtype.kind in "iufb" else classes
+    return same if np.array_equal(same, classes) else classes

@@ -1,0 +1,57 @@
+"""Checks of the parameters of estimators and of sample weights."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def check_positive(estimator: object, *names: str) -> None:
+    """Raise ValueError unless these parameters are finite numbers above 0."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name} must be a number above 0, but is {value!r}.")
+
+
+def check_iterations(max_iter: object, n_jobs: object) -> None:
+    """Raise ValueError unless max_iter is a positive integer, and n_jobs None or an integer other than 0."""
+    if not isinstance(max_iter, Integral) or max_iter < 1:
+        raise ValueError(f"max_iter must be a whole number, 1 or more, but is {max_iter!r}.")
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, but is {n_jobs!r}.")
+
+
+def has_methods(value: object, *names: str) -> bool:
+    """Whether a value is an object, not a class or a name, with these methods."""
+    return not isinstance(value, (str, type)) and all(callable(getattr(value, name, None)) for name in names)
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return sample weights as an array (n,) of finite numbers, 0 or more; None if there are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError("sample_weight must be numbers, one for each row. Correct it, or leave it out.") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n_rows} rows, but has shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError("sample_weight must be finite and 0 or more. Correct it, or leave it out.")
+    return weights
+
+
+def check_labeled_weight(weights: Array | None) -> None:
+    """Raise ValueError if the sample weights of all labelled rows are 0."""
+    if weights is not None and not weights.any():
+        raise ValueError(
+            "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
+        )
