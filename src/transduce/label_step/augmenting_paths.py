@@ -11,7 +11,8 @@ import numpy as np
 
 from transduce.label_step._kernels.passes import choose_labels
 from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
-from transduce.label_step._kernels.shortlists import Lists, Members, join_all
+from transduce.label_step._kernels.shortlists import Lists, join_all
+from transduce.label_step.count_tree import CountTree
 from transduce.label_step.infeasible import allowed_moves, explain_infeasible
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
@@ -47,10 +48,7 @@ def meet_counts(
     while np.any(excess > 0):
         active = np.flatnonzero(margins < radius + np.ptp(potentials[classes] - priced_at))
         costs, moving = problem.take(active), labels[active]
-        lists, members = list_moves(costs, moving, potentials[classes], LISTED_FRACTION * radius)
-        outcome, moved = settle(
-            costs, moving, potentials, excess, tree.above, flow, tree.high - tree.low, radius, lists, members
-        )
+        outcome, moved = augment_paths(tree, costs, moving, potentials, excess, flow, radius)
         labels[active] = moving
         n_moves += moved
         if outcome == SETTLED or (is_sample and (n_rounds == PATIENCE or radius == np.inf)):
@@ -59,7 +57,7 @@ def meet_counts(
             raise explain_infeasible(tree, problem.tally(labels), allowed_moves(problem, labels), excess, flow)
         radius = _next_radius(radius, outcome, n_rounds)
         n_rounds += 1
-        del costs, lists, members  # they are large, and the next ones are larger
+        del costs  # they are large, and the next ones are larger
     return potentials, n_moves, n_rounds
 
 
@@ -80,15 +78,27 @@ def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray)
     return margins
 
 
-def list_moves(costs: FloatArray, labels: IntArray, prices: FloatArray, near: float) -> tuple[Lists, Members]:
-    """Short lists of the moves between classes whose reduced cost at these prices is below `near`."""
+def augment_paths(
+    tree: CountTree,
+    costs: FloatArray,
+    labels: IntArray,
+    potentials: FloatArray,
+    excess: IntArray,
+    flow: IntArray,
+    radius: float,
+) -> tuple[int, int]:
+    """Move rows along shortest paths, within a trust radius; arrays change in place. Returns the outcome and moves."""
     n_rows, n_classes = costs.shape
+    prices = potentials[:n_classes]
     length = int(np.clip(LISTED_CELLS // n_classes, SHORTEST_LIST, LONGEST_LIST))
     length = min(length, max(1, MAX_CELLS // n_classes**2))
-    lists = empty_lists(near + prices - prices[:, None], length)
+    lists = empty_lists(LISTED_FRACTION * radius + prices - prices[:, None], length)
     members = (np.full(n_classes, -1, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32))
     join_all(costs, labels, lists, members)
-    return lists, members
+    size = potentials.size
+    search = (np.empty(size), np.empty(size, np.int32), np.empty(size, np.bool_), np.empty(size, np.int32))
+    nodes = (tree.above, flow, tree.high - tree.low)
+    return settle(costs, labels, potentials, excess, nodes, radius, lists, members, search)
 
 
 def empty_lists(limit: FloatArray, length: int) -> Lists:

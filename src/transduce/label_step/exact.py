@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from transduce.class_prior.bounds import Bounds, count_bounds
-from transduce.label_step._kernels.paths import CUT_OFF, SETTLED, settle
-from transduce.label_step.augmenting_paths import LISTED_FRACTION, REACH, list_moves, meet_counts
+from transduce.label_step._kernels.paths import CUT_OFF, SETTLED
+from transduce.label_step.augmenting_paths import REACH, augment_paths, meet_counts
 from transduce.label_step.certificate import (
     ROUNDING,
     LabelValue,
@@ -184,10 +184,7 @@ def _meet_counts(search: Search, priced: PricedRows) -> tuple[FloatArray, list[G
         _, costs, before = join_rows(gathered, n_classes)
         labels, limit = before.copy(), np.min([own.others for own in gathered], axis=0)
         potentials, (flow, excess) = priced.potentials.copy(), tree.imbalance(priced.tally, priced.potentials)
-        lists, members = list_moves(costs, labels, prices, LISTED_FRACTION * radius)
-        outcome, n_moves = settle(
-            costs, labels, potentials, excess, tree.above, flow, tree.high - tree.low, radius, lists, members
-        )
+        outcome, n_moves = augment_paths(tree, costs, labels, potentials, excess, flow, radius)
         if outcome == SETTLED and not (is_cut and length <= misplaced and _is_undercut(potentials, limit)):
             ends = np.cumsum([own.rows.size for own in gathered])[:-1]
             gathered = [own._replace(labels=new) for own, new in zip(gathered, np.split(labels, ends), strict=True)]
@@ -246,16 +243,6 @@ def _certify(
             search.partitions.each(keep_present_labels)
             found, n_moves, n_changed = stayed, 0, 0
     status = Status.OPTIMAL if found.is_rounding else Status.ROUNDED
-    return PartitionedSolution(
-        np.zeros(0, np.int64),
-        prices,
-        found.cost,
-        found.cost - found.gap,
-        found.gap,
-        n_moves,
-        n_rounds,
-        status,
-        group_prices=group_prices,
-        n_changed=n_changed,
-        n_gathered=search.n_gathered,
-    )
+    known = (found.cost, found.cost - found.gap, found.gap, n_moves, n_rounds, status, (), group_prices)
+    nowhere = np.zeros(0, np.int64)
+    return PartitionedSolution(nowhere, prices, *known, n_changed=n_changed, n_gathered=search.n_gathered)

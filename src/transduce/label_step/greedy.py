@@ -159,7 +159,7 @@ def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, room: 
 
 def _common_bound(partitions: Partitions, needed: IntArray, room: IntArray, free: int) -> np.complex128:
     """The largest key before which classes take no more than `free` rows beyond what they need."""
-    n_classes, size, lower, upper = needed.size, _n_ranked(needed.size), _key(-np.inf), _key(np.inf)
+    n_classes, size, lower, upper = needed.size, _n_ranked(needed.size), np.complex128(-np.inf), np.complex128(np.inf)
     while True:
         reports = partitions.each(_rank, np.full(n_classes, lower), np.full(n_classes, upper), size)
         at = np.unique(np.concatenate([ranks.keys for ranks in reports]))
@@ -186,10 +186,6 @@ def _last_keys(partitions: Partitions, n_taken: IntArray) -> Keys:
             is_open[k] = any(ranks.before[k] - ranks.up_to[k] > size for ranks in reports)
         upper = np.where(is_open, upper, lower)
     return lower
-
-
-def _key(cost: float) -> np.complex128:
-    return np.complex128(cost)
 
 
 def _narrowed(

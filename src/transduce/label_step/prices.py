@@ -28,10 +28,15 @@ def prices_of_labels(problem: LabelProblem, labels: IntArray) -> FloatArray:
     above_low = problem.tally(labels) - problem.low
     lengths[:n, n] = np.where(above_low < problem.high - problem.low, 0.0, np.inf)
     lengths[n, :n] = np.where(above_low > 0, 0.0, np.inf)
-    prices = np.zeros(n + 1)
-    for _ in range(min(n + 1, MAX_RELAXATIONS)):
+    prices = relax(np.zeros(n + 1), lengths, min(n + 1, MAX_RELAXATIONS))
+    return np.asarray(prices[:n] - prices[n])
+
+
+def relax(prices: FloatArray, lengths: FloatArray, max_passes: int) -> FloatArray:
+    """Lower prices until v_b ≤ v_a + lengths[a, b] for all a and b, in so many passes at most."""
+    for _ in range(max_passes):
         relaxed = np.minimum(prices, (prices[:, None] + lengths).min(axis=0))
         if np.array_equal(relaxed, prices):
             break
         prices = relaxed
-    return np.asarray(prices[:n] - prices[n])
+    return prices

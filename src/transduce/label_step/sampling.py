@@ -17,6 +17,7 @@ from transduce.label_step.partition_search import (
     join_rows,
     sample_rows,
 )
+from transduce.label_step.prices import relax
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
 STRIDE = 8
@@ -164,12 +165,7 @@ def _sample_prices(sample: LabelProblem, potentials: FloatArray) -> FloatArray:
     prices: FloatArray = potentials[: sample.n_classes] - potentials[-1]
     lengths = np.full((sample.n_classes, sample.n_classes), np.inf)
     shortest_moves(sample.costs, labels, lengths)
-    pinned = prices
-    for _ in range(RELAXATIONS):
-        relaxed = np.minimum(pinned, (pinned[:, None] + lengths).min(axis=0))
-        if np.array_equal(relaxed, pinned):
-            break
-        pinned = relaxed
+    pinned = relax(prices, lengths, RELAXATIONS)
     return prices if np.max(prices - pinned) > 1e-9 * np.ptp(prices) else pinned
 
 

@@ -4,14 +4,8 @@ A class may always be filled up to its low count; beyond that, up to its high co
 no low count needs. With exact counts `free` is 0 and this is the paper's rule.
 """
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
 from transduce.kernels import kernel
-
-Labels: TypeAlias = NDArray[np.int64]
+from transduce.label_step._kernels.types import Labels
 
 
 @kernel

@@ -4,15 +4,10 @@ A block is C-ordered float64, so one compilation serves every dtype and memory o
 anything as large as the block.
 """
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.kernels import kernel, strict_kernel
-
-Floats: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[np.int64]
+from transduce.label_step._kernels.types import Flags, Floats, Labels
 
 ONE_FOUND = 1 << 32
 LARGEST_COST = 1e150
@@ -98,7 +93,7 @@ def shortest_moves(costs: Floats, labels: Labels, lengths: Floats) -> None:
 
 
 @kernel
-def best_open(costs: Floats, is_open: NDArray[np.bool_], best: Floats, labels: Labels) -> None:
+def best_open(costs: Floats, is_open: Flags, best: Floats, labels: Labels) -> None:
     """Find the cheapest label of each row among the open classes; +inf and −1 where none of them is allowed."""
     for i in range(costs.shape[0]):
         best[i] = np.inf

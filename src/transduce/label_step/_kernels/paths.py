@@ -6,9 +6,11 @@ a label that is cheapest at the prices.
 
 Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and out
          prices (N+1,)  in and out, those of all nodes    excess (N+1,) in and out
-         above (N,)     the node that a node is part of: a group of classes, or all rows
-         flow (N,)      rows of a node beyond its low count; in and out, 0 ≤ flow ≤ spare
+         tree           above (N,) the node that a node is part of: a group of classes, or all rows
+                        flow (N,) rows of a node beyond its low count; in and out, 0 ≤ flow ≤ spare
+                        spare (N,) high count − low count
          lists, members in and out, see `shortlists`
+         search         distance (N+1,), parent (N+1,), done (N+1,), movers (N+1,): scratch of a shortest path
 Nodes 0 to K−1 are classes, then come groups of classes, then all rows, node N. What a node gets goes up to the node
 above: its low count in any case, and of the `spare` = high − low rows that bounds leave open, `flow`, at no cost.
 Without groups all rows are above every class: a pool that lends each of them its flow.
@@ -27,29 +29,22 @@ Reference: the successive shortest path method (Ahuja, Magnanti and Orlin, 1993,
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.shortlists import Floats, Ints, Labels, Lists, Members, join, leave, refill
+from transduce.label_step._kernels.shortlists import Ints, Lists, Members, join, leave, refill
+from transduce.label_step._kernels.types import Flags, Floats, Labels
 
-Flags: TypeAlias = NDArray[np.bool_]
+Tree: TypeAlias = tuple[Labels, Labels, Labels]
+Search: TypeAlias = tuple[Floats, Ints, Flags, Ints]
 
 SETTLED, DRIFTED, CUT_OFF = 0, 1, 2
 
 
 @kernel
-def relax(
-    node: int,
-    lengths: Floats,
-    prices: Floats,
-    above: Labels,
-    flow: Labels,
-    spare: Labels,
-    distance: Floats,
-    parent: Ints,
-    done: Flags,
-) -> None:
+def relax(node: int, lengths: Floats, prices: Floats, tree: Tree, search: Search) -> None:
     """Shorten the distances of all other nodes by the edges out of one; edges up and down the tree cost nothing."""
+    above, flow, spare = tree
+    distance, parent, done, _ = search
     n_classes = lengths.shape[0]
     here = distance[node] + prices[node]
     if node < n_classes:
@@ -71,13 +66,12 @@ def relax(
 
 
 @kernel
-def relax_into(
-    k: int, lengths: Floats, prices: Floats, above: Labels, flow: Labels, distance: Floats, parent: Ints, done: Flags
-) -> None:
+def relax_into(k: int, lengths: Floats, prices: Floats, tree: Tree, search: Search) -> None:
     """Recompute the distance of one class from all nodes that are done."""
-    n_classes = lengths.shape[0]
+    above, flow, _ = tree
+    distance, parent, done, _ = search
     distance[k] = np.inf
-    for node in range(n_classes):
+    for node in range(lengths.shape[0]):
         if done[node]:
             through = distance[node] + prices[node] + lengths[node, k] - prices[k]
             if through < distance[k]:
@@ -108,20 +102,17 @@ def nearest_deficit(
     costs: Floats,
     prices: Floats,
     excess: Labels,
-    above: Labels,
-    flow: Labels,
-    spare: Labels,
+    tree: Tree,
     lists: Lists,
     members: Members,
-    distance: Floats,
-    parent: Ints,
-    done: Flags,
+    search: Search,
 ) -> int:
     """Dijkstra from `source` to the nearest node with a deficit; −1 if none can be reached.
 
     A node whose shortest edge is only the limit of an empty list waits until the list is filled.
     """
     _, _, size, _, lengths = lists
+    distance, parent, done, _ = search
     n_classes = costs.shape[1]
     distance[:] = np.inf
     done[:] = False
@@ -129,30 +120,22 @@ def nearest_deficit(
     node = source
     while node >= 0 and excess[node] >= 0:
         done[node] = True
-        relax(node, lengths, prices, above, flow, spare, distance, parent, done)
+        relax(node, lengths, prices, tree, search)
         node = nearest(distance, done)
         while 0 <= node < n_classes and parent[node] < n_classes and size[parent[node], node] == 0:
             refill(parent[node], node, costs, lists, members)
-            relax_into(node, lengths, prices, above, flow, distance, parent, done)
+            relax_into(node, lengths, prices, tree, search)
             node = nearest(distance, done)
     return node
 
 
 @kernel
 def augment(
-    source: int,
-    target: int,
-    costs: Floats,
-    labels: Labels,
-    above: Labels,
-    flow: Labels,
-    lists: Lists,
-    members: Members,
-    parent: Ints,
-    movers: Ints,
+    source: int, target: int, costs: Floats, labels: Labels, tree: Tree, lists: Lists, members: Members, search: Search
 ) -> int:
     """Pass one row on along each edge of the path found; return how many rows took a new label."""
-    rows = lists[1]
+    rows, flow = lists[1], tree[1]
+    _, parent, _, movers = search
     n_classes = costs.shape[1]
     node = target
     while node != source:
@@ -202,31 +185,25 @@ def settle(
     labels: Labels,
     prices: Floats,
     excess: Labels,
-    above: Labels,
-    flow: Labels,
-    spare: Labels,
+    tree: Tree,
     radius: float,
     lists: Lists,
     members: Members,
+    search: Search,
 ) -> tuple[int, int]:
     """Make every excess 0 as far as the trust radius allows; see the module's docstring."""
     reference = prices.copy()
-    distance = np.empty(prices.size)
-    parent = np.empty(prices.size, np.int32)
-    done = np.empty(prices.size, np.bool_)
-    movers = np.empty(prices.size, np.int32)
+    distance, _, done, _ = search
     outcome, moves = SETTLED, 0
     for source in range(prices.size):
         while excess[source] > 0:
-            target = nearest_deficit(
-                source, costs, prices, excess, above, flow, spare, lists, members, distance, parent, done
-            )
+            target = nearest_deficit(source, costs, prices, excess, tree, lists, members, search)
             if target < 0:
                 outcome = CUT_OFF
                 break
             if not lower_prices(costs.shape[1], prices, reference, radius, distance[target], distance, done):
                 return DRIFTED, moves
-            moves += augment(source, target, costs, labels, above, flow, lists, members, parent, movers)
+            moves += augment(source, target, costs, labels, tree, lists, members, search)
             excess[source] -= 1
             excess[target] += 1
     return outcome, moves

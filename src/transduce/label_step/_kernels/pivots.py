@@ -12,16 +12,16 @@ Reference: Hadley (1963), chapter 9; the perturbation is Orden's (1956).
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.kernels import kernel
+from transduce.label_step._kernels.types import Floats, Labels
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+Pair: TypeAlias = tuple[Labels, Labels]
+Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels]
 
 
 @kernel
-def list_neighbours(cell_row: Ints, cell_column: Ints, n_rows: int, first: Ints, cells: Ints) -> None:
+def list_neighbours(cell_row: Labels, cell_column: Labels, n_rows: int, first: Labels, cells: Labels) -> None:
     """Write the tree cells that touch each node: cells[first[node] : first[node + 1]]."""
     first[:] = 0
     for cell in range(cell_row.size):
@@ -37,19 +37,12 @@ def list_neighbours(cell_row: Ints, cell_column: Ints, n_rows: int, first: Ints,
 
 
 @kernel
-def hang_tree(
-    costs: Floats,
-    cell_row: Ints,
-    cell_column: Ints,
-    first: Ints,
-    cells: Ints,
-    potential: Floats,
-    parent: Ints,
-    parent_cell: Ints,
-    depth: Ints,
-    stack: Ints,
+def walk_tree(
+    costs: Floats, cell_row: Labels, cell_column: Labels, potential: Floats, neighbours: Pair, tree: Tree
 ) -> None:
     """Walk the tree from the last column: potentials, and for each node its parent, the cell to it, and its depth."""
+    first, cells = neighbours
+    parent, parent_cell, depth, stack = tree
     n_rows = costs.shape[0]
     root = parent.size - 1
     potential[root], parent[root], parent_cell[root], depth[root] = 0.0, -1, -1, 0
@@ -89,12 +82,13 @@ def entering_cell(costs: Floats, potential: Floats) -> tuple[float, int, int]:
 
 
 @kernel
-def turn_cycle(row: int, column_node: int, parent: Ints, parent_cell: Ints, depth: Ints, flow: Ints) -> int:
+def turn_cycle(row: int, column_node: int, tree: Tree, flow: Labels) -> int:
     """Send as much flow as possible round the cycle that the entering cell closes; return the cell that leaves.
 
     Seen from either end of the entering cell, the tree cells up to where the ends meet alternate: minus, plus, minus...
     The leaving cell's flow is set to what was sent, since the entering cell takes its place in the basis.
     """
+    parent, parent_cell, depth, _ = tree
     amount = np.iinfo(np.int64).max
     leaving = -1
     for sending in (False, True):
@@ -119,24 +113,31 @@ def turn_cycle(row: int, column_node: int, parent: Ints, parent_cell: Ints, dept
 
 @kernel
 def pivot(
-    costs: Floats, cell_row: Ints, cell_column: Ints, flow: Ints, potential: Floats, tolerance: float, max_pivots: int
+    costs: Floats,
+    cell_row: Labels,
+    cell_column: Labels,
+    flow: Labels,
+    potential: Floats,
+    tolerance: float,
+    max_pivots: int,
 ) -> tuple[int, bool]:
     """Make up to `max_pivots` pivots on the basis, in place; return how many, and whether the optimum is reached."""
     n_rows, n_columns = costs.shape
     n_nodes = n_rows + n_columns
-    first = np.empty(n_nodes + 1, np.int64)
-    cells = np.empty(2 * flow.size, np.int64)
-    parent = np.empty(n_nodes, np.int64)
-    parent_cell = np.empty(n_nodes, np.int64)
-    depth = np.empty(n_nodes, np.int64)
-    stack = np.empty(n_nodes, np.int64)
+    first, cells = np.empty(n_nodes + 1, np.int64), np.empty(2 * flow.size, np.int64)
+    tree = (
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+    )
     for done in range(max_pivots + 1):
         list_neighbours(cell_row, cell_column, n_rows, first, cells)
-        hang_tree(costs, cell_row, cell_column, first, cells, potential, parent, parent_cell, depth, stack)
+        walk_tree(costs, cell_row, cell_column, potential, (first, cells), tree)
         least, row, column = entering_cell(costs, potential)
         if least >= -tolerance:
             return done, True
         if done < max_pivots:
-            leaving = turn_cycle(row, n_rows + column, parent, parent_cell, depth, flow)
+            leaving = turn_cycle(row, n_rows + column, tree, flow)
             cell_row[leaving], cell_column[leaving] = row, column
     return max_pivots, False

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.kernels import kernel
+from transduce.label_step._kernels.types import Floats, Labels
 
-Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int32]
-Labels: TypeAlias = NDArray[np.int64]
 Lists: TypeAlias = tuple[Floats, Ints, Ints, Floats, Floats]
 Members: TypeAlias = tuple[Ints, Ints, Ints]
 

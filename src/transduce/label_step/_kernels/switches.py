@@ -8,15 +8,10 @@ Arrays.  members (n,) rows sorted by class, first (K+1,) where each class begins
 Reference: Keerthi, Sundararajan and Shevade (2012), Algorithm 2, steps 2 to 12.
 """
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.kernels import kernel
-
-Floats: TypeAlias = NDArray[np.float64]
-Labels: TypeAlias = NDArray[np.int64]
+from transduce.label_step._kernels.types import Flags, Floats, Labels
 
 
 @kernel
@@ -116,7 +111,7 @@ def apply_in_order(
     tally: Labels,
     low: Labels,
     high: Labels,
-    touched: NDArray[np.bool_],
+    touched: Flags,
 ) -> int:
     """Steps 9 to 12: take entries from the top, passing over those with a row that has moved. Returns rows moved.
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from transduce.kernels import kernel
 from transduce.label_step._kernels.passes import ONE_FOUND
-from transduce.label_step._kernels.shortlists import Floats, Labels, Lists, offer
+from transduce.label_step._kernels.shortlists import Lists, offer
+from transduce.label_step._kernels.types import Floats, Labels
 
 TIE = 8 * float(np.finfo(np.float64).eps)
 """Labels tie if their reduced costs differ by less than this fraction of the costs."""

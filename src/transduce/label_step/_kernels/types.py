@@ -1,0 +1,10 @@
+"""Types of the arrays in compiled loops."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
