@@ -23,6 +23,7 @@ from transduce.io.atomic_write import WriteError
 
 VERSION_0_1 = Path(__file__).parent / "data" / "drinks-0.1.safetensors"
 """Written by version 0.1: twelve texts, classes in a tree, a branch with a stated size."""
+INCOMPLETE = "not a complete safetensors file"
 TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "茶", "thé vert"]
 CLASSES = ("tea/leaf", 'tea/寒い "quoted"\n', "coffee")
 NUMBERS = ("coef", "intercept", "shift")
@@ -241,11 +242,11 @@ def test_other_files_are_refused_with_a_reason(path, tmp_path, valid):
     refused(path, b"", "it is empty")
     refused(path, b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "zip")
     refused(path, pickle.dumps({"a": 1}), "pickle")
-    refused(path, b"text,label\n" * 100, "another kind of file")
+    refused(path, b"text,label\n" * 100, "not a safetensors file")
     refused(path, serialize({"a": np.ones(2)}, {"by": "others"}), "not one of transduce")
-    refused(path, valid[: len(valid) // 2], "another kind of file, or only a part|its header says")
-    refused(path, valid + b"\0", "its header says")
-    refused(path, (2**63).to_bytes(8, "little") + b"{}", "another kind of file")
+    refused(path, valid[: len(valid) // 2], INCOMPLETE)
+    refused(path, valid + b"\0", INCOMPLETE)
+    refused(path, (2**63).to_bytes(8, "little") + b"{}", "not a safetensors file")
 
 
 def test_a_newer_version_asks_for_an_upgrade(path, valid):
@@ -333,22 +334,21 @@ def wrong_tensors():
     def exchange(header):
         header["shift"]["data_offsets"] = header["intercept"]["data_offsets"]
 
-    yield entry("coef", shape=[3, 2**60]), "invalid shape or offset"
-    yield entry("coef", shape=[3, -9]), "invalid shape or offset"
-    yield entry("coef", shape=[True, 27]), "invalid shape or offset"
-    yield entry("coef", shape=[3, 3, 3]), "invalid shape or offset"
-    yield entry("coef", shape="3"), "invalid shape or offset"
+    yield entry("coef", shape=[3, 2**60]), INCOMPLETE
+    yield entry("coef", shape=[3, -9]), INCOMPLETE
+    yield entry("coef", shape=[True, 27]), INCOMPLETE
+    yield entry("coef", shape=[3, 3, 3]), "coef must have the shape"
+    yield entry("coef", shape="3"), INCOMPLETE
     yield entry("coef", shape=[9, 3]), "coef must have the shape"
-    yield entry("coef", shape=[3, 10]), "does not fit"
+    yield entry("coef", shape=[3, 10]), INCOMPLETE
     yield entry("coef", dtype="I32"), "type of F32"
-    yield entry("coef", dtype=["F32"]), "type of F32"
+    yield entry("coef", dtype=["F32"]), INCOMPLETE
     yield entry("idf", dtype="U8", shape=[36]), "idf must be float32"
-    yield entry("intercept", data_offsets=[2**47, 2**47 + 12]), "gaps"
-    yield entry("intercept", more=1), "not described"
-    yield exchange, "overlap|gaps"
-    yield lambda header: header.pop("idf"), "gaps|its header says"
-    yield lambda header: header.update(idf=3), "not described"
-    yield lambda header: header["__metadata__"].update(transduce=3), "mapping of strings"
+    yield entry("intercept", data_offsets=[2**47, 2**47 + 12]), INCOMPLETE
+    yield exchange, INCOMPLETE
+    yield lambda header: header.pop("idf"), INCOMPLETE
+    yield lambda header: header.update(idf=3), INCOMPLETE
+    yield lambda header: header["__metadata__"].update(transduce=3), INCOMPLETE
     yield lambda header: header.pop("__metadata__"), "not one of transduce"
     yield lambda header: header.update(more={"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}), "hold the tensors"
 
@@ -383,7 +383,7 @@ def test_a_header_over_the_limit_is_neither_written_nor_read(path, valid, monkey
     monkeypatch.setattr(safetensors_file, "MAX_HEADER_BYTES", 100)
     with pytest.raises(ValueError, match="must fit into 100 bytes"):
         save_model(example(), path)
-    refused(path, valid, "another kind of file")
+    refused(path, valid, "not a safetensors file")
 
 
 def check_survives(path, content):
