@@ -6,6 +6,7 @@ from warnings import WarningMessage
 from sklearn.exceptions import ConvergenceWarning
 
 from transduce.errors import LabelWarning, PriorConflict, PriorError, PriorErrorKind, PriorWarning, PriorWarningKind
+from transduce.history import FitStatus
 from transduce.label_step.infeasible import InfeasibleError
 
 _PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
@@ -52,6 +53,10 @@ _PRIOR_WARNINGS: Mapping[PriorWarningKind, str] = {
         "class sizes. Unless you are sure of --prior, leave it out: class sizes are then estimated from all rows."
     ),
 }
+_STATUSES = {
+    FitStatus.OUT_OF_ROUNDS: "Stopped while labels were still changing.",
+    FitStatus.NOT_CONVERGED: "The last weight step stopped before it reached its tolerance. Increase --alpha.",
+}
 _INFEASIBLE = {
     "opening": "the class sizes of --prior and the partial labels cannot both be met",
     "allow": "Correct the labels",
@@ -76,6 +81,11 @@ def describe_infeasible(error: InfeasibleError) -> str:
     return str(error.kind.value).format_map({**error.fields, **_INFEASIBLE})
 
 
+def describe_status(status: FitStatus) -> str:
+    """How a fit ended."""
+    return _STATUSES.get(status, status.value)
+
+
 def describe_warning(caught: WarningMessage) -> str | None:
     """A warning of a fit as a sentence; None for one that the command line reports by itself."""
     warning = caught.message
@@ -85,7 +95,7 @@ def describe_warning(caught: WarningMessage) -> str | None:
     if isinstance(warning, LabelWarning):
         return None
     if isinstance(warning, ConvergenceWarning):
-        return "The fit stopped before it reached its tolerance. Raise --alpha."
+        return _STATUSES[FitStatus.NOT_CONVERGED]
     return str(warning)
 
 

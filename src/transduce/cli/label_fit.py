@@ -18,7 +18,7 @@ from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
 from transduce.cli.fit_messages import describe_infeasible, describe_warning
 from transduce.cli.formats import texts_of
-from transduce.cli.label_task import LabelSettings, LabelTask
+from transduce.cli.label_task import LabelSettings, LabelTask, library_prior
 from transduce.cli.model_file import Model
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import branch_sizes, class_sizes, describe_fit
@@ -72,7 +72,7 @@ def label_rows(task: LabelTask, settings: LabelSettings, progress: Progress) -> 
         about["branches"] = branch_sizes(task.bounds.groups, sizes, task.prior)
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
-    frame, names = add_results(task.table.frame, task.text, task.classes, predictions, task.labels, in_place)
+    frame, names = add_results(task.table.frame, task.text, task.classes, predictions, task.parsed.full, in_place)
     return LabelResult(model, frame, names, X)
 
 
@@ -97,7 +97,7 @@ def _fit(task: LabelTask, X: Any, settings: LabelSettings, progress: Progress) -
     clf = TransductiveClassifier(
         settings.loss,
         alpha=ALPHAS[settings.loss] if settings.alpha is None else settings.alpha,
-        class_prior=task.class_prior,
+        class_prior=library_prior(task.prior, task.classes),
         taxonomy=task.taxonomy,
         annealing=settings.annealing,
         random_state=settings.seed,
@@ -124,8 +124,8 @@ def _fit(task: LabelTask, X: Any, settings: LabelSettings, progress: Progress) -
 
 def _target(task: LabelTask) -> Array:
     """The class name of each row, "" for an unlabelled row and a set of candidates for a partial label."""
-    y = np.array([UNLABELED if label is None else label for label in task.labels], dtype=object)
-    for row, candidates in task.partial.items():
+    y = np.array([UNLABELED if label is None else label for label in task.parsed.full], dtype=object)
+    for row, candidates in task.parsed.partial.items():
         y[row] = candidates
     return y
 
@@ -141,12 +141,12 @@ def _model(clf: TransductiveClassifier, task: LabelTask, vectorizer: Vectorizer,
 
 
 def _describe_task(task: LabelTask, settings: LabelSettings, alpha: float) -> dict[str, Any]:
-    n_labeled = sum(label is not None for label in task.labels)
+    n_labeled = int((task.codes >= 0).sum())
     return {
         "source": Path(task.table.name).name,
         "seed": settings.seed,
         "n_labelled": n_labeled,
-        "n_unlabelled": len(task.labels) - n_labeled,
+        "n_unlabelled": task.codes.size - n_labeled,
         "prior": task.prior_source,
         "settings": {
             "loss": settings.loss,

@@ -1,6 +1,6 @@
 """What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,9 +69,8 @@ class LabelTask:
     table         the documents
     text          text columns
     label         label column
-    labels        the class of each row, None where the row has no label or a partial one
-    partial       the candidate classes of each row with a partial label
-    classes       class names, sorted
+    parsed        classes, full and partial labels
+    codes         (n,) the class index of each row, -1 where there is none or no single one
     taxonomy      the tree of the class names, None if they are flat
     prior         class prior by class or branch name, or "labeled" or "estimate"
     prior_source  where class sizes came from, in a sentence
@@ -81,23 +80,17 @@ class LabelTask:
     table: Table
     text: tuple[str, ...]
     label: str
-    labels: tuple[str | None, ...]
-    partial: Mapping[int, frozenset[str]]
-    classes: tuple[str, ...]
+    parsed: ParsedLabels
+    codes: NDArray[np.int64]
     taxonomy: Taxonomy | None
     prior: Prior | str
     prior_source: str
     bounds: Bounds
 
     @property
-    def codes(self) -> NDArray[np.int64]:
-        """The class index of each row (n,), -1 where there is none."""
-        return _codes(self.classes, self.labels)
-
-    @property
-    def class_prior(self) -> object:
-        """The class prior as the library takes it: a branch is a path, which no class can be taken for."""
-        return _by_path(self.prior, self.classes)
+    def classes(self) -> tuple[str, ...]:
+        """Class names, sorted."""
+        return self.parsed.classes
 
     @property
     def unstated(self) -> list[str]:
@@ -112,18 +105,22 @@ def read_task(source: LabeledTable, settings: LabelSettings, progress: Progress)
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=settings.flat)
     progress.say(*_label_notes(source, parsed))
     taxonomy = Taxonomy.create(parsed.classes) if parsed.tree else None
-    codes = _codes(parsed.classes, parsed.full)
+    index = {name: k for k, name in enumerate(parsed.classes)}
+    codes = np.array([-1 if label is None else index[label] for label in parsed.full], dtype=np.int64)
     prior, prior_source = _read_prior(settings.prior, parsed, codes, progress)
-    bounds = _bounds(prior, parsed.classes, codes, taxonomy)
+    n_rows, known = int((codes < 0).sum()), "labeled" if isinstance(prior, str) else library_prior(prior, index)
+    with prior_errors():
+        bounds = prior_bounds(known, np.array(parsed.classes, object), codes[codes >= 0], n_rows, None, taxonomy)
     if not isinstance(prior, str):
-        progress.say(*stated_counts(prior, parsed.classes, bounds, int((codes < 0).sum())))
-    found = (parsed.full, parsed.partial, parsed.classes, taxonomy, prior, prior_source, bounds)
-    return LabelTask(table, text, column, *found)
+        progress.say(*stated_counts(prior, parsed.classes, bounds, n_rows))
+    return LabelTask(table, text, column, parsed, codes, taxonomy, prior, prior_source, bounds)
 
 
-def _codes(classes: Sequence[str], labels: Sequence[str | None]) -> NDArray[np.int64]:
-    index = {name: k for k, name in enumerate(classes)}
-    return np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
+def library_prior(prior: Prior | str, classes: Container[str]) -> object:
+    """The class prior as the library takes it: a branch is a path, which no class can be confused with."""
+    if isinstance(prior, str):
+        return prior
+    return {name if name in classes else tuple(name.split("/")): size for name, size in prior.items()}
 
 
 def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> list[str]:
@@ -162,16 +159,3 @@ def _read_prior(
         "sample. State what you know with --prior."
     )
     return "labeled", FROM_LABELS
-
-
-def _bounds(prior: Prior | str, classes: Sequence[str], codes: NDArray[np.int64], taxonomy: Taxonomy | None) -> Bounds:
-    names, n_rows = np.array(classes, dtype=object), int((codes < 0).sum())
-    known = "labeled" if isinstance(prior, str) else _by_path(prior, classes)
-    with prior_errors():
-        return prior_bounds(known, names, codes[codes >= 0], n_rows, None, taxonomy)
-
-
-def _by_path(prior: Prior | str, classes: Sequence[str]) -> object:
-    if isinstance(prior, str):
-        return prior
-    return {name if name in classes else tuple(name.split("/")): size for name, size in prior.items()}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import transduce
 from transduce.class_prior.bounds import Bounds, Groups
+from transduce.cli.fit_messages import describe_status
 from transduce.cli.model_file import MAX_HISTORY_ROWS
 from transduce.cli.results import Predictions
 from transduce.estimators import TransductiveClassifier
@@ -19,12 +20,13 @@ Array = NDArray[Any]
 
 def describe_fit(clf: TransductiveClassifier) -> dict[str, Any]:
     """Version, time, objective, how the fit ended, and its history."""
+    status = FitStatus(clf.termination_condition_)
     return {
         "transduce": transduce.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "objective": float(clf.objective_),
-        "ending": clf.termination_condition_,
-        "interrupted": clf.termination_condition_ == FitStatus.INTERRUPTED.value,
+        "ending": describe_status(status),
+        "interrupted": status is FitStatus.INTERRUPTED,
         "history": [_history_row(row) for row in _thinned(clf.history_)],
     }
 

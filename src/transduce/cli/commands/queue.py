@@ -93,7 +93,7 @@ def choose_queue(
     if model_file is None:
         task = read_task(source, settings, progress)
         check_names(task.text, task.classes, target)
-        rows = _unlabeled_rows(table.name, task.labels)
+        rows = _unlabeled_rows(table.name, task.parsed.full)
         result = label_rows(task, settings, progress)
         model, X, text, interrupted = result.model, result.X, task.text, result.interrupted
     else:
