@@ -358,7 +358,7 @@ def test_bounds_hold_groups_and_make_a_problem():
 
 def test_shares_follow_the_groups():
     groups = Groups([3, 3, 4, 4], [30], [30])
-    shares = groups.shares(np.zeros(3, int), np.full(3, 90), 90)
+    shares = groups.center(np.zeros(3, int), np.full(3, 90), 90)
     np.testing.assert_allclose(shares, [1 / 6, 1 / 6, 2 / 3])
 
 
@@ -455,7 +455,7 @@ def test_the_entropy_is_the_wanted_share_of_the_greatest(share):
     made = large(0, n=1000)
     soft, _ = solve_at_entropy(made.problem, share, None, None)
     check_soft(made, soft, tol=1e-3)
-    greatest = mean_entropy(made.groups.shares(made.low, made.high, 1000)[None, :])
+    greatest = mean_entropy(made.groups.center(made.low, made.high, 1000)[None, :])
     assert soft.entropy == pytest.approx(share * greatest, rel=0.1 + 1e-9)
 
 

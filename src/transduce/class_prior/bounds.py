@@ -30,14 +30,23 @@ class CountConflict(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Nested groups of classes, and how many rows each group gets at least and at most.
+    """Nested groups of classes with bounds on their counts.
 
     Nodes are numbered: 0 to K−1 the classes, K to K+G−1 the groups, K+G all rows.
 
-    above      (K+G,) the node that a class or group is part of, always a larger number
-    low, high  (G,) rows of each group
-    names      what messages call the groups; none for their numbers
+    Parameters
+    ----------
+    above : array-like of shape (K+G,)
+        The node that each class and group is part of, always a larger number.
+    low : array-like of shape (G,)
+        Smallest number of rows of each group.
+    high : array-like of shape (G,)
+        Largest number of rows of each group.
+    names : tuple of str, default=()
+        Names of the groups in messages; without them, numbers.
 
+    Examples
+    --------
     >>> sport = Groups(above=[4, 3, 3, 4], low=[2], high=[5])  # classes 1 and 2 are sport: two to five rows of both
     >>> sport.members(3)
     array([[False,  True,  True]])
@@ -52,12 +61,7 @@ class Groups:
         n_groups = np.size(self.low)
         low = _whole_numbers(np.atleast_1d(self.low), "low counts of groups", n_groups, each="group")
         high = _whole_numbers(np.atleast_1d(self.high), "high counts of groups", n_groups, at_most=2**53, each="group")
-        if np.any(low > high):
-            g = int(np.argmax(low > high))
-            raise ValueError(
-                f"each low count must be at most its high count, but group {g} has low {low[g]} and high {high[g]}. "
-                "Exchange or widen them."
-            )
+        _check_order(low, high, "group")
         if self.names and len(self.names) != n_groups:
             raise ValueError(f"names must be one for each of the {n_groups} groups, or none, but are {self.names!r}.")
         above = _nodes_above(self.above, n_groups)
@@ -73,12 +77,12 @@ class Groups:
 
     @property
     def n_classes(self) -> int:
-        """Classes, in groups or not."""
+        """Number of classes, in groups or not."""
         return int(self.above.size - self.low.size)
 
     @property
     def n_groups(self) -> int:
-        """Groups."""
+        """Number of groups."""
         return int(self.low.size)
 
     @cached_property
@@ -90,7 +94,7 @@ class Groups:
         return members[self.n_classes : -1]
 
     def members(self, n_classes: int) -> NDArray[np.bool_]:
-        """Which of the classes are in each group, (G, K)."""
+        """Mask of the classes in each group, (G, K)."""
         if n_classes != self.n_classes:
             raise ValueError(
                 f"groups must be those of the {n_classes} classes there are, but are of {self.n_classes}. "
@@ -99,22 +103,22 @@ class Groups:
         return self._members
 
     def name_of(self, g: int) -> str:
-        """What messages call a group."""
+        """Name of a group in messages."""
         numbers = np.flatnonzero(self._members[g]).tolist()
         return repr(self.names[g]) if self.names else f"group {g} (classes {name_list(numbers)})"
 
     def levels(self) -> Iterator[IntArray]:
-        """Cut all rows into parts: the topmost groups and classes in none, then those with the next, down to classes.
+        """Partitions of all rows into nodes, from the topmost groups and classes down to classes alone.
 
-        >>> [parts.tolist() for parts in Groups(above=[4, 3, 3, 4], low=[2], high=[5]).levels()]
+        >>> [nodes.tolist() for nodes in Groups(above=[4, 3, 3, 4], low=[2], high=[5]).levels()]
         [[0, 3], [0, 1, 2]]
         """
-        parts = np.flatnonzero(self.above == self.above.size)
-        while np.any(parts >= self.n_classes):
-            yield parts
-            below = np.flatnonzero(np.isin(self.above, parts[parts >= self.n_classes]))
-            parts = np.sort(np.concatenate((parts[parts < self.n_classes], below)))
-        yield parts
+        nodes = np.flatnonzero(self.above == self.above.size)
+        while np.any(nodes >= self.n_classes):
+            yield nodes
+            below = np.flatnonzero(np.isin(self.above, nodes[nodes >= self.n_classes]))
+            nodes = np.sort(np.concatenate((nodes[nodes < self.n_classes], below)))
+        yield nodes
 
     def find_conflict(self, low: IntArray, high: IntArray, n_rows: int) -> CountConflict | None:
         """Find bounds that no whole numbers of rows can meet, given the bounds (K,) of the classes.
@@ -161,21 +165,21 @@ class Groups:
             "Lower its low count, or raise the high counts of its parts."
         )
 
-    def shares(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
-        """Shares of the classes (K,) within all bounds: the parts of a group are equally far between theirs."""
+    def center(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
+        """Class proportions (K,) in the middle of all bounds: low + t (high − low), the same t for parts of a group."""
         least = np.concatenate((low, self.low, [0])).astype(np.float64)
         most = np.minimum(np.concatenate((high, self.high, [n_rows])).astype(np.float64), n_rows)
-        below = np.zeros((2, least.size))
+        sums = np.zeros((2, least.size))
         for j, above in enumerate(self.above.tolist()):
             if j >= low.size:
-                least[j], most[j] = max(least[j], below[0, j]), min(most[j], below[1, j])
-            below[:, above] += least[j], most[j]
-        sizes = np.full(least.size, float(n_rows))
+                least[j], most[j] = max(least[j], sums[0, j]), min(most[j], sums[1, j])
+            sums[:, above] += least[j], most[j]
+        counts = np.full(least.size, float(n_rows))
         for j in range(self.above.size - 1, -1, -1):
-            needed, room = below[:, self.above[j]]
-            far = (sizes[self.above[j]] - needed) / (room - needed) if room > needed else 0.0
-            sizes[j] = least[j] + far * (most[j] - least[j])
-        return np.asarray(sizes[: low.size] / max(sizes[: low.size].sum(), 1.0))
+            needed, allowed = sums[:, self.above[j]]
+            t = (counts[self.above[j]] - needed) / (allowed - needed) if allowed > needed else 0.0
+            counts[j] = least[j] + t * (most[j] - least[j])
+        return np.asarray(counts[: low.size] / max(counts[: low.size].sum(), 1.0))
 
 
 def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
@@ -197,7 +201,17 @@ def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
 
 
 class Bounds(NamedTuple):
-    """Whole numbers of rows (K,) that each class gets at least and at most; equal where the size is exact."""
+    """Bounds on the class counts of the rows to label.
+
+    Attributes
+    ----------
+    low : ndarray of shape (K,)
+        Smallest count of each class.
+    high : ndarray of shape (K,)
+        Largest count of each class; equal to `low` where the size is exact.
+    groups : Groups or None
+        Bounds on the counts of groups of classes.
+    """
 
     low: IntArray
     high: IntArray
@@ -211,18 +225,18 @@ class Bounds(NamedTuple):
     def center(self, n_rows: int) -> NDArray[np.float64]:
         """Class proportions (K,) in the middle of the bounds: low + t (high − low), the same t for every class.
 
-        With groups, t is the same for all parts of a group (see `Groups.shares`).
+        With groups, t is the same for all parts of a group (see `Groups.center`).
 
         >>> Bounds(np.array([0, 0]), np.array([10, 2])).center(10).round(2)
         array([0.83, 0.17])
         """
         if self.groups is not None:
-            return self.groups.shares(self.low, self.high, n_rows)
+            return self.groups.center(self.low, self.high, n_rows)
         high = np.minimum(self.high, n_rows)
         width = int((high - self.low).sum())
         t = (n_rows - int(self.low.sum())) / width if width else 0.0
-        sizes = self.low + t * (high - self.low)
-        return np.asarray(sizes / max(sizes.sum(), 1.0))
+        counts = self.low + t * (high - self.low)
+        return np.asarray(counts / max(counts.sum(), 1.0))
 
 
 def count_bounds(
@@ -245,12 +259,7 @@ def count_bounds(
                 f"counts must sum to the number of rows, {n_rows}, but sum to {low.sum()}. "
                 "Correct them, or pass fractions through counts_from_fractions."
             )
-    if np.any(low > high):
-        k = int(np.argmax(low > high))
-        raise ValueError(
-            f"each low count must be at most its high count, but class {k} has low {low[k]} and high {high[k]}. "
-            "Exchange or widen them."
-        )
+    _check_order(low, high, "class")
     if low.sum() > n_rows:
         raise ValueError(
             f"the low counts must sum to at most the number of rows, {n_rows}, but sum to {low.sum()}. "
@@ -264,6 +273,15 @@ def count_bounds(
     return low, high
 
 
+def _check_order(low: IntArray, high: IntArray, each: str) -> None:
+    if np.any(low > high):
+        k = int(np.argmax(low > high))
+        raise ValueError(
+            f"each low count must be at most its high count, but {each} {k} has low {low[k]} and high {high[k]}. "
+            "Swap or widen them."
+        )
+
+
 def _is_pair_of_arrays(counts: object) -> bool:
     """Tell (low, high) from the counts of two classes: the members of a pair are sequences."""
     return isinstance(counts, tuple) and len(counts) == 2 and all(np.ndim(member) == 1 for member in counts)
@@ -272,11 +290,11 @@ def _is_pair_of_arrays(counts: object) -> bool:
 def _whole_numbers(
     values: object, what: str, n_classes: int, at_most: int | None = None, each: str = "class"
 ) -> IntArray:
-    """Check and convert; a high count above `at_most`, infinity too, says no more than that itself."""
+    """Check and convert counts; larger ones than `at_most`, infinity too, are cut to it."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{what} must be whole numbers, one a {each}, but came as {values!r}.") from error
+        raise TypeError(f"{what} must be whole numbers, one for each {each}, but are {values!r}.") from error
     if array.shape != (n_classes,):
         of = f"{n_classes} columns of costs" if each == "class" else f"{n_classes} groups"
         raise ValueError(
