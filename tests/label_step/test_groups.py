@@ -356,6 +356,17 @@ def test_bounds_hold_groups_and_make_a_problem():
     assert Bounds(bounds.low, bounds.high).groups is None
 
 
+def test_the_center_of_bounds_lies_within_them():
+    rng = np.random.default_rng(0)
+    for n_rows in range(1, 40):
+        counts = rng.multinomial(n_rows, rng.dirichlet(np.ones(4)))
+        low, high = np.maximum(counts - rng.integers(0, 9, 4), 0), counts + rng.integers(0, 9, 4)
+        center = Bounds(low, high).center(n_rows)
+        assert center.sum() == pytest.approx(1.0)
+        assert np.all((low <= n_rows * center + 1e-9) & (n_rows * center <= high + 1e-9))
+        np.testing.assert_array_equal(Bounds(counts, counts).center(n_rows), counts / n_rows)
+
+
 def test_shares_follow_the_groups():
     groups = Groups([3, 3, 4, 4], [30], [30])
     shares = groups.center(np.zeros(3, int), np.full(3, 90), 90)

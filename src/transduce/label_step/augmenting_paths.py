@@ -102,7 +102,7 @@ def augment_paths(
 
 
 def empty_lists(limit: FloatArray, length: int) -> Lists:
-    """Lists of moves between every two classes, below limits (K, K), with room for `length` each."""
+    """Lists of moves between every two classes, below limits (K, K), of at most `length` each."""
     shape = limit.shape
     rows, size = np.empty((*shape, length), np.int32), np.zeros(shape, np.int32)
     return np.empty((*shape, length)), rows, size, limit, limit.copy()

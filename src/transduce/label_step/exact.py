@@ -47,7 +47,7 @@ from transduce.label_step.solution import LabelSolution, PartitionedSolution, St
 GATHER_ROWS = 1 << 15
 """Prices are improved on samples until about this many rows, or fewer, can take part in the paths."""
 PROGRESS, PATIENCE = 0.75, 2
-"""Better prices leave at most this fraction of the rows misplaced; after so many failures the paths begin anyway."""
+"""Better prices leave at most this fraction of the rows misplaced; after PATIENCE failures the paths begin anyway."""
 WIDER = 4
 """Factor by which more rows take part where there were too few."""
 LARGEST_PRICE = 1e156
@@ -95,7 +95,7 @@ class Exact:
         found = class_and_group_prices(problem.tree, potentials)
         answer = certify(problem, labels, *found, n_moves=n_moves, n_rounds=n_rounds)
         if prices is not None and answer.status is not Status.OPTIMAL:
-            return self.solve(problem, None, start)  # rounding on the way from far-off prices
+            return self.solve(problem, None, start)  # rounding errors that come from poor prices
         if start is not None and not np.array_equal(start, labels):
             stayed = certify(problem, start.copy(), *found, n_moves=0, n_rounds=n_rounds)
             if stayed.status is Status.OPTIMAL:
@@ -244,5 +244,5 @@ def _certify(
             found, n_moves, n_changed = stayed, 0, 0
     status = Status.OPTIMAL if found.is_rounding else Status.ROUNDED
     known = (found.cost, found.cost - found.gap, found.gap, n_moves, n_rounds, status, (), group_prices)
-    nowhere = np.zeros(0, np.int64)
-    return PartitionedSolution(nowhere, prices, *known, n_changed=n_changed, n_gathered=search.n_gathered)
+    no_labels = np.zeros(0, np.int64)
+    return PartitionedSolution(no_labels, prices, *known, n_changed=n_changed, n_gathered=search.n_gathered)

@@ -135,8 +135,8 @@ def _allocate(partitions: Partitions, bounds: Bounds) -> bool:
     while True:
         is_open = (tally < low) | ((tally < high) & (free > 0))
         counts = partitions.each_with(_choose, [(last, is_open, number) for number in first])
-        wanting, needed, room = sum(counts, np.zeros_like(tally)), np.maximum(low - tally, 0), high - tally
-        n_taken = _n_taken(partitions, wanting, needed, room, free)
+        wanting, needed, capacity = sum(counts, np.zeros_like(tally)), np.maximum(low - tally, 0), high - tally
+        n_taken = _n_taken(partitions, wanting, needed, capacity, free)
         if not n_taken.any():
             partitions.each(_keep_labels)
             return n_left == 0
@@ -145,19 +145,19 @@ def _allocate(partitions: Partitions, bounds: Bounds) -> bool:
         n_left -= int(n_taken.sum())
 
 
-def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, room: IntArray, free: int) -> IntArray:
+def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, capacity: IntArray, free: int) -> IntArray:
     """How many of the rows that want it each class takes (K,)."""
-    extra = np.clip(wanting - needed, 0, room - needed)
+    extra = np.clip(wanting - needed, 0, capacity - needed)
     if extra.sum() <= free:
         return np.asarray(np.minimum(wanting, needed + extra))
     if free == 0:
         return np.asarray(np.minimum(wanting, needed))
-    bound = _common_bound(partitions, needed, room, free)
+    bound = _common_bound(partitions, needed, capacity, free)
     before = np.sum(partitions.each(_count_before, bound), axis=0)
-    return np.asarray(np.maximum(np.minimum(wanting, needed), np.minimum(before, room)))
+    return np.asarray(np.maximum(np.minimum(wanting, needed), np.minimum(before, capacity)))
 
 
-def _common_bound(partitions: Partitions, needed: IntArray, room: IntArray, free: int) -> np.complex128:
+def _common_bound(partitions: Partitions, needed: IntArray, capacity: IntArray, free: int) -> np.complex128:
     """The largest key before which classes take no more than `free` rows beyond what they need."""
     n_classes, size, lower, upper = needed.size, _n_ranked(needed.size), np.complex128(-np.inf), np.complex128(np.inf)
     while True:
@@ -166,7 +166,7 @@ def _common_bound(partitions: Partitions, needed: IntArray, room: IntArray, free
         is_complete = at.size <= CANDIDATES and all(np.all(ranks.before - ranks.up_to <= size) for ranks in reports)
         at = at[np.linspace(0, at.size - 1, min(at.size, CANDIDATES)).astype(np.int64)]
         ranks = np.array([_rank_bounds(reports, k, at) for k in range(n_classes)])
-        fewest, most = np.clip(ranks - needed[:, None, None], 0, (room - needed)[:, None, None]).sum(axis=0)
+        fewest, most = np.clip(ranks - needed[:, None, None], 0, (capacity - needed)[:, None, None]).sum(axis=0)
         lower, upper = _narrowed(at, most <= free, fewest > free, lower, upper)
         if is_complete:
             return lower

@@ -2,8 +2,8 @@
 
 Given labels from which no further row can be moved, let a set of classes be all those that rows in excess can reach, or
 all those from which a class that lacks rows can be reached. In the first case no row of the set is allowed outside it,
-and in the second every row that is allowed inside is there already. So either the set has too little room, or too few
-rows.
+and in the second every row that is allowed inside is there already. So either the set has too little capacity, or too
+few rows.
 """
 
 from collections.abc import Sequence

@@ -34,7 +34,7 @@ class Prices(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Selects rows that may move: without ties all below a margin, with ties the first so many (K,) of each class."""
+    """Selects rows that may move: without ties all below a margin, with ties the first `n_tied` (K,) of a class."""
 
     radius: float
     n_tied: IntArray
@@ -140,7 +140,7 @@ def sample_rows(partition: Partition, own: tuple[Near | None, float, float]) -> 
 
 
 def near_rows(partition: Partition, prices: FloatArray, radius: float, length: int) -> GatheredRows:
-    """Send the rows with margins below a radius; with a `length`, only the cheapest so many moves of each pair.
+    """Send the rows with margins below a radius; with a `length`, only the `length` cheapest moves of each pair.
 
     A row is sent once only. Moves of rows that were never sent cost at least the limits (K, K), prices aside.
     """
@@ -216,12 +216,12 @@ class PricedRows:
         return int(self._cumulative[bin_of(radius) - 1])
 
     def radius(self, wanted: int) -> float:
-        """The end of a bin that has so many rows without ties below it; +inf if there are not enough."""
+        """The end of the bin with `wanted` rows without ties below it; +inf if there are not enough."""
         last = int(np.searchsorted(self._cumulative, self.n_below(APART) + wanted))
         return float(np.int64(min(last + 1, bin_of(np.inf)) << BIN_BITS).view(np.float64))
 
     def near(self, per_row: int) -> tuple[list[Near], int]:
-        """Select so many rows for each that must move, in each partition; and about how many these are in all."""
+        """Select about `per_row` rows for each that must move, in each partition; and return how many these are."""
         n_classes, n_tied = self.tree.n_classes, self.n_below(APART)
         radius = self.radius(min(per_row * self.n_misplaced, self.tree.n_rows // 2))
         tied = per_row // 2 * (np.abs(self.excess[:n_classes]) + self.n_misplaced // n_classes + 1)

@@ -33,7 +33,7 @@ def prices_of_labels(problem: LabelProblem, labels: IntArray) -> FloatArray:
 
 
 def relax(prices: FloatArray, lengths: FloatArray, max_passes: int) -> FloatArray:
-    """Lower prices until v_b ≤ v_a + lengths[a, b] for all a and b, in so many passes at most."""
+    """Lower prices until v_b ≤ v_a + lengths[a, b] for all a and b, in at most `max_passes` passes."""
     for _ in range(max_passes):
         relaxed = np.minimum(prices, (prices[:, None] + lengths).min(axis=0))
         if np.array_equal(relaxed, prices):

@@ -21,7 +21,7 @@ from transduce.label_step.prices import relax
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
 STRIDE = 8
-"""A sample of rows in memory has one row in so many."""
+"""A sample of rows in memory has one in this many."""
 SAMPLE_FROM = 1000
 """Problems with fewer rows are solved without a sample."""
 WORTH_SAMPLING = 2

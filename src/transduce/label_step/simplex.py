@@ -84,7 +84,7 @@ class _Basis:
 
     costs: FloatArray  # rows, then fillers, against classes with a count, then the pool
     classes: IntArray  # the class behind each column but the last
-    unit: int  # the flow that stands for one row
+    unit: int  # the flow of one row
     cell_row: IntArray
     cell_column: IntArray
     flow: IntArray

@@ -92,7 +92,7 @@ def _closed(tree: CountTree) -> BoolArray:
 
 
 def _read(partition: Partition, closed: BoolArray, n_threads: int) -> CostStatistics:
-    """Statistics of the costs, read afresh."""
+    """Statistics of the costs, after forgetting earlier ones."""
     partition.state.clear()
     return _rows(partition, closed, n_threads)[0].statistics
 

@@ -78,7 +78,7 @@ def _switch(
     max_rounds: int | None,
     at_limit: Status,
 ) -> LabelSolution:
-    """Switch until nothing moves, or for so many rounds."""
+    """Switch until nothing moves, or for `max_rounds` rounds."""
     problem.refuse_groups("Label switching")
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     labels = greedy_labels(problem) if start is None else start.copy()

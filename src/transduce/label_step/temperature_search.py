@@ -143,7 +143,7 @@ def mean_entropy(posterior: FloatArray) -> float:
 
 
 def _cool_down(search: DualNewton, tol: float, max_steps: int) -> tuple[Point, int, bool]:
-    """Find prices by way of higher temperatures, at which they are easy to find."""
+    """Find prices through a sequence of falling temperatures: they are easy to find at high ones."""
     v, n_steps, T = np.zeros(search.tree.n_classes), 0, search.rows.statistics.spread
     while T > search.T:
         point, steps, _ = replace(search, T=T).maximize(v / T, LOOSE_TOL, max_steps)

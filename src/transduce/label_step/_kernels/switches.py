@@ -69,7 +69,7 @@ def list_switches(
 
 @kernel
 def best_switch(costs: Floats, members: Labels, first: Labels) -> tuple[float, int, int]:
-    """Only the top of the merged list: the best row each way for every pair of classes."""
+    """The top of the merged list only: the best two rows of every pair of classes."""
     top, top_i, top_j = 0.0, -1, -1
     n_classes = first.size - 1
     for y in range(n_classes):

@@ -2,8 +2,8 @@
 
     margin of a row  =  gap between its two best labels, or where they tie  2⁻¹⁰⁰⁰ · gap of (h_ik − w_k)
 
-Labels that tie within rounding are told apart by random numbers h_ik, uniform in [0, 1), less 1 for the present label.
-The tie prices w divide many equal rows among classes just as the prices divide all others.
+Labels that tie within rounding are distinguished by random numbers h_ik, uniform in [0, 1), less 1 for the present
+label. The tie prices w divide many equal rows among classes just as the prices divide all others.
 """
 
 import numpy as np
