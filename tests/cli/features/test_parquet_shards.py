@@ -163,7 +163,7 @@ def test_a_damaged_file_is_reported(tmp_path):
     folder = write(tmp_path / "in", *in_three(TEXTS))
     path = folder / "part-01.parquet"
     whole = path.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], whole[:8] + b"\xff" * 200 + whole[208:]):
+    for damaged in (whole[: len(whole) // 2], whole[:8] + b"\xff" * 200 + whole[208:]):
         path.write_bytes(damaged)
         refused("part-01.parquet: expected a complete Parquet file, but it is truncated or corrupt", folder, tmp_path)
 

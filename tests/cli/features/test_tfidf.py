@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -77,17 +78,19 @@ def test_result_does_not_depend_on_chunks(features, monkeypatch):
     assert np.array_equal(vectorizer.idf, again.idf)
 
 
-def test_result_does_not_depend_on_n_jobs(monkeypatch):
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_result_does_not_depend_on_n_jobs(monkeypatch, backend):
     texts, kinds = CORPUS[:600], KINDS[1:3]
     serial = [fit_vectorizer(texts, features, n_jobs=1) for features in kinds]
     monkeypatch.setattr(word_counts, "PARALLEL_CHARACTERS", 0)
     monkeypatch.setattr(word_counts, "CHUNK_DOCUMENTS", 200)
-    for features, (vectorizer, X) in zip(kinds, serial, strict=True):
-        parallel, Y = fit_vectorizer(texts, features, n_jobs=2)
-        assert parallel.vocabulary == vectorizer.vocabulary
-        assert np.array_equal(parallel.idf, vectorizer.idf)
-        assert same(X, Y)
-        assert same(parallel.transform(texts, n_jobs=2), X)
+    with parallel_config(backend=backend):
+        for features, (vectorizer, X) in zip(kinds, serial, strict=True):
+            parallel, Y = fit_vectorizer(texts, features, n_jobs=2)
+            assert parallel.vocabulary == vectorizer.vocabulary
+            assert np.array_equal(parallel.idf, vectorizer.idf)
+            assert same(X, Y)
+            assert same(parallel.transform(texts, n_jobs=2), X)
 
 
 def test_min_df_applies_from_a_thousand_documents():

@@ -131,7 +131,7 @@ def test_bad_targets_are_refused(tmp_path, monkeypatch, target, what):
     with pytest.raises(InputError, match=f"^{what}") as caught:
         write_table(FRAME, target)
     assert str(caught.value).isprintable()
-    with pytest.raises(WriteError, match="no/a.csv cannot be written"):
+    with pytest.raises(WriteError, match=r"no/a\.csv cannot be written"):
         write_table(FRAME, "no/a.csv")
     assert sorted(os.listdir()) == ["dir.csv", "pipe.csv"]
 
