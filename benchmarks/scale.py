@@ -37,7 +37,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from benchmarks.data import data_folder
 from transduce import TransductiveClassifier
 from transduce.design import Design
-from transduce.io.memmap import ABOUT, open_rows, pack_rows
+from transduce.io.memmap import HEADER, open_rows, pack_rows
 from transduce.kernels import kernel
 from transduce.label_step import METHODS
 from transduce.label_step.entropic import Entropic, solve_at_entropy
@@ -78,7 +78,7 @@ def make_rows(
 ) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
     """Rows mapped from the cache, where they are put first if they are not there; their classes; which are labelled."""
     rows = Engine(folder, cache, n, seed, **options)
-    if not (rows.place / "store" / ABOUT).exists():
+    if not (rows.place / "store" / HEADER).exists():
         _make(rows)
     y = np.load(rows.place / "classes.npy")
     return open_rows(rows.place / "store"), y, _labelled(y, n_labels, np.random.default_rng([seed, 1]))
@@ -330,7 +330,7 @@ def made_alone(rows: Engine) -> None:
 
 def _made(rows: Engine) -> None:
     begin = time.perf_counter()
-    if not (rows.place / "store" / ABOUT).exists():
+    if not (rows.place / "store" / HEADER).exists():
         _make(rows)
         print(f"{rows.n:,} rows made in {time.perf_counter() - begin:.0f} s", flush=True)
 

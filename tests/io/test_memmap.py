@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from transduce import TransductiveClassifier
-from transduce.io import memmap as stores
+from transduce.io import memmap
 from transduce.io.memmap import npz_parts, open_rows, pack_rows
 
 
@@ -130,7 +130,7 @@ def test_values_are_not_rounded_to_the_type_of_the_first_part(tmp_path):
 def test_row_ends_are_short_where_they_can_be(tmp_path, monkeypatch):
     X = pack_rows(parts(), tmp_path / "short")
     assert X.indptr.dtype == X.indices.dtype == np.int32
-    monkeypatch.setattr(stores, "MOST", X.nnz)
+    monkeypatch.setattr(memmap, "INT32_LIMIT", X.nnz)
     long = pack_rows(parts(), tmp_path / "long")
     assert long.indptr.dtype == np.int64
     assert (long != X).nnz == 0

@@ -33,7 +33,7 @@ from transduce.model_selection import (
     labeled_scorer,
     learning_curve,
 )
-from transduce.model_selection.hidden_labels import find_certain, fit_hidden, scale_prior
+from transduce.model_selection.hidden_labels import find_full_labels, fit_hidden, scale_prior
 from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 
 PAPER = TransductiveClassifier(annealing="paper")
@@ -131,7 +131,7 @@ def test_one_candidate_is_a_full_label_here_as_in_a_fit(taxonomy):
         entries[4:4] = ["hot", {"cold"}]
     y = np.empty(len(entries), dtype=object)
     y[:] = entries
-    values, certain = find_certain(y, taxonomy=taxonomy)
+    values, certain = find_full_labels(y, taxonomy=taxonomy)
     model = TransductiveClassifier(taxonomy=taxonomy, class_prior={"a": 2, "b": 1}).fit(np.eye(len(y), 3), y)
     assert certain.sum() == len(y) - model.class_counts_.sum()
     assert values[certain].tolist() == ["a", "a", "b", "b", *([] if taxonomy is None else ["a", "b"])]

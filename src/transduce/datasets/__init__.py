@@ -1,7 +1,6 @@
-"""The built-in corpus: real text with class paths, small enough to ship, always in the same order.
+"""The built-in corpus, CLINC150 by Larson et al. (EMNLP-IJCNLP 2019).
 
-CLINC150 by Larson et al. (EMNLP-IJCNLP 2019), used under CC BY 3.0; `CLINC150.md` beside this file holds the
-attribution and says what was changed.
+It is used under CC BY 3.0; `CLINC150.md` in this folder gives the attribution and lists the changes.
 """
 
 import gzip
@@ -13,11 +12,16 @@ from numpy.typing import NDArray
 
 
 class Corpus(NamedTuple):
-    """Three arrays of the same length, one entry a document.
+    """Documents with labels.
 
-    texts   (n,) the documents
-    labels  (n,) class paths from the top of the tree, "domain/intent"
-    split   (n,) "train", "val" or "test", as published
+    Attributes
+    ----------
+    texts : ndarray of str objects, shape (n_documents,)
+        Documents.
+    labels : ndarray of str, shape (n_documents,)
+        Class paths such as "banking/transfer".
+    split : ndarray of str, shape (n_documents,)
+        Published split: "train", "val" or "test".
     """
 
     texts: NDArray[Any]
@@ -26,24 +30,28 @@ class Corpus(NamedTuple):
 
 
 def load_clinc150() -> Corpus:
-    """Load 22 500 requests to a voice assistant: ten domains, fifteen intents each, 150 requests an intent.
+    """Load CLINC150: 22 500 requests to a voice assistant in 10 domains with 15 intents each, in a fixed order.
 
-    >>> texts, labels, split = load_clinc150()
-    >>> len(texts), len(set(labels)), len({label.split("/")[0] for label in labels})
+    Returns
+    -------
+    Corpus
+        Texts, labels of the form "domain/intent" and the published split; 150 texts for each intent.
+
+    Examples
+    --------
+    >>> corpus = load_clinc150()
+    >>> len(corpus.texts), len(set(corpus.labels)), len({label.split("/")[0] for label in corpus.labels})
     (22500, 150, 10)
-    >>> texts[0], str(labels[0]), str(split[0])
+    >>> corpus.texts[0], str(corpus.labels[0]), str(corpus.split[0])
     ('check maps for my location', 'auto_and_commute/current_location', 'train')
     """
     packed = resources.files(__package__).joinpath("clinc150.txt.gz").read_bytes()
-    texts: list[str] = []
-    labels: list[str] = []
-    split: list[str] = []
-    label = part = ""
+    documents: list[tuple[str, str, str]] = []
+    label = split = ""
     for line in gzip.decompress(packed).decode("utf-8").splitlines():
         if line.startswith("# "):
-            _, label, part = line.split(" ")
+            _, label, split = line.split(" ")
         else:
-            texts.append(line)
-            labels.append(label)
-            split.append(part)
-    return Corpus(np.array(texts, dtype=object), np.array(labels), np.array(split))
+            documents.append((line, label, split))
+    texts, labels, splits = zip(*documents, strict=True)
+    return Corpus(np.array(texts, dtype=object), np.array(labels), np.array(splits))

@@ -1,168 +1,169 @@
-"""Rows on disk: a CSR matrix in three plain files, written part by part and mapped into memory instead of read.
+"""Rows on disk: a CSR matrix in three plain files, written in parts and memory-mapped.
 
     data.bin, indices.bin    values and columns of all rows, one row after the other
     indptr.bin               where each row begins, and where the last one ends
-    rows.json                shape and types; written last, so that a store without it is not complete
+    rows.json                shape and types; written last, so that a folder without it is incomplete
 
-What is opened is a scipy matrix like any other. The fit takes its rows where they are: memory holds the pages that are
-being used, and gives them back when it is needed for other things. Only fit_intercept=True copies them, into memory, to
-add its column; a column of ones that is packed with the rows does the same without.
+`open_rows` returns a scipy matrix like any other, and a fit uses the mapped pages without copying them. Only
+fit_intercept=True copies the rows into memory, to add a column; pack a column of ones with the rows to avoid that.
 """
 
-import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[Any]
+from transduce.io.atomic_write import atomic_write
+from transduce.io.strict_json import JsonError, dumps, loads
+
+Array: TypeAlias = NDArray[Any]
 
 FORMAT = 1
-ABOUT = "rows.json"
-MOST = 2**31
-"""Columns, and values for short row ends, that a store must stay below."""
-_FILES = {"data": "data.bin", "indices": "indices.bin", "indptr": "indptr.bin"}
+HEADER = "rows.json"
+INT32_LIMIT = 2**31
+"""Columns must be fewer; with fewer values too, indptr.bin has 32 bits like indices.bin, which spares scipy a copy."""
+_DATA, _INDICES, _INDPTR = _FILES = "data.bin", "indices.bin", "indptr.bin"
 _CHUNK = 1 << 20
 
 
 def pack_rows(parts: Iterable[Any], folder: str | Path) -> sparse.csr_matrix:
-    """Write rows that come in parts, sparse matrices of the same width, into a new folder, and open them.
+    """Write rows into a new folder and open them; if it fails, no file is left.
 
-    No more than one part is in memory at a time. float32 is kept, other types become float64; a store has one type,
-    that of its first part. What fails leaves no files.
+    Parameters
+    ----------
+    parts : iterable of sparse matrices
+        Consecutive rows, all with the same number of columns; one part is in memory at a time. The first part decides
+        the type: float32, or float64 for all other types.
+    folder : str or Path
+        New or empty folder.
 
+    Returns
+    -------
+    csr_matrix
+        The rows, memory-mapped and read-only.
+
+    Examples
+    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     X = pack_rows((sparse.random(5, 3, 0.5, format="csr", random_state=k) for k in range(4)), f"{folder}/rows")
     ...     X.shape, type(X.data.base).__name__
     ((20, 3), 'memmap')
     """
-    place = Path(folder)
-    made = not place.exists()
-    if not made and any(place.iterdir()):
-        raise ValueError(f"rows must be packed into a new or empty folder, but {place} holds files. Name another.")
-    place.mkdir(parents=True, exist_ok=True)
+    path = Path(folder)
+    is_new = not path.exists()
+    if not is_new and any(path.iterdir()):
+        raise ValueError(f"rows must be packed into a new or empty folder, but {path} contains files.")
+    path.mkdir(parents=True, exist_ok=True)
     try:
-        _pack(parts, place)
-        return open_rows(place)
+        _write(parts, path)
+        return open_rows(path)
     except BaseException:
-        for name in (*_FILES.values(), ABOUT, *map(_beside, (*_FILES.values(), ABOUT))):
-            (place / name).unlink(missing_ok=True)
-        if made:
-            place.rmdir()
+        for name in (*_FILES, HEADER):
+            (path / name).unlink(missing_ok=True)
+        if is_new:
+            path.rmdir()
         raise
 
 
-def _pack(parts: Iterable[Any], place: Path) -> None:
-    with ExitStack() as stack:
-        files = {name: stack.enter_context((place / file).open("wb")) for name, file in _FILES.items()}
-        files["indptr"].write(np.zeros(1, np.int64).tobytes())
-        packing = _Packing(files)
-        for part in parts:
-            packing.add(part)
-            del part  # before the next is made
-    if packing.width is None or packing.kind is None or packing.n_rows == 0:
-        raise ValueError("there must be at least one row to pack, but no part holds any.")
-    short = packing.n_values < MOST
-    if short:
-        _shorten(place / _FILES["indptr"])
-    about = {
-        "format": FORMAT, "n_rows": packing.n_rows, "n_features": packing.width, "n_values": packing.n_values,
-        "dtype": packing.kind.name, "indptr": "int32" if short else "int64",
-    }  # fmt: skip
-    beside = place / _beside(ABOUT)
-    beside.write_text(json.dumps(about), encoding="utf-8")
-    os.replace(beside, place / ABOUT)
-
-
-@dataclass
-class _Packing:
-    """Files that rows are added to, and what they hold so far."""
-
-    files: Mapping[str, IO[bytes]]
-    width: int | None = None
-    kind: np.dtype[Any] | None = None
-    n_parts: int = 0
-    n_rows: int = 0
-    n_values: int = 0
-
-    def add(self, part: Any) -> None:
-        """Write the rows of a part."""
-        rows = _plain(part)
-        self.kind = rows.dtype if self.kind is None else self.kind
-        self.width = rows.shape[1] if self.width is None else self.width
-        if rows.shape[1] >= MOST:
-            raise ValueError(
-                f"parts must have fewer than 2**31 columns, but part {self.n_parts} has {rows.shape[1]}; drop some."
-            )
-        if rows.shape[1] != self.width:
-            raise ValueError(
-                f"parts must have {self.width} columns as the first has, but part {self.n_parts} has {rows.shape[1]}."
-            )
-        if not np.can_cast(rows.dtype, self.kind):
-            raise ValueError(
-                f"parts must be {self.kind} as the first is, but part {self.n_parts} is "
-                f"{getattr(part, 'dtype', None)}; convert it by astype, or the first to {rows.dtype}."
-            )
-        rows.data.astype(self.kind, copy=False).tofile(self.files["data"])
-        rows.indices.astype(np.int32, copy=False).tofile(self.files["indices"])
-        (self.n_values + rows.indptr[1:].astype(np.int64)).tofile(self.files["indptr"])
-        self.n_parts, self.n_rows = self.n_parts + 1, self.n_rows + rows.shape[0]
-        self.n_values += rows.nnz
-
-
-def _shorten(path: Path) -> None:
-    """Make whole numbers of 64 bits such of 32, as those of the columns are: scipy's products copy neither then."""
-    beside = path.with_name(_beside(path.name))
-    with path.open("rb") as long, beside.open("wb") as short:
-        while (ends := np.fromfile(long, np.int64, _CHUNK)).size:
-            ends.astype(np.int32).tofile(short)
-    os.replace(beside, path)
-
-
-def _beside(name: str) -> str:
-    return f"{name}.part"
-
-
 def open_rows(folder: str | Path) -> sparse.csr_matrix:
-    """The rows in a folder, mapped into memory read-only."""
-    place = Path(folder)
-    if not (place / ABOUT).is_file():
-        raise ValueError(f"{place} must hold packed rows, but has no {ABOUT}; write it by pack_rows.")
+    """Open the rows that `pack_rows` wrote into a folder, memory-mapped and read-only."""
+    path = Path(folder)
+    if not (path / HEADER).is_file():
+        raise ValueError(f"{path} has no {HEADER}, so it is not a complete folder of packed rows. Use pack_rows.")
     try:
-        about = json.loads((place / ABOUT).read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise ValueError(f"{place} must hold rows in format {FORMAT}, but has {about['format']!r}; pack them anew.")
-        n_rows, n_features, n_values = (int(about[name]) for name in ("n_rows", "n_features", "n_values"))
-        kind, ends = np.dtype(about["dtype"]), np.dtype(about.get("indptr", "int64"))
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"{place / ABOUT} must say what rows there are, but is damaged; pack the rows anew.") from None
-    data = _mapped(place / _FILES["data"], kind, n_values)
-    indices = _mapped(place / _FILES["indices"], np.dtype(np.int32), n_values)
-    indptr = _mapped(place / _FILES["indptr"], ends, n_rows + 1)
-    X = sparse.csr_matrix((n_rows, n_features), dtype=data.dtype)
-    X.data, X.indices, X.indptr = data, indices, indptr
+        header = loads((path / HEADER).read_bytes())
+        if header["format"] != FORMAT:
+            raise ValueError(f"{path} has rows in format {header['format']!r}, not {FORMAT}. Pack the rows again.")
+        n_rows, n_features, n_values = (int(header[name]) for name in ("n_rows", "n_features", "n_values"))
+        dtype, indptr_dtype = np.dtype(header["dtype"]), np.dtype(header.get("indptr", "int64"))
+    except (JsonError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"{path / HEADER} is damaged. Pack the rows again.") from None
+    X = sparse.csr_matrix((n_rows, n_features), dtype=dtype)
+    X.data = _map(path / _DATA, dtype, n_values)
+    X.indices = _map(path / _INDICES, np.dtype(np.int32), n_values)
+    X.indptr = _map(path / _INDPTR, indptr_dtype, n_rows + 1)
     X.has_canonical_format = True
     return X
 
 
 def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
-    """The matrices of scipy.sparse.save_npz in a folder, in the order of their names, one at a time."""
+    """Read the matrices of scipy.sparse.save_npz in a folder, one at a time, in the order of their names."""
     paths = sorted(Path(folder).glob("*.npz"))
     if not paths:
-        raise ValueError(f"{folder} must hold .npz files of scipy.sparse.save_npz, but there are none.")
+        raise ValueError(f"{folder} has no .npz files of scipy.sparse.save_npz.")
     for path in paths:
         yield sparse.load_npz(path)
 
 
-def _plain(part: Any) -> sparse.csr_matrix:
-    """A part as CSR with its columns in order and no column twice."""
+@dataclass
+class _Writer:
+    """Appends rows to open files."""
+
+    data: IO[bytes]
+    indices: IO[bytes]
+    indptr: IO[bytes]
+    n_features: int | None = None
+    dtype: np.dtype[Any] | None = None
+    n_parts: int = 0
+    n_rows: int = 0
+    n_values: int = 0
+
+    def add(self, part: Any) -> None:
+        rows = _canonical(part)
+        n_features = rows.shape[1]
+        self.dtype = rows.dtype if self.dtype is None else self.dtype
+        self.n_features = n_features if self.n_features is None else self.n_features
+        if n_features >= INT32_LIMIT:
+            raise ValueError(f"part {self.n_parts} has {n_features} columns, but rows must have fewer than 2**31.")
+        if n_features != self.n_features:
+            raise ValueError(f"part {self.n_parts} has {n_features} columns, but the first has {self.n_features}.")
+        if not np.can_cast(rows.dtype, self.dtype):
+            raise ValueError(
+                f"part {self.n_parts} is {getattr(part, 'dtype', None)}, but the first is {self.dtype}. "
+                f"Convert it by astype, or convert the first to {rows.dtype}."
+            )
+        rows.data.astype(self.dtype, copy=False).tofile(self.data)
+        rows.indices.astype(np.int32, copy=False).tofile(self.indices)
+        (self.n_values + rows.indptr[1:].astype(np.int64)).tofile(self.indptr)
+        self.n_parts, self.n_rows = self.n_parts + 1, self.n_rows + rows.shape[0]
+        self.n_values += rows.nnz
+
+
+def _write(parts: Iterable[Any], path: Path) -> None:
+    with ExitStack() as stack:
+        writer = _Writer(*(stack.enter_context((path / name).open("wb")) for name in _FILES))
+        np.zeros(1, np.int64).tofile(writer.indptr)
+        for part in parts:
+            writer.add(part)
+            del part  # before the next one is made
+    if writer.dtype is None or writer.n_rows == 0:
+        raise ValueError("there are no rows to pack.")
+    is_short = writer.n_values < INT32_LIMIT
+    if is_short:
+        _to_int32(path / _INDPTR)
+    header = {
+        "format": FORMAT, "n_rows": writer.n_rows, "n_features": writer.n_features, "n_values": writer.n_values,
+        "dtype": writer.dtype.name, "indptr": "int32" if is_short else "int64",
+    }  # fmt: skip
+    with atomic_write(path / HEADER) as file:
+        file.write(dumps(header).encode())
+
+
+def _to_int32(path: Path) -> None:
+    """Rewrite a file of 64-bit integers with 32 bits."""
+    with path.open("rb") as source, atomic_write(path) as target:
+        while (chunk := np.fromfile(source, np.int64, _CHUNK)).size:
+            target.write(chunk.astype(np.int32).data)
+
+
+def _canonical(part: Any) -> sparse.csr_matrix:
+    """Return rows as CSR of float32 or float64, with columns sorted and no column repeated."""
     rows = sparse.csr_matrix(part)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
@@ -172,10 +173,10 @@ def _plain(part: Any) -> sparse.csr_matrix:
     return rows
 
 
-def _mapped(path: Path, kind: np.dtype[Any], size: int) -> Array:
-    found = path.stat().st_size if path.is_file() else -1
-    if found != size * kind.itemsize:
-        raise ValueError(f"{path} must have {size * kind.itemsize} bytes, but has {max(found, 0)}; pack the rows anew.")
+def _map(path: Path, dtype: np.dtype[Any], size: int) -> Array:
+    n_bytes, expected = path.stat().st_size if path.is_file() else 0, size * dtype.itemsize
+    if n_bytes != expected:
+        raise ValueError(f"{path} should have {expected} bytes, but has {n_bytes}. Pack the rows again.")
     if size == 0:
-        return np.zeros(0, kind)
-    return np.memmap(path, kind, mode="r", shape=(size,)).view(np.ndarray)
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r", shape=(size,)).view(np.ndarray)

@@ -1,12 +1,12 @@
-"""Model selection that does not fool its user: labels are hidden, unlabelled rows stay, hidden rows alone are scored.
+"""Model selection with unlabelled rows: some labels are hidden, all rows stay in training, hidden rows are scored.
 
-    TransductiveClassifierCV   alpha and the loss by cross-validation, hidden rows staying in training as unlabelled
-    HiddenLabelSplit           a splitter for GridSearchCV and its like: every unlabelled row is in every training set
-    labeled_scorer             a scorer that ignores unlabelled rows
-    hide                       a copy of y with some rows unlabelled
-    learning_curve             the score on hidden rows against the number of labels
+    TransductiveClassifierCV   choose alpha and the loss by cross-validation; hidden rows stay in training, unlabelled
+    HiddenLabelSplit           splitter for GridSearchCV: every unlabelled row is in every training set
+    labeled_scorer             make a scorer that ignores unlabelled rows
+    hide                       copy y with some rows unlabelled
+    learning_curve             score on hidden rows against the number of labels
 
-With scikit-learn's own search, here over a pipeline from texts, both the splitter and the scorer are needed:
+With scikit-learn's own search, here over a pipeline from texts, use both the splitter and the scorer:
 
 >>> import numpy as np
 >>> from sklearn.feature_extraction.text import TfidfVectorizer

@@ -1,7 +1,7 @@
-"""Labels hidden and models fitted without them: a hidden row stays in training, as one of the unlabelled.
+"""Fits with some labels hidden: a hidden row stays in training as an unlabelled one.
 
-No figure that a fit sees depends on a hidden label: class sizes given as counts are scaled to the larger number of
-unlabelled rows, n(y) (n + hidden) / n, and never by the classes of the hidden rows.
+Nothing that a fit sees depends on a hidden label: counts in class_prior are scaled to the larger number of unlabelled
+rows, counts · (n + n_hidden) / n, without use of the hidden classes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,10 +23,24 @@ Array = NDArray[Any]
 
 
 def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
-    """Copy y as an array, with these rows (indices or a mask) unlabelled.
+    """Copy y with some rows unlabelled.
 
-    The marker is one that the kind of y can hold: -1 among whole numbers, NaN, "" among texts, else None.
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels; a boolean matrix of partial labels is read as well.
+    rows : array-like
+        Indices of the rows to hide, or a boolean mask.
+    unlabeled : object, default="auto"
+        How y marks unlabelled rows, as in TransductiveClassifier.
 
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Hidden rows are -1 among integers, NaN among floats and "" in an array of strings, otherwise None.
+
+    Examples
+    --------
     >>> hide([2, 1, 2, -1], [0])
     array([-1,  1,  2, -1])
     >>> hide(["tea", "coffee", ""], [1]).tolist()
@@ -36,16 +50,16 @@ def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
     mask = _mask(rows, values.size)
     if not mask.any():
         return values.copy()
-    marker = _marker(values.dtype.kind, unlabeled)
-    hidden = values.astype(object) if marker is None else values.copy()
-    hidden[mask] = marker
+    missing = _missing_label(values.dtype.kind, unlabeled)
+    hidden = values.astype(object) if missing is None else values.copy()
+    hidden[mask] = missing
     return hidden
 
 
 def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = None) -> Any:
-    """Fit a copy of the estimator on all rows, with the labels of these rows hidden.
+    """Fit a clone of the estimator on all rows, with the labels of these rows hidden.
 
-    A Ctrl-C, which would end this fit only and keep what it has, ends whatever it is part of.
+    Raises KeyboardInterrupt if the user interrupted the fit, so that a search does not score an unfinished model.
 
     >>> from transduce import TransductiveClassifier
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
@@ -54,30 +68,29 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     >>> model.transduction_.tolist()
     ['tea', 'tea', 'coffee', 'coffee', 'tea', 'coffee']
     """
-    reading = parameter(estimator, "unlabeled", AUTO), parameter(estimator, "taxonomy", None)
-    values = hide(y, rows, reading[0])
-    before, after = (int(np.sum(~find_certain(labels, *reading)[1])) for labels in (y, values))
+    unlabeled, taxonomy = label_parameters(estimator)
+    values = hide(y, rows, unlabeled)
+    n_before, n_after = (int(np.sum(~find_full_labels(labels, unlabeled, taxonomy)[1])) for labels in (y, values))
     model = clone(estimator)
     priors = _parameters(model, "class_prior")
-    model.set_params(**{key: scale_prior(prior, before, after) for key, prior in priors.items()})
+    model.set_params(**{key: scale_prior(prior, n_before, n_after) for key, prior in priors.items()})
     model = model.fit(X, values) if sample_weight is None else model.fit(X, values, sample_weight=sample_weight)
-    if _was_interrupted(model):
+    if getattr(final_step(model), "termination_condition_", None) == FitStatus.INTERRUPTED.value:
         raise KeyboardInterrupt
     return model
 
 
-def _was_interrupted(model: Any) -> bool:
-    """Whether Ctrl-C ended the fit, of a model or of the last step of a pipeline."""
+def final_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
     while hasattr(model, "steps"):
         model = model.steps[-1][1]
-    return getattr(model, "termination_condition_", None) == FitStatus.INTERRUPTED.value
+    return model
 
 
 def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
-    """Make a class prior for `n_before` unlabelled rows one for `n_after`: counts in proportion, fractions as they are.
+    """Scale counts in a class prior from `n_before` to `n_after` unlabelled rows; fractions stay the same.
 
-    Ranges of counts are rounded outwards. Without any unlabelled row the prior spoke of nothing, and the shares of the
-    labelled rows take its place.
+    Ranges of counts are rounded outwards. If there were no unlabelled rows, the prior becomes "labeled".
 
     >>> scale_prior([30, 70], 100, 110)
     [0.3, 0.7]
@@ -93,26 +106,24 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     prior: Any = read_prior(class_prior)
     if isinstance(prior, str) or not isinstance(prior, Iterable):
         return prior
-    named = isinstance(prior, Mapping)
-    entries = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
-    if any(value is None or np.ndim(value) == 1 for value in entries):
-        scaled = [_scale_range(value, n_after / n_before) for value in entries] if _are_counts(entries) else entries
-    elif _sum_to(entries, n_before):
-        scaled = [float(value) / n_before for value in entries]
-    elif named and _are_counts(entries):  # of inner nodes too, which need not sum to anything
-        scaled = [_scale_range(value, n_after / n_before) for value in entries]
+    is_mapping = isinstance(prior, Mapping)
+    sizes = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
+    has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
+    if not has_ranges and _are_counts_of(sizes, n_before):
+        scaled = [float(size) / n_before for size in sizes]
+    elif (has_ranges or is_mapping) and _are_counts(sizes):  # a mapping may have inner nodes, so that sums differ
+        scaled = [_scale_size(size, n_after / n_before) for size in sizes]
     else:
         return prior
-    return dict(zip(prior, scaled, strict=True)) if named else scaled
+    return dict(zip(prior, scaled, strict=True)) if is_mapping else scaled
 
 
-def find_certain(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> tuple[Array, Array]:
-    """Values of y as an array, and which of them are labels that name one class.
+def find_full_labels(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> tuple[Array, Array]:
+    """Return y as an array, and a mask of the rows that are labelled with one class.
 
-    Sets of candidates, labels ruled out and inner nodes of the taxonomy are no truth to score a row by; but a set of
-    one, and an inner node over one leaf, are the label that they leave.
+    Partial labels and inner nodes of the taxonomy are excluded, unless they leave one class: that class replaces them.
 
-    >>> find_certain(["tea", frozenset({"tea", "coffee"}), ""])[1]
+    >>> find_full_labels(["tea", frozenset({"tea", "coffee"}), ""])[1]
     array([ True, False, False])
     """
     values, labeled = find_labeled(read_matrix(y)[0], unlabeled)
@@ -120,21 +131,23 @@ def find_certain(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> t
         return values, labeled
     entries = as_objects(values)
     found, full = full_labels(entries, labeled, None if taxonomy is None else Taxonomy.create(taxonomy))
-    other = [row for row in np.flatnonzero(full) if found[row] is not entries[row]]
-    if other:
+    replaced = [row for row in np.flatnonzero(full) if found[row] is not entries[row]]
+    if replaced:
         values = values.astype(object)
-        for row in other:
+        for row in replaced:
             values[row] = found[row]
     return values, full
 
 
-def parameter(estimator: Any, name: str, default: object) -> Any:
-    """Find a parameter of an estimator, or of the step of a pipeline that has it."""
-    return next(iter(_parameters(estimator, name).values()), default)
+def label_parameters(estimator: Any) -> tuple[Any, Any]:
+    """Return `unlabeled` and `taxonomy` of an estimator, or of the step of a pipeline that has them."""
+    defaults = {"unlabeled": AUTO, "taxonomy": None}
+    unlabeled, taxonomy = (next(iter(_parameters(estimator, name).values()), defaults[name]) for name in defaults)
+    return unlabeled, taxonomy
 
 
 def class_codes(*labels: Array) -> tuple[list[Any], Array]:
-    """Names of the classes in the order they come, and the index of each label's.
+    """Return the distinct labels in order of appearance, and the index of each label among them.
 
     >>> class_codes(np.array(["tea", "coffee", "tea"]), np.array(["cocoa"]))
     (['tea', 'coffee', 'cocoa'], array([0, 1, 0, 2]))
@@ -145,34 +158,34 @@ def class_codes(*labels: Array) -> tuple[list[Any], Array]:
 
 
 def _parameters(estimator: Any, name: str) -> dict[str, Any]:
-    """All parameters of this name, at any depth."""
+    """Return the parameters of this name, of the estimator and of all nested ones."""
     found = estimator.get_params(deep=True).items()
     return {key: value for key, value in found if key == name or key.endswith(f"__{name}")}
 
 
 def _mask(rows: Any, n_rows: int) -> NDArray[np.bool_]:
-    picked = np.asarray(rows)
-    if picked.dtype == np.bool_ and picked.shape == (n_rows,):
-        return picked
-    if picked.size and (picked.dtype.kind not in "iu" or picked.min() < -n_rows or picked.max() >= n_rows):
-        raise ValueError(f"rows must be indices below {n_rows} or a mask of that length, but are {rows!r}. Check them.")
+    indices = np.asarray(rows)
+    if indices.dtype == np.bool_ and indices.shape == (n_rows,):
+        return indices
+    if indices.size and (indices.dtype.kind not in "iu" or indices.min() < -n_rows or indices.max() >= n_rows):
+        raise ValueError(f"rows must be indices below {n_rows} or a mask of that length, but are {rows!r}.")
     mask = np.zeros(n_rows, dtype=bool)
-    mask[picked.astype(np.int64)] = True
+    mask[indices.astype(np.int64)] = True
     return mask
 
 
-def _marker(kind: str, unlabeled: object) -> object:
-    """What an array of this kind can hold and is read as unlabelled; None if only an array of objects can."""
+def _missing_label(kind: str, unlabeled: object) -> object:
+    """Return a missing label for an array of this kind; None if it must be an array of objects."""
     if kind in "fmM":
         return np.nan if kind == "f" else "NaT"
     auto = isinstance(unlabeled, str) and unlabeled == AUTO
     return {"i": -1, "U": ""}.get(kind) if auto else None
 
 
-def _sum_to(entries: Any, n_rows: int) -> bool:
-    """Whether these are counts of so many rows; what is no numbers at all is left for the estimator to refuse."""
+def _are_counts_of(sizes: Any, n_rows: int) -> bool:
+    """Whether sizes are integers that sum to the number of rows; False for invalid sizes, which the fit will report."""
     try:
-        values = np.asarray(entries, dtype=np.float64)
+        values = np.asarray(sizes, dtype=np.float64)
     except (TypeError, ValueError):
         return False
     return values.ndim == 1 and bool(np.all(values == np.floor(values)) and values.sum() == n_rows)
@@ -186,10 +199,10 @@ def _are_counts(entries: list[Any]) -> bool:
         return False
 
 
-def _scale_range(value: Any, factor: float) -> Any:
-    if value is None:
+def _scale_size(size: Any, factor: float) -> Any:
+    if size is None:
         return None
-    low, high = np.ravel(value)[[0, -1]] * factor
-    if np.ndim(value) == 0:
+    low, high = np.ravel(size)[[0, -1]] * factor
+    if np.ndim(size) == 0:
         return int(low) if low == np.floor(low) else float(low)
     return int(np.floor(low + 1e-9)), float(high) if np.isinf(high) else int(np.ceil(high - 1e-9))

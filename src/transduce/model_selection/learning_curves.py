@@ -1,7 +1,6 @@
-"""Learning curves: how the score on hidden labels grows with the number of labels that are left.
+"""Learning curves: the score on hidden rows against the number of labels.
 
-All sizes of a repeat are scored on the same rows, those hidden at the largest size, so that only the number of labels
-differs along the curve.
+All sizes of a repeat are scored on the same rows, those hidden at the largest size.
 """
 
 import warnings
@@ -15,8 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from transduce.errors import PriorWarning
-from transduce.labels.missing import AUTO
-from transduce.model_selection.hidden_labels import class_codes, find_certain, fit_hidden, parameter
+from transduce.model_selection.hidden_labels import class_codes, find_full_labels, fit_hidden, label_parameters
 from transduce.model_selection.scorers import labeled_scorer, take
 
 Array = NDArray[Any]
@@ -24,7 +22,21 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """Numbers of labels (n_sizes,), and the score of each in each repeat (n_sizes, n_repeats)."""
+    """Result of `learning_curve`.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_sizes,)
+        Numbers of labels.
+    scores : ndarray of shape (n_sizes, n_repeats)
+        Score of each size in each repeat.
+    scoring : str
+        Name of the score.
+    mean : ndarray of shape (n_sizes,)
+        Mean score over the repeats.
+    std : ndarray of shape (n_sizes,)
+        Standard deviation over the repeats.
+    """
 
     sizes: Array
     scores: Array
@@ -32,7 +44,7 @@ class LearningCurve:
 
     @property
     def mean(self) -> Array:
-        """Mean over the repeats."""
+        """Mean score over the repeats."""
         return np.asarray(self.scores.mean(axis=1))
 
     @property
@@ -51,12 +63,34 @@ def learning_curve(
     scoring: Any = "f1_macro",
     random_state: object = None,
 ) -> LearningCurve:
-    """Score an estimator with all but so many labels hidden, for each size; each class keeps at least one.
+    """Score an estimator trained with given numbers of labels, with the other labels hidden.
 
-    Hidden rows stay in training as unlabelled ones; counts in class_prior are scaled as in TransductiveClassifierCV.
-    In each repeat the labels of a smaller size are among those of a larger one. The estimator may be a pipeline, and
-    scoring is as in TransductiveClassifierCV.
+    Hidden rows stay in training as unlabelled rows; counts in class_prior are scaled as in TransductiveClassifierCV.
+    Every class has at least one label. The labels of a smaller size are a subset of those of a larger one.
 
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier of this package, or a pipeline that ends in one.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Rows.
+    y : array-like of shape (n_rows,)
+        Labels; rows may be unlabelled.
+    sizes : iterable of int
+        Numbers of labels to train with, at least the number of classes and fewer than there are labels.
+    n_repeats : int, default=5
+        Number of random choices of the labels.
+    scoring : {"f1_macro", "accuracy", "f1_micro"} or callable, default="f1_macro"
+        Score of the hidden rows, or a scorer called as scorer(estimator, X, y).
+    random_state : int, RandomState or None, default=None
+        Seed of the choices.
+
+    Returns
+    -------
+    LearningCurve
+
+    Examples
+    --------
     >>> from transduce import TransductiveClassifier
     >>> from transduce.testing import blobs
     >>> X, truth, _ = blobs()
@@ -65,26 +99,26 @@ def learning_curve(
     >>> curve.sizes, curve.scores.shape, bool(curve.mean[1] > curve.mean[0])
     (array([ 4, 60]), (2, 3), True)
     """
-    reading = parameter(estimator, "unlabeled", AUTO), parameter(estimator, "taxonomy", None)
-    values, labeled = find_certain(y, *reading)
+    unlabeled, taxonomy = label_parameters(estimator)
+    values, labeled = find_full_labels(y, unlabeled, taxonomy)
     rows, (names, codes) = np.flatnonzero(labeled), class_codes(values[labeled])
     numbers = _check_sizes(sizes, len(names), codes.size)
-    scorer = scoring if callable(scoring) else labeled_scorer(scoring, *reading)
+    scorer = scoring if callable(scoring) else labeled_scorer(scoring, unlabeled, taxonomy)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     scores = np.empty((len(numbers), n_repeats))
     for repeat in range(n_repeats):
-        order = rows[_in_order(codes, rng)]
+        order = rows[_labeling_order(codes, rng)]
         test = order[max(numbers) :]
         for i, size in enumerate(numbers):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PriorWarning)  # it would come at every size
+                warnings.simplefilter("ignore", PriorWarning)  # would be repeated at every size
                 model = fit_hidden(estimator, X, values, order[size:])
             scores[i, repeat] = scorer(model, take(X, test), values[test])
     return LearningCurve(np.array(numbers), scores, scoring if isinstance(scoring, str) else "score")
 
 
-def _in_order(codes: Array, rng: np.random.Generator) -> Array:
-    """Rows as they are labelled one after the other: one of each class, then at random."""
+def _labeling_order(codes: Array, rng: np.random.Generator) -> Array:
+    """Return a random order in which the first row of every class comes before all others."""
     order = rng.permutation(codes.size)
     first = np.sort(np.unique(codes[order], return_index=True)[1])
     return np.concatenate((order[first], np.delete(order, first)))
@@ -95,9 +129,9 @@ def _check_sizes(sizes: Iterable[int], n_classes: int, n_labeled: int) -> list[i
     for size in numbers:
         if not isinstance(size, Integral) or not n_classes <= size < n_labeled:
             raise ValueError(
-                f"sizes must be whole numbers from {n_classes}, the classes, to {n_labeled - 1}, one label fewer than "
-                f"there are, but hold {size!r}. Correct it, or label more rows."
+                f"sizes must be integers from {n_classes}, the number of classes, to {n_labeled - 1}, one fewer than "
+                f"the labels, but contain {size!r}. Correct it, or label more rows."
             )
     if not numbers:
-        raise ValueError("sizes must hold at least one number of labels, but are empty. Name some.")
+        raise ValueError("sizes is empty. Pass at least one number of labels.")
     return [int(size) for size in numbers]

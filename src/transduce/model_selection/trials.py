@@ -1,7 +1,7 @@
-"""The fits of a search: each candidate on each split, what came of it, and which candidate that speaks for.
+"""The fits of a search: every candidate on every split, the table of scores, and the one-standard-error rule.
 
-A candidate's score is the mean over splits of its scores on the rows hidden there. Candidates whose mean is within one
-standard error of the best one's, s / √splits with s the deviation of the best one's scores, count as equal to it.
+The score of a candidate is the mean over splits of its scores on the hidden rows. Candidates within one standard error
+of the best, s / √n_splits with s the standard deviation of the best one's scores, count as equal to it.
 """
 
 import time
@@ -24,7 +24,7 @@ Params = dict[str, Any]
 
 
 class Data(NamedTuple):
-    """What every fit of a search sees: rows, labels and weights."""
+    """Rows, labels and sample weights of a search."""
 
     X: Any
     y: Array
@@ -32,7 +32,19 @@ class Data(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One fit of a search: what was tried on which split, its score on the hidden rows, and the seconds it took."""
+    """One fit of a search.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the candidate.
+    split : int
+        Number of the split.
+    score : float
+        Score on the hidden rows.
+    seconds : float
+        Time of the fit.
+    """
 
     params: Params
     split: int
@@ -41,34 +53,34 @@ class Trial(NamedTuple):
 
 
 def fit_all(base: Any, params: Params, data: Data) -> tuple[Any, list[warnings.WarningMessage]]:
-    """Fit a candidate with all labels; return what it warned of too, to be said if it is chosen."""
-    with warnings.catch_warnings(record=True) as said:
+    """Fit a candidate with all labels; return the model and its warnings, which are raised if it is chosen."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = fit_candidate(base, params, data)
-    return model, said
+    return model, caught
 
 
 def fit_candidate(base: Any, params: Params, data: Data, rows: Any = ()) -> Any:
-    """Fit a candidate with these rows hidden; a Ctrl-C ends the search."""
+    """Fit a candidate with these rows hidden."""
     return fit_hidden(clone(base).set_params(**params), data.X, data.y, rows, data.sample_weight)
 
 
 def run_trial(base: Any, params: Params, data: Data, split: int, test: Array, scorer: Scorer) -> Trial:
-    """Fit with the rows of `test` hidden, and score on them."""
+    """Fit with the rows of `test` hidden, and score them."""
     start = time.perf_counter()
-    with quiet():
+    with ignore_warnings():
         model = fit_candidate(base, params, data, test)
         seconds = time.perf_counter() - start
         score = float(scorer(model, take(data.X, test), data.y[test]))
     if not np.isfinite(score):
-        raise ValueError(f"scoring must give a finite number, but gave {score} for {params}. Correct it.")
+        raise ValueError(f"scoring must return a finite number, but returned {score} for {params}.")
     return Trial(params, split, score, seconds)
 
 
 def run_trials(
     base: Any, candidates: Sequence[Params], data: Data, tests: Sequence[Array], scorer: Scorer, n_jobs: int | None
 ) -> Iterable[Trial]:
-    """Every candidate on every split, in this order; at the same time with one thread each, if n_jobs says so."""
+    """Run every candidate on every split, in this order; with n_jobs, in parallel with one thread each."""
     jobs = [(params, data, split, test, scorer) for params in candidates for split, test in enumerate(tests)]
     if n_jobs is None or n_jobs == 1:
         return (run_trial(base, *job) for job in jobs)
@@ -78,7 +90,7 @@ def run_trials(
 
 
 def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: Sequence[Trial]) -> dict[str, Any]:
-    """Arrays with one entry a candidate, in the form of GridSearchCV's `cv_results_`.
+    """Return arrays with one entry for each candidate, in the form of GridSearchCV's `cv_results_`.
 
     >>> trials = [Trial({"alpha": 1.0}, 0, 0.5, 0.1), Trial({"alpha": 1.0}, 1, 0.7, 0.1)]
     >>> results_table([{"alpha": 1.0}], ["hinge"], trials)["mean_test_score"].round(2)
@@ -101,7 +113,7 @@ def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: S
 
 
 def equal_to_best(mean: Array, std: Array, n_splits: int) -> list[int]:
-    """Candidates within one standard error of the best; std (over n, not n − 1) is that of the splits.
+    """Return the candidates within one standard error of the best; std is over the splits, with divisor n.
 
     >>> equal_to_best(np.array([0.5, 0.68, 0.7]), np.array([0.1, 0.1, 0.06]), 5)
     [1, 2]
@@ -112,8 +124,8 @@ def equal_to_best(mean: Array, std: Array, n_splits: int) -> list[int]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Fits with hidden labels warn of nothing; the chosen candidate will, when it is fitted with all of them."""
+def ignore_warnings() -> Iterator[None]:
+    """Ignore warnings of fits with hidden labels; the chosen candidate repeats them when fitted with all labels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
