@@ -1,4 +1,4 @@
-"""Plots: what they draw, that they need no screen, and that the same model gives the same picture."""
+"""Plots: content, no need of a screen, and the same image for the same model."""
 
 import builtins
 import io
@@ -34,25 +34,25 @@ def model(**parameters):
     return TransductiveClassifier(annealing="paper", random_state=0, **parameters).fit(X, y)
 
 
-def picture(ax):
+def image(ax):
     file = io.BytesIO()
     ax.figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 
 
-def test_counts_show_assigned_labelled_and_asked():
+def test_counts_show_assigned_labelled_and_stated_fractions():
     _, truth, y = blobs()
     counts = true_counts(truth, y)
     ax = plot_counts(model(class_prior=counts))
-    assigned, labeled, asked = ax.containers
+    assigned, labeled, stated = ax.containers
     np.testing.assert_allclose([bar.get_width() for bar in assigned], counts / counts.sum())
     np.testing.assert_allclose([bar.get_width() for bar in labeled], 1 / 3)
-    np.testing.assert_allclose(asked.lines[0].get_xdata(), counts / counts.sum())
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["assigned", "labelled", "asked"]
+    np.testing.assert_allclose(stated.lines[0].get_xdata(), counts / counts.sum())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["assigned", "labelled", "stated"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["0", "1", "2"]
 
 
-def test_ranges_are_spans_and_what_is_not_known_has_no_mark():
+def test_ranges_are_spans_and_unknown_sizes_have_no_mark():
     ax = plot_counts(model(class_prior={0: (0.25, 0.75), 1: None, 2: None}))
     spans = ax.containers[2].lines[2][0].get_segments()
     np.testing.assert_allclose([segment[:, 0] for segment in spans], [(0.25, 0.75)], atol=0.01)
@@ -60,7 +60,7 @@ def test_ranges_are_spans_and_what_is_not_known_has_no_mark():
     assert [text.get_text() for text in nothing.get_legend().get_texts()] == ["assigned", "labelled"]
 
 
-def test_branches_with_a_size_have_bars_and_a_price_of_their_own():
+def test_branches_with_a_size_have_bars_and_prices():
     X, _, y = blobs()
     names = np.array(["hot/tea", "hot/soup", "cold"], dtype=object)
     labels = [None if label < 0 else names[label] for label in y]
@@ -69,16 +69,16 @@ def test_branches_with_a_size_have_bars_and_a_price_of_their_own():
     ).fit(X, labels)
     ax = plot_counts(clf)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["cold", "hot/soup", "hot/tea", "hot/…"]
-    assigned, labeled, asked = ax.containers
-    shares = clf.class_counts_ / clf.class_counts_.sum()
-    np.testing.assert_allclose([bar.get_width() for bar in assigned], [*shares, shares[1] + shares[2]])
+    assigned, labeled, stated = ax.containers
+    fractions = clf.class_counts_ / clf.class_counts_.sum()
+    np.testing.assert_allclose([bar.get_width() for bar in assigned], [*fractions, fractions[1] + fractions[2]])
     assert [bar.get_width() for bar in labeled][3] == pytest.approx(2 / 3)
-    assert asked.lines[0].get_ydata().tolist() == [1.8, 2.8]
+    assert stated.lines[0].get_ydata().tolist() == [1.8, 2.8]
     prices = [bar.get_width() for bar in plot_prices(clf).patches]
     np.testing.assert_allclose(clf.prices_, [prices[0], prices[1] + prices[3], prices[2] + prices[3]], atol=1e-12)
     assert prices[0] == prices[1] == 0.0
     assert prices[3] != 0.0
-    picture(ax)
+    image(ax)
 
 
 def test_prices_are_bars():
@@ -101,14 +101,14 @@ def test_curves_show_mean_and_band():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ours", "supervised"]
 
 
-def test_scores_that_do_not_fit_the_sizes_get_one_sentence():
-    with pytest.raises(ValueError, match="scores must have one row for each of the sizes"):
+def test_scores_of_another_shape_than_the_sizes_are_an_error():
+    with pytest.raises(ValueError, match="scores must have one row for each size"):
         plot_learning_curve([1, 2], [0.5])
-    with pytest.raises(ValueError, match="Pass what learning_curve returns, or both arrays"):
+    with pytest.raises(ValueError, match="Pass the result of learning_curve, or both arrays"):
         plot_learning_curve([1, 2])
 
 
-def test_searches_and_pipelines_will_do():
+def test_searches_and_pipelines_are_accepted():
     X, _, y = blobs()
     clf = TransductiveClassifier(annealing="paper", class_prior=[0.5, 0.3, 0.2])
     search = TransductiveClassifierCV((1e-3,), estimator=clf, cv=2)
@@ -123,20 +123,20 @@ def test_searches_and_pipelines_will_do():
         assert len(plot_prices(fitted).patches) == 3
 
 
-def test_the_same_model_gives_the_same_picture():
+def test_the_same_model_gives_the_same_image():
     for plot in (plot_counts, plot_prices):
-        assert picture(plot(model())) == picture(plot(model()))
+        assert image(plot(model())) == image(plot(model()))
 
 
-def test_axes_can_be_given_and_names_hold_any_sign():
+def test_axes_can_be_passed_and_names_have_any_character():
     X, _, y = blobs()
     names = np.array(["$x", "a_b^c$", "50 % \\alpha"], dtype=object)
     labels = [None if label < 0 else names[label] for label in y]
     clf = TransductiveClassifier(annealing="paper").fit(X, labels)
     ax = matplotlib.figure.Figure().subplots()
     assert plot_counts(clf, ax) is ax
-    picture(ax)
-    picture(plot_prices(clf, ax=matplotlib.figure.Figure().subplots()))
+    image(ax)
+    image(plot_prices(clf, ax=matplotlib.figure.Figure().subplots()))
 
 
 def test_paths_and_a_supervised_fit_can_be_drawn():
@@ -146,7 +146,7 @@ def test_paths_and_a_supervised_fit_can_be_drawn():
     assert [tick.get_text() for tick in plot_counts(clf).get_yticklabels()] == ["a/x", "a/y", "b"]
 
 
-def test_what_is_not_fitted_is_refused():
+def test_an_unfitted_model_is_an_error():
     with pytest.raises(NotFittedError):
         plot_counts(TransductiveClassifier())
 
@@ -164,7 +164,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
         plot_prices(clf)
 
 
-def test_named_classes_of_any_number(tmp_path):
+def test_class_names_are_saved_as_svg(tmp_path):
     X, _, y = blobs()
     ax = plot_counts(TransductiveClassifier(annealing="paper").fit(X, labels_as(y, "")))
     ax.figure.savefig(tmp_path / "counts.svg")

@@ -1,8 +1,10 @@
-"""Pictures of a fit: what labels are worth, which sizes the classes got, and where sizes and documents disagree.
+"""Plots of a fit: learning curves, class sizes and prices.
 
-Each function draws on the Axes it is given, or on new ones, and returns them; showing and saving is left to the caller.
+Each function draws on the Axes that you pass, or on new ones, and returns them; call `ax.figure.savefig` to save them.
 They need matplotlib, which is in the extra `app`.
 
+Examples
+--------
 >>> import matplotlib
 >>> matplotlib.use("agg")
 >>> from transduce import TransductiveClassifier
@@ -10,7 +12,7 @@ They need matplotlib, which is in the extra `app`.
 >>> X, truth, y = blobs()
 >>> clf = TransductiveClassifier(class_prior={0: (0.4, 0.6), 1: None, 2: 0.2}, random_state=0).fit(X, y)
 >>> plot_counts(clf).get_xlabel(), plot_prices(clf).get_xlabel()
-('share of rows', 'price: what the class pays rows to come')
+('fraction of rows', 'price')
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,17 +28,32 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+SCORE_NAMES = {"f1_macro": "macro F", "f1_micro": "micro F", "accuracy": "accuracy"}
 BLUE, ORANGE, INK = "#3b6ea8", "#d98a2b", "#222222"
 
 
 def plot_learning_curve(
     curve: Any, scores: ArrayLike | None = None, *, ax: "Axes | None" = None, label: str | None = None
 ) -> "Axes":
-    """Draw the mean score against the number of labels, and a band of one standard deviation of the repeats.
+    """Plot the mean score against the number of labels, with a band of one standard deviation over the repeats.
 
-    curve is what `model_selection.learning_curve` returns; or numbers of labels (n_sizes,), with scores (n_sizes,) or
-    (n_sizes, n_repeats). Call it again with the same Axes and another label to compare.
+    Parameters
+    ----------
+    curve : LearningCurve or array-like of shape (n_sizes,)
+        Result of `model_selection.learning_curve`, or numbers of labels.
+    scores : array-like of shape (n_sizes,) or (n_sizes, n_repeats), default=None
+        Scores, if `curve` holds numbers of labels.
+    ax : Axes, default=None
+        Axes to draw on; draw on the same Axes again, with another label, to compare.
+    label : str, default=None
+        Name of the curve in the legend.
 
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> ax = plot_learning_curve([20, 40, 80], [[0.5, 0.6], [0.6, 0.7], [0.7, 0.7]], label="supervised")
@@ -50,20 +67,32 @@ def plot_learning_curve(
     if table.shape[1] > 1:
         ax.fill_between(sizes, mean - std, mean + std, color=line.get_color(), alpha=0.2, linewidth=0)
     ax.set_xlabel("labels")
-    ax.set_ylabel(SCORES.get(getattr(curve, "scoring", "f1_macro"), "score"))
+    ax.set_ylabel(SCORE_NAMES.get(getattr(curve, "scoring", "f1_macro"), "score"))
     if label is not None:
         ax.legend()
     return ax
 
 
 def plot_counts(clf: Any, ax: "Axes | None" = None) -> "Axes":
-    """Draw, for each class, the shares asked for (a tick or a span), of the labelled rows, and of those assigned.
+    """Plot the stated, labelled and assigned fraction of rows of each class.
 
-    A size that was left open has no mark. Branches with a size have bars of their own, below the classes.
+    A stated size is a tick, a range a span; a class without a stated size has neither. Branches of the taxonomy with a
+    stated size follow below the classes.
+
+    Parameters
+    ----------
+    clf : estimator
+        Fitted classifier, a pipeline that ends in one, or a search.
+    ax : Axes, default=None
+        Axes to draw on.
+
+    Returns
+    -------
+    Axes
     """
     model = _fitted(clf)
-    assigned, labeled = (_with_branches(model, counts) for counts in (model.class_counts_, labeled_counts(model)))
-    n_rows, n_labeled = max(int(model.class_counts_.sum()), 1), max(int(labeled_counts(model).sum()), 1)
+    assigned, labeled = (_with_branches(model, counts) for counts in (model.class_counts_, _labeled_counts(model)))
+    n_rows, n_labeled = max(int(model.class_counts_.sum()), 1), max(int(_labeled_counts(model).sum()), 1)
     rows = np.arange(assigned.size)
     ax = _class_axes(model) if ax is None else ax
     ax.barh(rows - 0.2, assigned / n_rows, 0.4, color=BLUE, label="assigned")
@@ -76,33 +105,44 @@ def plot_counts(clf: Any, ax: "Axes | None" = None) -> "Axes":
             (model.bounds_.high, groups and groups.high),
         )
     )
-    asked = np.flatnonzero((low > 0) | (high < 1))
-    if asked.size:
-        low, high = low[asked], np.minimum(high[asked], 1.0)
+    stated = np.flatnonzero((low > 0) | (high < 1))
+    if stated.size:
+        low, high = low[stated], np.minimum(high[stated], 1.0)
         ends = np.vstack((np.zeros_like(low), high - low))
-        ax.errorbar(low, rows[asked] - 0.2, xerr=ends, fmt="|", color=INK, markersize=9, capsize=4, label="asked")
-    ax.set_xlabel("share of rows")
+        ax.errorbar(low, rows[stated] - 0.2, xerr=ends, fmt="|", color=INK, markersize=9, capsize=4, label="stated")
+    ax.set_xlabel("fraction of rows")
     ax.legend()
     return _name_classes(ax, model)
 
 
 def plot_prices(clf: Any, ax: "Axes | None" = None) -> "Axes":
-    """Draw the price of each class: far from 0 is where the sizes asked for and the documents disagree.
+    """Plot the price of each class; a price far from 0 shows that the stated size and the data disagree.
 
-    Where branches have sizes, the price of a branch is drawn once, below the classes, and those of its classes without
-    it; the sum of both is what a row pays.
+    Branches with a stated size have a price of their own, below the classes; the price of a class, `prices_`, is the
+    sum of its bar and those of the branches above it.
+
+    Parameters
+    ----------
+    clf : estimator
+        Fitted classifier, a pipeline that ends in one, or a search.
+    ax : Axes, default=None
+        Axes to draw on.
+
+    Returns
+    -------
+    Axes
     """
     model = _fitted(clf)
     prices = _own_prices(model)
     ax = _class_axes(model) if ax is None else ax
     ax.barh(np.arange(prices.size), prices, 0.7, color=np.where(prices < 0, ORANGE, BLUE).tolist())
     ax.axvline(0.0, color=INK, linewidth=0.8)
-    ax.set_xlabel("price: what the class pays rows to come")
+    ax.set_xlabel("price")
     return _name_classes(ax, model)
 
 
 def _own_prices(model: Any) -> Array:
-    """Prices of classes, then of branches, each without those of the branches above."""
+    """Return the prices of classes, then of branches, each without those of the branches above."""
     prices, bounds = np.asarray(model.prices_, dtype=np.float64), model.bounds_
     if bounds.groups is None:
         return prices
@@ -111,16 +151,13 @@ def _own_prices(model: Any) -> Array:
 
 
 def _with_branches(model: Any, counts: Array) -> Array:
-    """Counts of classes, then of branches that have a size."""
+    """Return the counts of classes, then of branches with a size."""
     groups = model.bounds_.groups
     return counts if groups is None else np.append(counts, groups.members(counts.size) @ counts)
 
 
-SCORES = {"f1_macro": "macro F", "f1_micro": "micro F", "accuracy": "accuracy"}
-
-
-def labeled_counts(model: Any) -> Array:
-    """Labelled rows of each class: all rows of its label, less those that were assigned it."""
+def _labeled_counts(model: Any) -> Array:
+    """Return the labelled rows of each class: all rows of the class without the assigned ones."""
     index = {name: k for k, name in enumerate(model.classes_.tolist())}
     labels = [index[name] for name in model.transduction_.tolist()]
     return np.asarray(np.bincount(labels, minlength=len(index)) - model.class_counts_)
@@ -132,15 +169,15 @@ def _curve(curve: Any, scores: ArrayLike | None) -> tuple[Array, Array]:
     table = table[:, None] if table.ndim == 1 else table
     if sizes.ndim != 1 or table.ndim != 2 or len(table) != sizes.size:
         raise ValueError(
-            f"scores must have one row for each of the sizes, but have shape {table.shape} and sizes {sizes.shape}. "
-            "Pass what learning_curve returns, or both arrays."
+            f"scores must have one row for each size, but have shape {table.shape} for sizes of shape {sizes.shape}. "
+            "Pass the result of learning_curve, or both arrays."
         )
     order = np.argsort(sizes, kind="stable")
     return sizes[order], table[order]
 
 
 def _fitted(clf: Any) -> Any:
-    """The classifier itself: the last step of a pipeline, the best model of a search."""
+    """Return the fitted classifier itself: the last step of a pipeline, the best model of a search."""
     clf = getattr(clf, "best_estimator_", clf)
     clf = clf.steps[-1][1] if hasattr(clf, "steps") else clf
     clf = getattr(clf, "best_estimator_", clf)
@@ -164,7 +201,7 @@ def _axes(height: float = 4.0) -> "Axes":
 
 
 def _name_classes(ax: "Axes", model: Any) -> "Axes":
-    """One row a class, the first at the top, then branches; names stand as they are, whatever signs they hold."""
+    """Label one row for each class, the first at the top, then one for each branch; "$" is no mathematics."""
     names = ["/".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in model.classes_.tolist()]
     if model.bounds_.groups is not None:
         names += [f"{name}/…" for name in model.bounds_.groups.names]

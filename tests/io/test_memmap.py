@@ -1,4 +1,4 @@
-"""Rows on disk are the same rows."""
+"""Memory-mapped rows: the same rows and the same fits as in memory; incomplete or damaged folders are errors."""
 
 import json
 import weakref
@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from transduce import TransductiveClassifier
+from transduce.design import Design
 from transduce.io import memmap
 from transduce.io.memmap import npz_parts, open_rows, pack_rows
 
@@ -18,7 +19,7 @@ def parts(n_parts=4, dtype=np.float64):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_come_back_as_they_went(dtype, tmp_path):
+def test_rows_are_read_as_they_were_written(dtype, tmp_path):
     X = pack_rows(parts(dtype=dtype), tmp_path / "rows")
     expected = sparse.vstack(list(parts(dtype=dtype)), format="csr")
     assert X.dtype == dtype
@@ -27,7 +28,7 @@ def test_rows_come_back_as_they_went(dtype, tmp_path):
     assert (open_rows(tmp_path / "rows") != expected).nnz == 0
 
 
-def test_a_fit_on_mapped_rows_is_that_on_rows_in_memory(tmp_path):
+def test_a_fit_on_mapped_rows_equals_one_on_rows_in_memory(tmp_path):
     X = pack_rows(parts(), tmp_path / "rows")
     y = np.full(X.shape[0], -1)
     y[np.random.default_rng(0).choice(X.shape[0], 30, replace=False)] = np.arange(30) % 3
@@ -41,22 +42,19 @@ def test_a_fit_on_mapped_rows_is_that_on_rows_in_memory(tmp_path):
     assert (one.predict(X) == other.predict(X)).all()
 
 
-def test_a_fit_does_not_move_the_rows(tmp_path):
+def test_a_fit_does_not_copy_the_rows(tmp_path, monkeypatch):
     X = pack_rows(parts(), tmp_path / "rows")
     y = np.full(X.shape[0], -1)
     y[[5, 100, 200]] = 0, 1, 2
-    model = TransductiveClassifier(random_state=0, annealing="paper")
-    seen = []
-    own = model._problem
+    create, designs = Design.create, []
 
-    def look(*arguments):
-        problem = own(*arguments)
-        seen.append(problem.design.data)
-        return problem
+    def record(*arguments, **options):
+        designs.append(create(*arguments, **options))
+        return designs[-1]
 
-    model._problem = look
-    model.fit(X, y)
-    assert np.shares_memory(seen[0], X.data)
+    monkeypatch.setattr(Design, "create", record)
+    TransductiveClassifier(random_state=0, annealing="paper").fit(X, y)
+    assert np.shares_memory(designs[0].data, X.data)
 
 
 def test_parts_of_scipy_are_packed_in_the_order_of_their_names(tmp_path):
@@ -66,12 +64,12 @@ def test_parts_of_scipy_are_packed_in_the_order_of_their_names(tmp_path):
     assert (sparse.vstack(list(parts()), format="csr") != X).nnz == 0
 
 
-def test_columns_out_of_order_and_twice_are_put_right(tmp_path):
+def test_columns_are_sorted_and_repeated_ones_summed(tmp_path):
     twice = sparse.csr_matrix((np.ones(3), np.array([2, 0, 2]), np.array([0, 3])), (1, 3))
     assert pack_rows([twice], tmp_path / "rows").toarray().tolist() == [[1.0, 0.0, 2.0]]
 
 
-def test_whole_numbers_become_floats(tmp_path):
+def test_integers_become_floats(tmp_path):
     assert pack_rows([sparse.csr_matrix(np.eye(3, dtype=int))], tmp_path / "rows").dtype == np.float64
 
 
@@ -84,87 +82,87 @@ def test_mapped_rows_cannot_be_changed(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda place: (place / "rows.json").unlink(), "has no rows.json"),
-        (lambda place: (place / "data.bin").write_bytes(b"1234"), "must have .* bytes, but has 4"),
-        (lambda place: (place / "indptr.bin").unlink(), "but has 0"),
-        (lambda place: (place / "rows.json").write_text('{"format": 9}'), "in format 1, but has 9"),
-        (lambda place: (place / "rows.json").write_text('{"format": 1, "n_ro'), "rows.json must say .* but is damaged"),
-        (lambda place: (place / "rows.json").write_text('{"format": 1}'), "rows.json must say .* but is damaged"),
-        (lambda place: (place / "rows.json").write_text("[]"), "rows.json must say .* but is damaged"),
+        (lambda folder: (folder / "rows.json").unlink(), "has no rows.json"),
+        (lambda folder: (folder / "data.bin").write_bytes(b"1234"), "should have .* bytes, but has 4"),
+        (lambda folder: (folder / "indptr.bin").unlink(), "but has 0"),
+        (lambda folder: (folder / "rows.json").write_text('{"format": 9}'), "in format 9, not 1"),
+        (lambda folder: (folder / "rows.json").write_text('{"format": 1, "n_ro'), "rows.json is damaged"),
+        (lambda folder: (folder / "rows.json").write_text('{"format": 1}'), "rows.json is damaged"),
+        (lambda folder: (folder / "rows.json").write_text("[]"), "rows.json is damaged"),
     ],
 )
-def test_a_store_that_is_not_whole_is_refused(damage, message, tmp_path):
+def test_a_damaged_folder_is_an_error(damage, message, tmp_path):
     pack_rows(parts(), tmp_path / "rows")
     damage(tmp_path / "rows")
     with pytest.raises(ValueError, match=message):
         open_rows(tmp_path / "rows")
 
 
-def test_places_and_parts_that_do_not_fit_are_refused(tmp_path):
+def test_wrong_folders_and_parts_are_errors(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ValueError, match="new or empty folder"):
         pack_rows(parts(), tmp_path)
-    with pytest.raises(ValueError, match="must have 40 columns as the first has, but part 1 has 3"):
+    with pytest.raises(ValueError, match="part 1 has 3 columns, but the first has 40"):
         pack_rows([*list(parts(1)), sparse.csr_matrix((2, 3))], tmp_path / "a")
-    with pytest.raises(ValueError, match="no part holds any"):
+    with pytest.raises(ValueError, match="no rows to pack"):
         pack_rows([], tmp_path / "b")
-    with pytest.raises(ValueError, match="but there are none"):
+    with pytest.raises(ValueError, match="has no .npz files"):
         pack_rows(npz_parts(tmp_path), tmp_path / "c")
 
 
-def test_more_columns_than_their_numbers_can_tell_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"fewer than 2\*\*31 columns, but part 0 has 2147483648; drop some"):
+def test_columns_must_fit_into_32_bits(tmp_path):
+    with pytest.raises(ValueError, match=r"part 0 has 2147483648 columns, but rows must have fewer than 2\*\*31"):
         pack_rows([sparse.csr_matrix((1, 2**31))], tmp_path / "rows")
     X = pack_rows([sparse.csr_matrix(([1.0], [2**31 - 2], [0, 1]), (1, 2**31 - 1))], tmp_path / "rows")
     assert X.indices.tolist() == [2**31 - 2]
 
 
-def test_values_are_not_rounded_to_the_type_of_the_first_part(tmp_path):
+def test_float64_is_not_rounded_to_float32(tmp_path):
     small, large = (sparse.csr_matrix(np.array([[0.1, 0.0]], dtype)) for dtype in (np.float32, np.float64))
     for wide in (large, large.astype(np.int64)):
-        with pytest.raises(ValueError, match=f"must be float32 as the first is, but part 1 is {wide.dtype}; convert"):
+        with pytest.raises(ValueError, match=f"part 1 is {wide.dtype}, but the first is float32. Convert"):
             pack_rows([small, wide], tmp_path / "rows")
     assert pack_rows([large, small], tmp_path / "rows").data.tolist() == [0.1, np.float32(0.1)]
 
 
-def test_row_ends_are_short_where_they_can_be(tmp_path, monkeypatch):
+def test_indptr_has_32_bits_where_they_suffice(tmp_path, monkeypatch):
     X = pack_rows(parts(), tmp_path / "short")
     assert X.indptr.dtype == X.indices.dtype == np.int32
     monkeypatch.setattr(memmap, "INT32_LIMIT", X.nnz)
     long = pack_rows(parts(), tmp_path / "long")
     assert long.indptr.dtype == np.int64
     assert (long != X).nnz == 0
-    about = json.loads((tmp_path / "long" / "rows.json").read_text())
-    del about["indptr"]  # as stores were before
-    (tmp_path / "long" / "rows.json").write_text(json.dumps(about))
+    header = json.loads((tmp_path / "long" / "rows.json").read_text())
+    del header["indptr"]  # as in the first version
+    (tmp_path / "long" / "rows.json").write_text(json.dumps(header))
     assert (open_rows(tmp_path / "long") != X).nnz == 0
 
 
-def test_a_part_is_gone_before_the_next_is_made(tmp_path):
-    made = []
+def test_one_part_is_in_memory_at_a_time(tmp_path):
+    arrays = []
 
     def one_by_one():
         for part in range(4):
-            assert all(each() is None for each in made)
+            assert all(each() is None for each in arrays)
             rows = sparse.random(60, 40, 0.2, format="csr", random_state=part)
-            made.append(weakref.ref(rows.data))
+            arrays.append(weakref.ref(rows.data))
             yield rows
             del rows
 
     assert pack_rows(one_by_one(), tmp_path / "rows").shape == (240, 40)
 
 
-@pytest.mark.parametrize("made", [False, True])
-def test_what_fails_leaves_nothing(made, tmp_path):
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_failed_write_leaves_no_files(is_new, tmp_path):
     def broken():
         yield from parts(2)
         raise OSError("the source is gone")
 
     place = tmp_path / "rows"
-    if not made:
+    if not is_new:
         place.mkdir()
     with pytest.raises(OSError, match="the source is gone"):
         pack_rows(broken(), place)
-    assert list(tmp_path.iterdir()) == ([] if made else [place])
+    assert list(tmp_path.iterdir()) == ([] if is_new else [place])
     assert pack_rows(parts(), place).shape == (240, 40)
     assert {path.name for path in place.iterdir()} == {"data.bin", "indices.bin", "indptr.bin", "rows.json"}

@@ -137,7 +137,8 @@ class _Writer:
 
 def _write(parts: Iterable[Any], path: Path) -> None:
     with ExitStack() as stack:
-        writer = _Writer(*(stack.enter_context((path / name).open("wb")) for name in _FILES))
+        data, indices, indptr = (stack.enter_context((path / name).open("wb")) for name in _FILES)
+        writer = _Writer(data, indices, indptr)
         np.zeros(1, np.int64).tofile(writer.indptr)
         for part in parts:
             writer.add(part)

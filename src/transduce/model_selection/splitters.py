@@ -142,7 +142,8 @@ def count_testable(codes: Array) -> int:
     sizes = np.bincount(codes, minlength=1)
     if sizes.max() < 2:
         raise ValueError(
-            f"no class has two labels, so that one could be hidden: y has {codes.size} in all. Label more rows."
+            f"at least one class needs two labels, one of them to hide, but y has {codes.size} labels of as many "
+            "classes. Label more rows."
         )
     return int(sizes[sizes > 1].sum())
 

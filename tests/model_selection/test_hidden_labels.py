@@ -1,0 +1,132 @@
+"""Hidden labels: y marks them as unlabelled, counts are scaled, and no fit depends on them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.classifiers import PAPER
+from helpers.test_ids import without_address
+from sklearn.base import clone
+
+from transduce import TransductiveClassifier
+from transduce.class_prior.spec import is_in_rows
+from transduce.labels.missing import find_labeled
+from transduce.labels.partial import RuledOut
+from transduce.model_selection import HiddenLabelSplit, hide
+from transduce.model_selection.hidden_labels import find_full_labels, fit_hidden, scale_prior
+from transduce.testing import blobs, true_counts
+
+
+@pytest.mark.parametrize("taxonomy", [None, ["hot/a", "cold/b"]])
+def test_a_set_of_one_class_is_a_full_label_as_in_a_fit(taxonomy):
+    entries = ["a", {"a"}, frozenset("b"), "b", {"a", "b"}, RuledOut("a"), None]
+    if taxonomy is not None:
+        entries[4:4] = ["hot", {"cold"}]
+    y = np.empty(len(entries), dtype=object)
+    y[:] = entries
+    values, full = find_full_labels(y, taxonomy=taxonomy)
+    model = TransductiveClassifier(taxonomy=taxonomy, class_prior={"a": 2, "b": 1}).fit(np.eye(len(y), 3), y)
+    assert full.sum() == len(y) - model.class_counts_.sum()
+    assert values[full].tolist() == ["a", "a", "b", "b", *([] if taxonomy is None else ["a", "b"])]
+    assert model.score(np.eye(len(y), 3), y) == np.mean(model.predict(np.eye(len(y), 3))[full] == values[full])
+    fit_hidden(model, np.eye(len(y), 3), y, [1])  # counts are scaled to one more row
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({"a": 1, "b": None}, {"a": 1.5, "b": None}), ({"a": (1, np.inf), "b": 0}, {"a": (1, np.inf), "b": 0})],
+)
+def test_integers_beside_unknown_sizes_are_scaled_as_counts(before, after):
+    scaled = scale_prior(before, 10, 15)
+    assert scaled == after
+    assert is_in_rows(before)
+    assert is_in_rows(scaled)
+    assert scale_prior({"a": 1.0, "b": None}, 10, 15) == {"a": 1.0, "b": None}
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([2, 0, 2, -1]),
+        np.array([2, 0, 2, -1], dtype=np.int8),
+        np.array([1, 0, 1, 1], dtype=np.uint8),
+        np.array([True, False, True, True]),
+        np.array([1.0, 0.0, 1.0, np.nan]),
+        np.array(["a", "b", "a", ""]),
+        np.array(["a", "b", "nan", "-1"]),
+        np.array(["a", "b", "a", None], dtype=object),
+        ["a", "b", "a", None],
+        [("a", "x"), ("b",), ("a", "x"), None],
+        pd.Series(["a", "b", "a", "c"], dtype="string"),
+        pd.Series(["a", "b", "a", None], dtype="category"),
+        np.array(["2020-01-01", "2020-01-02", "2020-01-01", "NaT"], dtype="datetime64[D]"),
+    ],
+    ids=lambda y: f"{type(y).__name__} {getattr(y, 'dtype', '')}",
+)
+@pytest.mark.parametrize("unlabeled", ["auto", None, 2, "a"])
+def test_hidden_rows_are_unlabelled_and_other_rows_unchanged(y, unlabeled):
+    values, labeled = find_labeled(y, unlabeled)
+    before = values.tolist()
+    hidden = hide(y, [0, 1], unlabeled)
+    again, still = find_labeled(hidden, unlabeled)
+    assert still.tolist() == [False, False, *labeled[2:]]
+    assert [again.tolist()[i] == values.tolist()[i] for i in range(2, 4) if labeled[i]] == [True] * labeled[2:].sum()
+    assert find_labeled(hide(y, np.array([True, True, False, False]), unlabeled))[1].tolist()[:2] == [False, False]
+    assert values.tolist()[:2] == before[:2]
+
+
+def test_rows_must_be_indices_or_a_mask():
+    for rows in ([5], [0.5], ["a"]):
+        with pytest.raises(ValueError, match="rows must be indices below 3"):
+            hide([1, 2, 3], rows)
+
+
+@pytest.mark.parametrize(
+    ("prior", "scaled"),
+    [
+        ("labeled", "labeled"),
+        ([0.3, 0.7], [0.3, 0.7]),
+        ([30, 70], [0.3, 0.7]),
+        (np.array([100, 0]), [1.0, 0.0]),
+        ({"b": 70, "a": 30}, {"b": 0.7, "a": 0.3}),
+        (pd.Series({"b": 70, "a": 30}), {"b": 0.7, "a": 0.3}),
+        ({"a": (20, 30), "b": None}, {"a": (24, 36), "b": None}),
+        ({"a": (21, 33), "b": 60}, {"a": (25, 40), "b": 72.0}),
+        ({"a": (21, np.inf), "b": None}, {"a": (25, np.inf), "b": None}),
+        ({"a": (0.2, 0.3), "b": None}, {"a": (0.2, 0.3), "b": None}),
+        ([(20, 30), None], [(24, 36), None]),
+        ([(0.2, 0.3), None], [(0.2, 0.3), None]),
+        ({"a": 50, "b": 30, "b/x": 20, "b/y": 10}, {"a": 60.0, "b": 36.0, "b/x": 24.0, "b/y": 12.0}),
+        ([30, 60], [30, 60]),  # invalid: the estimator reports it
+        ({"a": "x", "b": (1, 2)}, {"a": "x", "b": (1, 2)}),
+        (None, None),
+    ],
+    ids=without_address,
+)
+def test_counts_are_scaled_and_fractions_stay(prior, scaled):
+    assert scale_prior(prior, 100, 120) == scaled
+    assert scale_prior(prior, 0, 20) == "labeled"
+    assert scale_prior(prior, 100, 100) is prior
+
+
+def test_counts_of_the_unlabelled_rows_are_scaled_in_a_fit():
+    X, truth, y = blobs()
+    counts = true_counts(truth, y)
+    rows = np.flatnonzero(y >= 0)[::2]
+    for prior in (counts, dict(enumerate(counts)), {0: (50, 60), 1: (30, 40), 2: None}):
+        model = fit_hidden(clone(PAPER).set_params(class_prior=prior, random_state=0), X, y, rows)
+        assert model.class_counts_.sum() == (y < 0).sum() + rows.size
+        assert np.mean(model.transduction_ == truth) > 0.9
+
+
+@pytest.mark.parametrize(
+    "prior", ["labeled", [0.5, 1 / 3, 1 / 6], [56, 36, 16], {0: (50, 60), 1: None, 2: None}], ids=str
+)
+def test_hidden_labels_never_change_the_model_of_their_fold(prior):
+    X, _, y = blobs()
+    clf = clone(PAPER).set_params(class_prior=prior, random_state=0)
+    rng = np.random.default_rng(0)
+    for train, test in HiddenLabelSplit(3, random_state=0).split(X, y):
+        other = y.copy()
+        other[test] = rng.permutation(y[test])[::-1]
+        assert np.array_equal(fit_hidden(clf, X, y, test).coef_, fit_hidden(clf, X, other, test).coef_)
+        assert np.array_equal(clone(clf).fit(X[train], y[train]).coef_, clone(clf).fit(X[train], other[train]).coef_)
