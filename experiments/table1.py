@@ -61,7 +61,11 @@ def _tree(paths: list[str]) -> tuple[int, int, int]:
     """Depth, inner nodes and all nodes; the root is the one top node, or else above them all."""
     tree = Taxonomy.create(paths)
     is_above = len({path.split("/")[0] for path in paths}) > 1
-    return max(map(len, tree.leaf_paths)) - 1 + is_above, tree.n_nodes - tree.n_classes + is_above, tree.n_nodes + is_above
+    return (
+        max(map(len, tree.leaf_paths)) - 1 + is_above,
+        tree.n_nodes - tree.n_classes + is_above,
+        tree.n_nodes + is_above,
+    )
 
 
 def table(rows: list[Row]) -> str:

@@ -422,7 +422,8 @@ def far(middle):
 @pytest.mark.parametrize(
     "make",
     [
-        SquaredDistance, far, np.random.RandomState, np.random.default_rng, lambda a: {"k": a, "l": 0}, lambda a: {a, "x", None},
+        SquaredDistance, far, np.random.RandomState, np.random.default_rng,
+        lambda a: {"k": a, "l": 0}, lambda a: {a, "x", None},
         lambda a: functools.partial(max, a), lambda a: np.array([a, "x", None], dtype=object),
         lambda a: sparse.csr_matrix(np.eye(2) * a), lambda a: (np.exp, np.log)[a - 1], lambda a: (rows, data)[a - 1],
     ],

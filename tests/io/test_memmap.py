@@ -106,7 +106,7 @@ def test_wrong_folders_and_parts_are_errors(tmp_path):
         pack_rows([*list(parts(1)), sparse.csr_matrix((2, 3))], tmp_path / "a")
     with pytest.raises(ValueError, match="no rows to pack"):
         pack_rows([], tmp_path / "b")
-    with pytest.raises(ValueError, match="has no .npz files"):
+    with pytest.raises(ValueError, match=r"has no \.npz files"):
         pack_rows(npz_parts(tmp_path), tmp_path / "c")
 
 
