@@ -27,8 +27,7 @@ from benchmarks.data import data_folder
 from benchmarks.scale import make_rows
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as OverWorkers
-from transduce.engines.dask import all_reduce as exchange
-from transduce.engines.dask.all_reduce import Sum
+from transduce.engines.dask.all_reduce import Reduction, bytes_received
 from transduce.engines.dask.worker_pool import WorkerPool
 
 EARLY_TOL, TOL = 0.25, 1e-3
@@ -73,7 +72,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     spans = [slice(a, b) for a, b in pairwise(ends)]
     blocks, labels = [X[span] for span in spans], [given[span] for span in spans]
     small = [np.r_[few[:200], np.arange(span.start, span.start + 500)] for span in spans]
-    sums, alone, together = count_sums(), [], []
+    reductions, alone, together = count_reductions(), [], []
     with (
         LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
@@ -86,13 +85,13 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
             one = TransductiveClassifier(n_jobs=1, **params).fit(X, given)
             alone.append(time.perf_counter() - begin)
             report("one core", alone[-1], one.objective_, one.transduction_, y, labelled)
-            sums.clear()
-            before = sum(client.run(exchange.received).values())
+            reductions.clear()
+            before = sum(client.run(bytes_received).values())
             clf = OverWorkers(**params)
             begin = time.perf_counter()
             clf.fit(blocks, labels)
             together.append(time.perf_counter() - begin)
-            n_bytes = sum(client.run(exchange.received).values()) - before
+            n_bytes = sum(client.run(bytes_received).values()) - before
             report(
                 f"{options.workers} workers",
                 together[-1],
@@ -113,9 +112,9 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
         f"J apart by {apart:.1e} (wanted 1e-3)"
     )
     weights = clf.n_features_in_ * clf.taxonomy_.n_nodes * clf.coef_.itemsize
-    formula = 2 * (options.workers - 1) * weights * len(sums)
+    formula = 2 * (options.workers - 1) * weights * len(reductions)
     print(
-        f"{len(clf.history_)} rounds, weights of {weights / 2**20:.1f} MiB added up {len(sums)} times; "
+        f"{len(clf.history_)} rounds, weights of {weights / 2**20:.1f} MiB reduced {len(reductions)} times; "
         f"moved between workers {n_bytes / 2**20:.0f} MiB, at most {formula / 2**20:.0f} MiB by the formula; "
         f"{n_bytes / max(len(clf.history_), 1) / 2**20:.1f} MiB a round"
     )
@@ -126,18 +125,19 @@ def report(who: str, seconds: float, objective: float, labels: np.ndarray, y: np
     print(f"{who:>10}: {seconds:7.1f} s, J {objective:.6f}, accuracy {right:.4f}", flush=True)
 
 
-def count_sums() -> list[None]:
-    """A list that grows each time that weights are added up."""
-    times: list[None] = []
-    own = WorkerPool._visit_and_add
+def count_reductions() -> list[None]:
+    """A list that grows with each reduction of the weights."""
+    reductions: list[None] = []
+    round_trip = WorkerPool._round_trip
 
-    def add(self: WorkerPool, which: Sum, *args: Any) -> list[Any]:
-        answers = own(self, which, *args)
-        times.extend([None] * (len(answers[0]) if which.n_turns else 1))
-        return answers
+    def counting(self: WorkerPool, *args: Any, reduction: Reduction | None = None, **kwargs: Any) -> list[Any]:
+        results = round_trip(self, *args, reduction=reduction, **kwargs)
+        if reduction is not None:
+            reductions.extend([None] * (len(results[0]) if reduction.is_done else 1))
+        return results
 
-    WorkerPool._visit_and_add = add  # type: ignore[method-assign]
-    return times
+    WorkerPool._round_trip = counting  # type: ignore[method-assign]
+    return reductions
 
 
 if __name__ == "__main__":

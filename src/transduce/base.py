@@ -285,13 +285,16 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         score : float
             Accuracy.
         """
+        return self._accuracy(self.predict(X), y, sample_weight)
+
+    def _accuracy(self, predicted: Array, y: Any, sample_weight: Any) -> float:
         values, labeled = find_labeled(read_matrix(y)[0], self.unlabeled)
         tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
         entries, labeled = full_labels(as_objects(values), labeled, tree, self.classes_.tolist())
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
-        predicted, truth = self.predict(X)[labeled].tolist(), [entries[row] for row in np.flatnonzero(labeled)]
-        correct = np.array([a == b for a, b in zip(predicted, truth, strict=True)], dtype=np.float64)
+        guesses, truth = predicted[labeled].tolist(), [entries[row] for row in np.flatnonzero(labeled)]
+        correct = np.array([a == b for a, b in zip(guesses, truth, strict=True)], dtype=np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         return float(np.average(correct, weights=weights))
 

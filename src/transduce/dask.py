@@ -1,4 +1,4 @@
-"""The estimator over Dask: the same parameters and attributes, with rows in blocks that live on the workers."""
+"""The estimator over Dask: the same parameters and attributes, with rows in blocks on the workers of a cluster."""
 
 import json
 import os
@@ -16,40 +16,55 @@ except ImportError as error:
         "transduce.dask needs the package distributed, which is not installed. Run: pip install 'transduce[dask]'."
     ) from error
 from distributed.protocol.pickle import dumps
-from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transduce import estimators
 from transduce.base import EARLY_TOL
 from transduce.class_prior.bounds import Bounds
-from transduce.engines.dask.blocks import Source, as_blocks
-from transduce.engines.dask.engine import TEAMS
-from transduce.engines.dask.fit import DaskData
-from transduce.engines.dask.worker_pool import ClusterError, WorkerLostError, WorkerPool
+from transduce.engines.dask.blocks import BlockSource, as_blocks, is_single_block
+from transduce.engines.dask.data import DaskData
+from transduce.engines.dask.engine import GROUPS_FILE
+from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
+from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.history import HistoryRow
 from transduce.label_step import Exact
-from transduce.labels.encode import full_labels
-from transduce.labels.missing import AUTO, find_labeled
-from transduce.taxonomy import Taxonomy
+from transduce.labels.classes import as_objects
+from transduce.labels.missing import AUTO
+from transduce.labels.partial import read_matrix
 
-Array = NDArray[Any]
+__all__ = ["ClusterError", "TransductiveClassifier"]
 
-LOST_IN_VAIN = 5
-"""Times that workers may be lost again without the fit getting further than the time before."""
+MAX_RETRIES = 5
+"""Times that a fit starts again after the loss of a worker without getting further than the time before."""
 
 
 class TransductiveClassifier(estimators.TransductiveClassifier):
-    """TransductiveClassifier over the workers of a `distributed.Client`; of the one in use, if client is None.
+    """`transduce.TransductiveClassifier` over the workers of a Dask cluster.
 
-    fit takes lists of blocks of rows and of labels: local matrices and arrays, futures, or delayed objects; or dask
-    arrays, bags and frames. Parameters and attributes are those of transduce.TransductiveClassifier, with these
-    differences: label_step is "exact", n_jobs are the threads of each shard (one, if None), and `transduction_` and
-    `label_distributions_` are lists with an entry for each block, arrays where the blocks are local, else futures.
+    When a worker is lost, the fit continues on those that are left or that come back: from the last stage in
+    `checkpoint`, a folder that all workers must see, or else from the start. The result is the same. A cluster that
+    cannot complete the fit raises `ClusterError`.
 
-    Where workers are lost, the fit goes on with those that are left, or that come back: from the last stage that is
-    kept in `checkpoint`, a folder that all workers must see; without one, from the start. The result is the same.
+    Parameters
+    ----------
+    client : distributed.Client or None, default=None
+        The cluster; None for the client in use.
+    label_step : "exact" or label_step.Exact, default="exact"
+        The label step.
+    n_jobs : int or None, default=None
+        Threads of each shard; one if None.
+    **parameters
+        All other parameters are those of `transduce.TransductiveClassifier`.
+
+    Attributes
+    ----------
+    transduction_ : list
+        Labels of each block: arrays where the blocks are local, else futures.
+    label_distributions_ : list
+        Distributions over the classes of each block, likewise.
+    **attributes
+        All other attributes are those of `transduce.TransductiveClassifier`.
     """
 
     def __init__(
@@ -84,87 +99,100 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         self.client = client
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TransductiveClassifier":
-        """Learn from labelled and unlabelled rows together, in blocks."""
+        """Learn from labelled and unlabelled rows together.
+
+        Parameters
+        ----------
+        X : list of blocks, dask array, bag or frame
+            Features. A block is a local matrix, a future or a delayed object.
+        y : list of blocks, dask array, bag or frame
+            Labels, in the same blocks.
+        sample_weight : list of blocks, dask array or None, default=None
+            Weights of the rows, in the same blocks; all equal if None.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._check_fit(y)
-        pool = WorkerPool(self._client())
-        try:
-            source = Source.create(X, y, sample_weight, self._kept_teams())
-            self._fit_until_done(DaskData(pool, source, self.checkpoint is not None), self._draw_seeds())
-        finally:
-            pool.drop()
+        self._fit_blocks(WorkerPool(self._client()), X, y, sample_weight)
         return self
 
-    def _fit_until_done(self, data: DaskData, seeds: list[int]) -> None:
-        """Try until it is done, while each loss of workers comes later than the last."""
-        pool, best, in_vain = data.pool, -1, 0
+    def _fit_blocks(self, pool: WorkerPool, X: Any, y: Any, sample_weight: Any) -> None:
+        source = BlockSource.create(X, y, sample_weight, self._stored_groups())
+        try:
+            self._fit_with_retries(DaskData(pool, source, self.checkpoint is not None), self._draw_seeds())
+        except ClusterError as error:
+            error.checkpoint = self.checkpoint
+            raise
+        finally:
+            pool.release()
+
+    def _fit_with_retries(self, data: DaskData, seeds: list[int]) -> None:
+        """Start again when a worker is lost, as long as the fit gets further from time to time."""
+        pool, most_rounds, n_retries = data.pool, -1, 0
         while True:
-            kept, self._n_rounds = pool.n_kept, 0
+            n_checkpoints, self._n_rounds = pool.n_checkpoints, 0
             try:
-                self._fit_data(data, seeds)
-                return
+                return self._fit_data(data, seeds)
             except WorkerLostError as error:
                 if pool.interrupted:
                     raise KeyboardInterrupt from error
-                in_vain = 0 if self._n_rounds > best or pool.n_kept > kept else in_vain + 1
-                best = max(best, self._n_rounds)
-                if in_vain >= LOST_IN_VAIN:
+                progress = self._n_rounds > most_rounds or pool.n_checkpoints > n_checkpoints
+                most_rounds, n_retries = max(most_rounds, self._n_rounds), 0 if progress else n_retries + 1
+                if n_retries >= MAX_RETRIES:
                     raise ClusterError(
-                        f"workers must live through a round, but were lost {in_vain + 1} times at the same place, the "
-                        f"last time because {error}. Give them more memory, or look at their logs.{self._advice()}"
+                        f"Workers were lost {n_retries + 1} times in the same round, the last time because {error}. "
+                        "Give them more memory, or look at their logs."
                     ) from None
-            except ClusterError as error:
-                raise ClusterError(f"{error}{self._advice()}") from None
-
-    def _advice(self) -> str:
-        return "" if self.checkpoint is None else f" Stages are kept in {self.checkpoint}: fit goes on from them."
 
     def _client(self) -> Client:
-        if self.client is not None:
-            if not isinstance(self.client, Client):
+        if self.client is None:
+            try:
+                return get_client()
+            except ValueError:
                 raise ValueError(
-                    f"client must be a distributed.Client, but is {self.client!r}. Pass Client(address), or None."
-                )
-            if self.client.status == "closed":
-                raise ClusterError("the client must be connected, but is closed. Connect a new one, and pass it.")
-            return self.client
-        try:
-            return get_client()
-        except ValueError:
+                    "No Dask client is in use. Create one with distributed.Client(), or pass it."
+                ) from None
+        if not isinstance(self.client, Client):
             raise ValueError(
-                "there must be a client to work with, but none is in use. Make one, distributed.Client(), or pass it."
-            ) from None
+                f"client must be a distributed.Client, but is {self.client!r}. Pass Client(address), or None."
+            )
+        if self.client.status == "closed":
+            raise ClusterError("The client is closed. Pass a new one.")
+        return self.client
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.label_step != "exact" and not isinstance(self.label_step, Exact):
             raise ValueError(
-                f"label_step must be 'exact' where rows are in many places, but is {self.label_step!r}; others need "
-                "all costs in one."
+                f"label_step must be 'exact' over Dask, but is {self.label_step!r}; other label steps need all "
+                "costs in one process."
             )
         try:
             dumps(self.loss)
         except Exception as error:
-            raise ValueError(f"loss must be such that it can be sent to workers, but is {self.loss!r}.") from error
+            raise ValueError(f"loss must be an object that can be pickled, but is {self.loss!r}.") from error
 
-    def _kept_teams(self) -> list[list[list[int]]] | None:
-        """Blocks of each shard of each team in the fit that the checkpoint is of, if there is one."""
-        if self.checkpoint is None or not isinstance(self.checkpoint, (str, os.PathLike)):
+    def _stored_groups(self) -> list[list[list[int]]] | None:
+        """Return the groups of shards that the checkpoint has stored, if any."""
+        if not isinstance(self.checkpoint, (str, os.PathLike)):
             return None
-        path = Path(self.checkpoint) / TEAMS
         try:
-            teams = json.loads(path.read_text(encoding="utf-8"))
-            return [[[int(b) for b in group] for group in team] for team in teams]
+            groups = json.loads(Path(self.checkpoint, GROUPS_FILE).read_text(encoding="utf-8"))
+            return [[[int(b) for b in shard] for shard in group] for group in groups]
         except (OSError, ValueError, TypeError):
             return None
 
     def _progress_callback(self) -> Callable[[HistoryRow], None]:
-        tell = super()._progress_callback()
+        report = super()._progress_callback()
 
-        def count_and_tell(row: HistoryRow) -> None:
+        def count_and_report(row: HistoryRow) -> None:
             self._n_rounds += 1
-            tell(row)
+            report(row)
 
-        return count_and_tell
+        return count_and_report
 
     def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
         parts = super()._fingerprint(bounds, seeds)
@@ -172,103 +200,107 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         return parts
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of one block, or a list of those of many; futures where the blocks are."""
-        return self._of_blocks("decision_function", X)
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : block, list of blocks or dask collection
+            Features.
+
+        Returns
+        -------
+        scores : array, future or list of these
+            Scores of each block, where the block is.
+        """
+        return self._map_blocks("decision_function", X)
 
     @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of one block, or a list of those of many; futures where the blocks are."""
-        return self._of_blocks("predict_proba", X)
+        """Return the probabilities of the classes, as `decision_function` does scores."""
+        return self._map_blocks("predict_proba", X)
 
     def predict(self, X: Any) -> Any:
-        """Classes of one block, or a list of those of many; futures where the blocks are."""
-        return self._of_blocks("predict", X)
+        """Return the class with the best score for each row, as `decision_function` does scores."""
+        return self._map_blocks("predict", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the rows with one label, of one block or of many."""
-        guesses = self._here(self.predict(X))
-        truth = self._here([y] if not isinstance(guesses, list) else as_blocks(y, "y"))
-        weights = (
-            [None] * len(truth) if sample_weight is None else self._here(as_blocks(sample_weight, "sample_weight"))
-        )
-        guesses = guesses if isinstance(guesses, list) else [guesses]
-        sizes, given = [len(labels) for labels in guesses], [len(entries) for entries in truth]
-        if sizes != given:
-            raise ValueError(f"y must have blocks of {sizes} rows, as X has, but has {given}. Match them.")
-        weighed = [size if own is None else len(own) for size, own in zip(sizes, weights, strict=False)]
-        if weighed != sizes:
-            raise ValueError(
-                f"sample_weight must have blocks of {sizes} rows, as X has, but has {weighed}. Match them."
-            )
-        tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
-        right, of = 0.0, 0.0
-        for labels, entries, own in zip(guesses, truth, weights, strict=True):
-            values, labeled = find_labeled(entries, self.unlabeled)
-            names, labeled = full_labels(values.tolist(), labeled, tree, self.classes_.tolist())
-            own = np.ones(len(names)) if own is None else np.asarray(own)
-            rows = np.flatnonzero(labeled)
-            right += float(sum(own[row] for row in rows if labels[row] == names[row]))
-            of += float(own[rows].sum())
-        if not of:
-            raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
-        return right / of
+        """Return the accuracy on the rows of y with a full label.
 
-    def _here(self, blocks: Any) -> Any:
-        """The same with futures and delayed objects computed and fetched, while workers are watched."""
-        several = blocks if isinstance(blocks, list) else [blocks]
-        there = [self._client().compute(block) if isinstance(block, Delayed) else block for block in several]
-        futures = [block for block in there if isinstance(block, Future)]
+        Parameters
+        ----------
+        X, y, sample_weight : block, list of blocks or dask collection
+            Features, true labels and weights, in the same blocks.
+
+        Returns
+        -------
+        score : float
+            Accuracy.
+        """
+        single = not self._is_list(X)
+        predicted, sizes = self._fetch([self.predict(X)] if single else self.predict(X)), []
+        given = {"y": y, "sample_weight": sample_weight}
+        blocks = {
+            name: self._fetch([v] if single else as_blocks(v, name)) for name, v in given.items() if v is not None
+        }
+        sizes = [len(block) for block in predicted]
+        for name, own in blocks.items():
+            if [len(block) for block in own] != sizes:
+                raise ValueError(f"{name} must have blocks of {sizes} rows, as X has, but has {list(map(len, own))}.")
+        entries = [
+            entry for block in blocks["y"] for entry in as_objects(np.asarray(read_matrix(block)[0], dtype=object))
+        ]
+        weights = np.concatenate(blocks["sample_weight"]) if "sample_weight" in blocks else None
+        return self._accuracy(np.concatenate(predicted), entries, weights)
+
+    def _fetch(self, blocks: list[Any]) -> list[Any]:
+        """Compute and fetch futures and delayed objects, while heartbeats are checked."""
+        started = [self._client().compute(block) if isinstance(block, Delayed) else block for block in blocks]
+        futures = [block for block in started if isinstance(block, Future)]
         try:
-            found = iter(WorkerPool(self._client()).answers(futures) if futures else ())
+            fetched = iter(WorkerPool(self._client()).results(futures) if futures else ())
         except WorkerLostError as error:
             raise ClusterError(
-                "blocks to be scored must be there, but are cancelled or were lost with their worker. Make them again, "
-                "and keep futures in variables while they are in use."
+                "Blocks to be scored were cancelled, or lost with their worker. Compute them again, and keep futures "
+                "in variables while they are in use."
             ) from error
-        here = [next(found) if isinstance(block, Future) else block for block in there]
-        return here if isinstance(blocks, list) else here[0]
+        return [next(fetched) if isinstance(block, Future) else block for block in started]
 
-    def _of_blocks(self, method: str, X: Any) -> Any:
+    @staticmethod
+    def _is_list(X: Any) -> bool:
+        if isinstance(X, (list, tuple)):
+            return bool(X) and (is_single_block(X[0]) or getattr(X[0], "ndim", 0) == 2)
+        return hasattr(X, "to_delayed") and not isinstance(X, Delayed)
+
+    def _map_blocks(self, method: str, X: Any) -> Any:
+        """Apply a method of the model to one block or to many, on the workers where the blocks are futures."""
         check_is_fitted(self)
-        several = isinstance(X, (list, tuple)) and X and _is_block(X[0])
-        several = several or (hasattr(X, "to_delayed") and not isinstance(X, Delayed))
-        blocks, model, answers = as_blocks(X, "X") if several else [X], self._plain(), []
-        sent = None
-        for block in blocks:
-            if isinstance(block, (Future, Delayed)):
-                client = self._client()
-                sent = _sent_to_some(client, model) if sent is None else sent
-                block = client.compute(block) if isinstance(block, Delayed) else block
-                answers.append(client.submit(_apply, sent, method, block, pure=False))
-            else:
-                answers.append(_apply(model, method, block))
-        return answers if several else answers[0]
+        model, sent, results = self._local_model(), None, []
+        for block in as_blocks(X, "X") if self._is_list(X) else [X]:
+            if not isinstance(block, (Future, Delayed)):
+                results.append(_apply(model, method, block))
+                continue
+            client = self._client()
+            if sent is None:
+                WorkerPool(client).workers()
+                sent = client.scatter([model], hash=False)[0]
+            block = client.compute(block) if isinstance(block, Delayed) else block
+            results.append(client.submit(_apply, sent, method, block, pure=False))
+        return results if self._is_list(X) else results[0]
 
-    def _plain(self) -> estimators.TransductiveClassifier:
-        """The classifier without its cluster."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
-        plain = estimators.TransductiveClassifier(**params)
+    def _local_model(self) -> estimators.TransductiveClassifier:
+        """Return the classifier without its cluster."""
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        model = estimators.TransductiveClassifier(**parameters)
         for name in ("classes_", "coef_", "intercept_", "n_features_in_"):
-            setattr(plain, name, getattr(self, name))
-        return plain
+            setattr(model, name, getattr(self, name))
+        return model
 
     def __sklearn_clone__(self) -> "TransductiveClassifier":
         return type(self)(**self.get_params(deep=False))
 
     def __getstate__(self) -> dict[str, Any]:
-        """A client stays in its process; another is found, or passed, where the classifier is unpacked."""
+        """Leave out the client, which cannot leave its process."""
         return {**super().__getstate__(), "client": None}
-
-
-def _is_block(thing: object) -> bool:
-    return isinstance(thing, (Future, Delayed)) or sparse.issparse(thing) or getattr(thing, "ndim", 0) == 2
-
-
-def _sent_to_some(client: Any, model: estimators.TransductiveClassifier) -> Future:
-    try:
-        return client.scatter([model], hash=False)[0]
-    except TimeoutError as error:
-        raise ClusterError("there must be a worker to work on, but none has come. Start workers.") from error
 
 
 def _apply(model: estimators.TransductiveClassifier, method: str, X: Any) -> Any:

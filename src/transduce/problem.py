@@ -47,11 +47,16 @@ class TrainingProblem:
         sample_weight: Array | None = None,
         n_partial: int = 0,
         forbidden: Array | None = None,
+        total_weights: tuple[float, float] | None = None,
     ) -> "TrainingProblem":
-        """Build the problem, with row weights proportional to the sample weights (1 by default)."""
+        """Build the problem, with row weights proportional to the sample weights (1 by default).
+
+        Where the rows are one block of many, `total_weights` are the sample weights of all rows that count as
+        labelled, and of all others.
+        """
         row_weights = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-        for part in np.split(row_weights, [n_labeled + n_partial]):
-            total = part.sum()
+        parts = np.split(row_weights, [n_labeled + n_partial])
+        for part, total in zip(parts, total_weights or [part.sum() for part in parts], strict=True):
             if total > 0:
                 part /= total
         return cls(design, loss, alpha, n_labeled, row_weights, n_partial, forbidden)

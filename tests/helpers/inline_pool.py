@@ -1,89 +1,83 @@
-"""A crew without a cluster: shards live in this process, and every answer is there at once."""
+"""A worker pool without a cluster: shards live in this process, and every result is there at once."""
+
+from itertools import pairwise
 
 from transduce.dask import TransductiveClassifier
 from transduce.engines.dask import shard_weights, shards
-from transduce.engines.dask.all_reduce import pieces_of_sum
-from transduce.engines.dask.blocks import Source
-from transduce.engines.dask.fit import DaskData
-from transduce.engines.dask.weight_deltas import total
-from transduce.engines.dask.worker_pool import WorkerLostError, WorkerPool
+from transduce.engines.dask.all_reduce import group_chunks
+from transduce.engines.dask.heartbeat import WorkerLostError
+from transduce.engines.dask.weight_deltas import chunk_bounds, sum_deltas
+from transduce.engines.dask.worker_pool import WorkerPool
 
 
 class InlinePool(WorkerPool):
-    """As many workers as are asked for; loses them all at each of the visits named in `lost_at`."""
+    """As many workers as requested; loses them all at each of the calls counted in `lost_at`."""
 
     def __init__(self, n_workers: int, lost_at: tuple[int, ...] = ()) -> None:
         super().__init__(client=None)
-        self.n_workers, self.lost_at, self.n_visits = n_workers, lost_at, 0
+        self.n_workers, self.lost_at, self.n_calls = n_workers, lost_at, 0
 
     def workers(self):
         return {f"inline-{w}": {"nthreads": 1} for w in range(self.n_workers)}
 
-    def place(self, makers, homes, sizes):
-        self.drop()
-        self._name(homes, sizes)
-        return [make(key) for make, key in zip(makers, self.keys, strict=True)]
+    def place(self, arguments, addresses, sizes):
+        self.release()
+        self._assign(addresses, sizes)
+        return [shards.create(key, *args) for (_, key), args in zip(self.shards, arguments, strict=True)]
 
-    def drop(self):
-        shards.drop(self.keys)
-        self.keys, self.homes, self.teams = [], [], []
+    def release(self):
+        shards.drop([key for _, key in self.shards])
+        self.groups = []
 
-    def each_and_add(self, restart, anew, function, *args):
-        answers = self.each(function, *args)
-        shape = self.one(shard_weights.shape, restart)
-        of_teams = [
-            pieces_of_sum([self.task(g, shard_weights.take_change, restart) for g in team], shape, len(self.teams))
-            for team in self.teams
-        ]
-        self.each(shard_weights.receive, restart, [total(pieces) for pieces in zip(*of_teams, strict=True)], anew)
-        return answers
+    def _round_trip(self, function, arguments, uninterrupted=False, reduction=None):
+        self.n_round_trips += 1
+        if reduction is not None and reduction.is_done is not None:
+            return self._take_turns(function, arguments[0], reduction)
+        results = [self.start(s, function, *args) for s, args in enumerate(arguments)]
+        if reduction is not None:
+            self._reduce(reduction)
+        return results
 
-    def each_in_turn(self, restart, n_turns, is_over, function, *args):
-        answers, missed = [[] for _ in self.keys], [[] for _ in self.keys]
-        for count in range(1, n_turns + 1):
-            for g in range(len(self.keys)):
-                answer, change = self.task(g, function, *args, count, missed[g])
-                answers[g].append(answer)
-                missed = [[] if h == g else [*one, change] for h, one in enumerate(missed)]
-            if is_over(count, [own[-1] for own in answers]):
+    def _reduce(self, reduction):
+        restart = reduction.restart
+        bounds = chunk_bounds(*self.start(0, shard_weights.shape, restart), len(self.groups))
+        by_group = [group_chunks(group, restart, bounds) for group in self.groups]
+        sizes = [high - low for low, high in pairwise(bounds)]
+        sums = [sum_deltas(chunks, size) for chunks, size in zip(zip(*by_group, strict=True), sizes, strict=True)]
+        self.run_all(shard_weights.receive, restart, sums, bounds, reduction.replace)
+
+    def _take_turns(self, function, args, reduction):
+        results, missed = [[] for _ in self.shards], [[] for _ in self.shards]
+        for count in range(1, reduction.max_turns + 1):
+            for s in range(self.n_shards):
+                result, delta = self.start(s, function, *args, count, missed[s])
+                results[s].append(result)
+                missed = [[] if s == other else [*own, delta] for other, own in enumerate(missed)]
+            if reduction.is_done(count, [own[-1] for own in results]):
                 break
-        for g, changes in enumerate(missed):
-            self.task(g, shard_weights.follow, restart, changes)
-        return answers
+        for s, deltas in enumerate(missed):
+            self.start(s, shard_weights.add_deltas, reduction.restart, deltas)
+        return results
 
-    def visit(self, which, function, own, surely=False):
-        self.n_trips += 1
-        return [self.task(g, function, *mine) for g, mine in zip(which, own, strict=True)]
-
-    def task(self, g, function, *args):
-        self.n_visits += 1
-        if self.n_visits in self.lost_at:
-            shards.drop(self.keys)
+    def submit(self, function, *args, address):
+        self.n_calls += 1
+        if self.n_calls in self.lost_at:
+            shards.drop([key for _, key in self.shards])
         try:
-            return shards.visit(self.keys[g], function, *args)
-        except shards.GoneError as error:
+            return function(*args)
+        except shards.ShardLostError as error:
             raise WorkerLostError(str(error)) from error
 
-    def submit(self, function, *args, home=None):
-        return function(*args)
-
-    def answers(self, futures):
+    def results(self, futures, fetch=True):
         return list(futures)
 
-    def finish(self, futures):
-        pass
-
-    def send_all(self, things):
+    def send(self, things):
         return [thing for thing, _ in things]
 
 
 def fit_inline(clf: TransductiveClassifier, X, y, n_workers=2, sample_weight=None, lost_at=()) -> InlinePool:
-    """Fit on blocks over an inline crew."""
-    clf._check_parameters()
+    """Fit on blocks over an inline pool."""
+    clf._check_fit(y)
     pool = InlinePool(n_workers, lost_at)
-    try:
-        source = Source.create(X, y, sample_weight, clf._kept_teams())
-        clf._fit_until_done(DaskData(pool, source, clf.checkpoint is not None), clf._draw_seeds())
-    finally:
-        pool.drop()
+    clf._fit_blocks(pool, X, y, sample_weight)
     return pool

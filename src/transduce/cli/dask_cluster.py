@@ -42,8 +42,8 @@ def fit_on_cluster(
     """
     import numpy as np
 
+    from transduce.dask import ClusterError
     from transduce.dask import TransductiveClassifier as DaskClassifier
-    from transduce.engines.dask.worker_pool import ClusterError
 
     with _client(address, n_workers) as client:
         fitted = DaskClassifier(**clf.get_params(deep=False) | {"client": client, "n_jobs": None})

@@ -1,6 +1,6 @@
 """Rows in memory as the user passed them: encoded labels and the training problem."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,19 +61,30 @@ class LocalData:
         )
 
     def build(self, settings: ProblemSettings) -> LocalEngine:
-        """Order rows by label (full, partial, none) and build the training problem."""
+        """Build the training problem."""
+        engine = self.build_block(settings)
+        design = engine.problem.design.reordered_by_frequency()
+        return replace(engine, problem=replace(engine.problem, design=design))
+
+    def build_block(self, settings: ProblemSettings, total_weights: tuple[float, float] | None = None) -> LocalEngine:
+        """Order rows by label (full, partial, none), and build a problem whose columns keep their order.
+
+        Where the rows are one block of many, `total_weights` are the sample weights of all rows that count as labelled,
+        and of all others.
+        """
         codes, partial, allowed = self.encoded.codes, self.encoded.partial, self.encoded.allowed
         order = np.lexsort((codes < 0, ~partial & (codes < 0)))
         n_labeled = int((codes >= 0).sum())
         X = with_constant(self.X) if settings.fit_intercept else self.X
         problem = TrainingProblem.create(
-            Design.create(X, self.taxonomy, settings.n_jobs, order).reordered_by_frequency(),
+            Design.create(X, self.taxonomy, settings.n_jobs, order),
             settings.loss,
             settings.alpha,
             n_labeled,
             None if self.sample_weight is None else self.sample_weight[order],
             int(partial.sum()) if settings.partial_as_labeled else 0,
             None if allowed is None else ~allowed[order[n_labeled:]],
+            total_weights,
         )
         return LocalEngine(problem, np.maximum(codes[order], 0), order)
 

@@ -1,289 +1,236 @@
-"""How workers add up what their shards change in the weights: each adds up a piece of W for all, and hands it round.
+"""Sums of weight deltas over all shards, computed by the workers among themselves.
 
-Shards that began on one worker are a team, and are added up before anything travels; then teams are, in their order.
-So a sum is the same, bit for bit, wherever teams are. Or shards take turns, again and again: each is told what others
-have changed since its last turn, in their order, so that all have the same W in the end. Workers ask one another
-without the scheduler between them; whoever asks early waits, until the answer is there or the sum has failed.
+All-reduce: deltas of the shards of a group are summed first; then group c sums chunk c of W over all groups, and every
+worker fetches all chunks. The order of additions depends on the groups alone, so the sum is bit for bit the same
+wherever groups are placed.
+
+In turn: one shard after the other adds what the others changed since its last turn, sweeps, and publishes its delta.
+All shards add the same deltas in the same order, and end with the same W.
+
+Workers request values from one another without the scheduler between them. A request waits until the value is published
+or the reduction has failed.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from distributed.protocol.pickle import dumps
 
-from transduce.engines.dask import process, shard_weights, shards
-from transduce.engines.dask.shards import GoneError, Raised
-from transduce.engines.dask.weight_deltas import Change, Piece, bounds_of_pieces, cut, total
+from transduce.engines.dask import shard_weights, shards
+from transduce.engines.dask.shards import Call, Failure, ShardLostError, run_in_thread
+from transduce.engines.dask.weight_deltas import WeightDelta, chunk_bounds, split_delta, sum_deltas
 
 
-class Team(NamedTuple):
-    """Shards that are added up first: the worker they are on, and their keys."""
+class ShardGroup(NamedTuple):
+    """Shards that always share a worker, and are summed first: its address, and their keys."""
 
-    home: str
+    address: str
     keys: tuple[str, ...]
 
 
-class Sum(NamedTuple):
-    """One sum of a fit: which, of the changes of which way, and whether it is to be W or to be added to it.
+class Reduction(NamedTuple):
+    """One reduction of a fit: its number, and the restart whose W it changes.
 
-    Shards visit their rows at once; or they take at most so many turns each, until it is over: a function of the
-    number of turns and of what all have answered in the last.
+    The sum is added to W, or replaces it. With `is_done`, shards take at most `max_turns` turns each, until
+    is_done(count, results of all shards in the last turn).
     """
 
     fit: str
     number: int
     restart: str
-    anew: bool = False
-    n_turns: int = 0
-    is_over: Callable[[int, list[Any]], bool] | None = None
-
-
-class Told(NamedTuple):
-    """What a shard has to say after its turn: the answer of the visit, and what it has changed in W."""
-
-    answer: Any
-    change: Change
+    replace: bool = False
+    max_turns: int = 0
+    is_done: Callable[[int, list[Any]], bool] | None = None
 
 
 @dataclass(eq=False)
-class _Board:
-    """What a worker has for the others in one sum, or will have."""
+class Exchange:
+    """Values that a worker publishes for the others in one reduction."""
 
-    slots: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    values: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
     error: Exception | None = None
 
-    def check(self) -> None:
-        """See that the sum has not failed."""
+    def value(self, name: str) -> asyncio.Future[Any]:
+        """Return a future of the value of this name."""
+        if name not in self.values:
+            self.values[name] = asyncio.get_running_loop().create_future()
+            if self.error is not None:
+                self.fail(self.error)
+        return self.values[name]
+
+    def publish(self, name: str, value: Any) -> None:
+        """Provide a value; raises where the reduction has failed."""
         if self.error is not None:
             raise self.error
-
-    def put(self, name: str, thing: Any) -> None:
-        """Let others have this, by this name."""
-        self.check()
-        self.slot(name).set_result(thing)
-
-    def forget(self, name: str) -> None:
-        """Nobody will ask for this any more."""
-        self.slots.pop(name, None)
-
-    def slot(self, name: str) -> asyncio.Future[Any]:
-        """What goes by this name, when it is there."""
-        if name not in self.slots:
-            self.slots[name] = asyncio.get_running_loop().create_future()
-            if self.error is not None:
-                self.slots[name].set_exception(self.error)
-                self.slots[name].exception()
-        return self.slots[name]
+        self.value(name).set_result(value)
 
     def fail(self, error: Exception) -> None:
-        """Let nobody wait for what will not come."""
+        """Let nobody wait for values that will not come."""
         self.error = error
-        for slot in self.slots.values():
-            if not slot.done():
-                slot.set_exception(error)
-                slot.exception()  # it has been seen, if nobody waits
+        for value in self.values.values():
+            if not value.done():
+                value.set_exception(error)
+                value.exception()  # retrieved, even if nobody waits
 
 
 @dataclass(eq=False)
 class _Fit:
-    """The teams of a fit, as this worker knows them, and the sum that is under way."""
+    """Groups of a fit, and the current reduction."""
 
-    teams: tuple[Team, ...]
-    loop: asyncio.AbstractEventLoop
+    groups: tuple[ShardGroup, ...]
     number: int = -1
-    board: _Board = field(default_factory=_Board)
+    exchange: Exchange = field(default_factory=Exchange)
 
-    def at(self, number: int) -> _Board:
-        """The board of a sum; all of the last have ended when the next begins."""
-        if number > self.number:
-            self.number, self.board = number, _Board()
+    def exchange_of(self, number: int) -> Exchange:
+        """Return the exchange of a reduction; a new one ends the last, which the driver no longer waits for."""
         if number < self.number:
-            raise GoneError("this sum is over")
-        return self.board
+            raise ShardLostError("this reduction is over")
+        if number > self.number:
+            self.exchange.fail(ShardLostError("this reduction is over"))
+            self.number, self.exchange = number, Exchange()
+        return self.exchange
 
 
-_FITS: dict[str, _Fit] = {}
-_RECEIVED = [0]
-_lock = threading.Lock()
+FITS: dict[str, _Fit] = {}
+"""Fits that this worker takes part in."""
+_bytes_received = [0]
 
 
-def received() -> int:
-    """Bytes of changes that this process has had from other workers."""
-    return _RECEIVED[0]
+def bytes_received() -> int:
+    """Return the bytes of deltas that this process has received from other workers."""
+    return _bytes_received[0]
 
 
-async def join(fit: str, teams: Sequence[Team], dask_worker: Any = None) -> None:
-    """Let this worker know the teams of a fit; and forget those of drivers that are gone."""
-    for old, known in list(_FITS.items()):
-        if not any(shards.is_held(key) for team in known.teams for key in team.keys):
-            leave(old)
-    _FITS[fit] = _Fit(tuple(teams), asyncio.get_running_loop())
-    process.begin(dask_worker)
+async def join_fit(fit: str, groups: Sequence[ShardGroup], dask_worker: Any = None) -> None:
+    """Tell this worker the groups of a fit; forget fits whose shards are gone."""
+    for old, known in list(FITS.items()):
+        if not any(key in shards.SHARDS for group in known.groups for key in group.keys):
+            _end_fit(old)
+    FITS[fit] = _Fit(tuple(groups))
+    shards.enter_fit(dask_worker)
 
 
-def leave(fit: str) -> None:
-    """Forget a fit; whoever still waits is told."""
-    mine = _FITS.pop(fit, None)
-    if mine is not None:
-        mine.loop.call_soon_threadsafe(_end, mine.board)
+async def release(fit: str, keys: Sequence[str]) -> None:
+    """Remove the shards of a fit from this worker, and end its reduction."""
+    shards.drop(keys)
+    _end_fit(fit)
 
 
-def _end(board: _Board) -> None:
-    board.fail(GoneError("the fit has ended"))
-    if not _FITS:
-        process.end()
+def _end_fit(fit: str) -> None:
+    known = FITS.pop(fit, None)
+    if known is not None:
+        known.exchange.fail(ShardLostError("the fit has ended"))
+    if not FITS:
+        shards.leave_fit()
 
 
-async def call_and_add(visits: Sequence[Any], which: Sum, dask_worker: Any = None) -> list[Any]:
-    """Answers of visits to the shards of this worker; what they change in W is then added up, here and elsewhere."""
-    mine = _FITS.get(which.fit)
-    if mine is None:
-        return [Raised(GoneError("this worker is not part of the fit")) for _ in visits]
-    board = mine.at(which.number)
-    process.ease(dask_worker)
-    if which.is_over is not None:
-        links = [(team.home, key) for team in mine.teams for key in team.keys]
-        return list(await asyncio.gather(*(_take_turns(links, board, which, one, dask_worker) for one in visits)))
-    answers = await shards.call(visits, dask_worker)
+async def call_and_reduce(calls: Sequence[Call], reduction: Reduction, dask_worker: Any = None) -> list[Any]:
+    """Return the results of calls to shards of this worker, with their deltas reduced over all workers."""
+    fit = FITS.get(reduction.fit)
+    if fit is None or reduction.number < fit.number:
+        return [Failure(ShardLostError("this worker is not part of the reduction"))] * len(calls)
+    here = Participant(fit.groups, fit.exchange_of(reduction.number), reduction, dask_worker)
     try:
-        for answer in answers:
-            if isinstance(answer, Raised):
-                raise answer.error
-        await _add(mine.teams, board, which, dask_worker)
+        if reduction.is_done is not None:
+            return list(await asyncio.gather(*(here.take_turns(*one) for one in calls)))
+        results = await asyncio.gather(*(here.call(key, function, *args) for key, function, args in calls))
+        await here.all_reduce()
+        return list(results)
     except Exception as error:
-        board.fail(GoneError(f"a worker could not add up its changes ({type(error).__name__})"))
-        known = any(isinstance(answer, Raised) for answer in answers)
-        return answers if known else [Raised(error) for _ in visits]
-    return answers
+        here.exchange.fail(ShardLostError(f"a worker could not complete a reduction ({type(error).__name__})"))
+        return [Failure.create(error)] * len(calls)
 
 
-async def abandon(which: Sum) -> None:
-    """Let nobody go on with a sum that the driver does not wait for any more."""
-    mine = _FITS.get(which.fit)
-    if mine is not None and which.number >= mine.number:
-        mine.at(which.number).fail(GoneError("the sum was given up"))
+@dataclass(frozen=True, eq=False)
+class Participant:
+    """A worker in one reduction."""
 
+    groups: Sequence[ShardGroup]
+    exchange: Exchange
+    reduction: Reduction
+    worker: Any
 
-async def _take_turns(
-    links: Sequence[tuple[str, str]], board: _Board, which: Sum, one: tuple[str, Callable[..., Any], Any], worker: Any
-) -> Any:
-    """Answers of function(shard, *args, count, changes), turn after turn, until it is over.
+    async def call(self, key: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Return function(shard, *args)."""
+        return await run_in_thread(self.worker, shards.call, key, function, *args)
 
-    All add the changes of all to W in the same order, and stop after the same turn.
-    """
-    key, function, args = one
-    own = [link for _, link in links].index(key)
+    async def all_reduce(self) -> None:
+        """Sum the deltas of all shards, and add the sum to W of the shards here."""
+        groups, restart = self.groups, self.reduction.restart
+        own = [g for g, group in enumerate(groups) if group.address == self.worker.address]
+        shape, itemsize = await self.call(groups[own[0]].keys[0], shard_weights.shape, restart)
+        bounds = chunk_bounds(shape, itemsize, len(groups))
+        sizes = [high - low for low, high in pairwise(bounds)]
+        for g in own:
+            chunks = await run_in_thread(self.worker, group_chunks, groups[g], restart, bounds)
+            for c, chunk in enumerate(chunks):
+                self.exchange.publish(f"chunk {c} of group {g}", chunk)
+        for c in [g for g in own if g < len(sizes)]:
+            parts = await self.fetch([(group.address, f"chunk {c} of group {g}") for g, group in enumerate(groups)])
+            self.exchange.publish(f"sum {c}", await run_in_thread(self.worker, sum_deltas, parts, sizes[c]))
+        sums = await self.fetch([(groups[c].address, f"sum {c}") for c in range(len(sizes))])
+        for key in (key for g in own for key in groups[g].keys):
+            await self.call(key, shard_weights.receive, restart, sums, bounds, self.reduction.replace)
 
-    async def told(count: int, by: range) -> list[Told]:
-        return await _all(board, which, worker, [(links[g][0], f"turn {count} of {g}") for g in by])
+    async def take_turns(self, key: str, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        """Return function(shard, *args, count, deltas of others since the last turn) of every turn of a shard."""
+        shard_addresses = [(group.address, other) for group in self.groups for other in group.keys]
+        own = [other for _, other in shard_addresses].index(key)
 
-    async def visit(function: Callable[..., Any], *args: Any) -> Any:
-        found = await _in_thread(worker, shards.caught, key, function, args)
-        if isinstance(found, Raised):
-            raise found.error
-        return found
+        async def turns_of(count: int, numbers: range) -> list[tuple[Any, WeightDelta]]:
+            return await self.fetch([(shard_addresses[g][0], f"turn {count} of {g}") for g in numbers])
 
-    answers, missed = [], list[Told]()
-    assert which.is_over is not None
-    try:
-        for count in range(1, which.n_turns + 1):
-            sooner = await told(count, range(own))
-            board.check()
-            now = Told(*await visit(function, *args, count, [each.change for each in (*missed, *sooner)]))
-            answers.append(now.answer)
-            board.forget(f"turn {count - 1} of {own}")  # all have had it, or this turn would not have come
-            board.put(f"turn {count} of {own}", now)
-            missed = await told(count, range(own + 1, len(links)))
-            if which.is_over(count, [each.answer for each in (*sooner, now, *missed)]):
+        results, missed = [], list[tuple[Any, WeightDelta]]()
+        assert self.reduction.is_done is not None
+        for count in range(1, self.reduction.max_turns + 1):
+            earlier = await turns_of(count, range(own))
+            turn = await self.call(key, function, *args, count, [delta for _, delta in (*missed, *earlier)])
+            results.append(turn[0])
+            self.exchange.values.pop(f"turn {count - 1} of {own}", None)  # everyone has it, or this turn had not come
+            self.exchange.publish(f"turn {count} of {own}", turn)
+            missed = await turns_of(count, range(own + 1, len(shard_addresses)))
+            if self.reduction.is_done(count, [result for result, _ in (*earlier, turn, *missed)]):
                 break
-        await visit(shard_weights.follow, which.restart, [each.change for each in missed])
-    except Exception as error:
-        board.fail(GoneError(f"a worker could not take its turn ({type(error).__name__})"))
-        return Raised(error)
-    return answers
+        await self.call(key, shard_weights.add_deltas, self.reduction.restart, [delta for _, delta in missed])
+        return results
+
+    async def fetch(self, wanted: Sequence[tuple[str, str]]) -> list[Any]:
+        """Return the values of these names from the exchanges at these addresses, with one request to each."""
+        names: dict[str, list[str]] = {}
+        for address, name in wanted:
+            names.setdefault(address, []).append(name)
+        answers = await asyncio.gather(*(self._request(address, own) for address, own in names.items()))
+        by_address = {address: iter(values) for address, values in zip(names, answers, strict=True)}
+        return [next(by_address[address]) for address, _ in wanted]
+
+    async def _request(self, address: str, names: Sequence[str]) -> list[Any]:
+        if address == self.worker.address:
+            return list(await asyncio.gather(*map(self.exchange.value, names)))
+        args = (self.reduction.fit, self.reduction.number, tuple(names))
+        try:
+            answer = await self.worker.rpc(address).run(function=dumps(values_of), args=dumps(args))
+        except (TimeoutError, OSError, RuntimeError) as error:  # one of the two workers is closing
+            raise ShardLostError(str(error)) from error
+        if answer["status"] != "OK":
+            raise ShardLostError("another worker has left the reduction")
+        values = list(answer["result"])
+        deltas = [value if isinstance(value, WeightDelta) else value[1] for value in values]
+        _bytes_received[0] += sum(delta.n_bytes for delta in deltas)  # only the event loop changes it
+        return values
 
 
-async def _in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        answer = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
-    except RuntimeError as error:  # the worker is closing, and takes no more work
-        raise GoneError(str(error)) from error
-    return await answer
+async def values_of(fit: str, number: int, names: Sequence[str]) -> list[Any]:
+    """Return published values to another worker."""
+    if fit not in FITS:
+        raise ShardLostError("this worker is not part of the fit")
+    exchange = FITS[fit].exchange_of(number)
+    return list(await asyncio.gather(*map(exchange.value, names)))
 
 
-async def _add(teams: Sequence[Team], board: _Board, which: Sum, worker: Any) -> None:
-    here = worker.address
-    own = [t for t, team in enumerate(teams) if team.home == here]
-
-    cuts = [await _in_thread(worker, _pieces_of, teams[t], which.restart, len(teams)) for t in own]
-    for t, pieces in zip(own, cuts, strict=True):
-        for p, piece in enumerate(pieces):
-            board.put(f"{t} of {p}", piece)
-    n_pieces = len(cuts[0])
-    for p in [t for t in own if t < n_pieces]:
-        parts = await _all(board, which, worker, [(team.home, f"{t} of {p}") for t, team in enumerate(teams)])
-        board.put(f"sum {p}", await _in_thread(worker, total, parts))
-    sums = await _all(board, which, worker, [(teams[p].home, f"sum {p}") for p in range(n_pieces)])
-    for t in own:
-        for key in teams[t].keys:
-            await _in_thread(worker, shards.visit, key, shard_weights.receive, which.restart, sums, which.anew)
-
-
-def _pieces_of(team: Team, restart: str, n_teams: int) -> list[Piece]:
-    """What a team changes in W, cut into pieces."""
-    changes = [shards.visit(key, shard_weights.take_change, restart) for key in team.keys]
-    return pieces_of_sum(changes, shards.visit(team.keys[0], shard_weights.shape, restart), n_teams)
-
-
-def pieces_of_sum(changes: Sequence[Any], shape: tuple[int, int], n_teams: int) -> list[Piece]:
-    """The sum of changes of W of this shape, cut into pieces."""
-    bounds = bounds_of_pieces(shape, changes[0].values.itemsize, n_teams)
-    together = total([Piece(0, shape[0], change) for change in changes])
-    return cut(together.change, bounds)
-
-
-async def _all(board: _Board, which: Sum, worker: Any, wanted: Sequence[tuple[str, str]]) -> list[Any]:
-    """What goes by these names on the boards of these workers, with one question to each of them."""
-    names: dict[str, list[str]] = {}
-    for home, name in wanted:
-        names.setdefault(home, []).append(name)
-    homes = list(names)
-    found = await asyncio.gather(
-        *(
-            asyncio.gather(*map(board.slot, names[home]))
-            if home == worker.address
-            else _ask(worker, home, which, names[home])
-            for home in homes
-        )
-    )
-    answers = {
-        (home, name): thing
-        for home, things in zip(homes, found, strict=True)
-        for name, thing in zip(names[home], things, strict=True)
-    }
-    return [answers[one] for one in wanted]
-
-
-async def _ask(worker: Any, home: str, which: Sum, names: Sequence[str]) -> list[Any]:
-    try:
-        answer = await worker.rpc(home).run(function=dumps(give), args=dumps((which.fit, which.number, tuple(names))))
-    except (TimeoutError, OSError, RuntimeError) as error:  # it is not there any more, or this one is closing
-        raise GoneError(str(error)) from error
-    if answer["status"] != "OK":
-        raise GoneError("a worker has nothing to give")
-    things = list(answer["result"])
-    with _lock:
-        _RECEIVED[0] += sum(thing.change.n_bytes for thing in things)
-    return things
-
-
-async def give(fit: str, number: int, names: Sequence[str]) -> list[Any]:
-    """What another worker asks for, when it is there."""
-    mine = _FITS.get(fit)
-    if mine is None:
-        raise GoneError("this worker is not part of the fit")
-    board = mine.at(number)
-    return list(await asyncio.gather(*map(board.slot, names)))
+def group_chunks(group: ShardGroup, restart: str, bounds: Sequence[int]) -> list[WeightDelta]:
+    """Return the sum of the deltas of a group, in chunks."""
+    deltas = [shards.call(key, shard_weights.take_delta, restart) for key in group.keys]
+    return split_delta(sum_deltas(deltas, bounds[-1]), bounds)

@@ -1,14 +1,13 @@
-"""Blocks at the door: what users pass as rows and labels, as lists of local blocks, futures or delayed objects.
+"""Blocks of rows and labels as users pass them: local matrices, futures, delayed objects or dask collections.
 
-Futures stay where they are: those of one worker are looked after there. Delayed objects and local blocks are shared out
-among the threads of all workers in their order, neighbours together, so that the result does not depend on where they
-happen to be computed. What a shard was made of is remembered, so that it can be made again.
+Futures stay on their workers. Delayed objects and local blocks are divided among the threads of all workers in their
+order, so that the result does not depend on where they happen to be computed. The blocks of each shard are stored with
+a fit, so that shards can be created again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,62 +16,62 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
-from transduce.engines.dask import shards
-from transduce.engines.dask.shards import Facts
-from transduce.engines.dask.worker_pool import ClusterError, WorkerLostError, WorkerPool
+from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
+from transduce.engines.dask.shards import BlockInfo
+from transduce.engines.dask.worker_pool import WorkerPool
 
 
 def as_blocks(thing: Any, name: str) -> list[Any]:
-    """A list of blocks, whatever came.
+    """Return what was passed as a list of blocks.
 
     >>> [block.shape for block in as_blocks(np.zeros((5, 2)), "X")]
     [(5, 2)]
     """
-    if isinstance(thing, (Future, Delayed)) or sparse.issparse(thing) or isinstance(thing, np.ndarray):
+    if is_single_block(thing):
         return [thing]
-    if is_dask_collection(thing):
+    if hasattr(thing, "to_delayed"):
         if getattr(thing, "ndim", 1) == 2 and hasattr(thing, "rechunk"):
             thing = thing.rechunk({1: -1})
-        if not hasattr(thing, "to_delayed"):
-            raise TypeError(f"{name} must be a dask array, bag or frame, or a list of blocks, but is a {_kind(thing)}.")
         return list(np.ravel(np.asarray(thing.to_delayed(), dtype=object)))
     if isinstance(thing, (list, tuple)):
         return list(thing)
     raise TypeError(
-        f"{name} must be a list of blocks, each a matrix, a future or a delayed object, or a dask collection, but is a "
-        f"{_kind(thing)}. Pass [{name}] for a single block."
+        f"{name} must be a list of blocks, each a matrix, a future or a delayed object, or a dask array, bag or frame, "
+        f"but is a {type(thing).__name__}. Pass [{name}] for a single block."
     )
 
 
-def _kind(thing: object) -> str:
-    return type(thing).__name__
-
-
-def matching(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Blocks of rows, labels and weights, as many of each."""
-    rows = as_blocks(X, "X")
-    single = isinstance(X, (Future, Delayed, np.ndarray)) or sparse.issparse(X)
-    if single:
-        y, sample_weight = [y], None if sample_weight is None else [sample_weight]
-    labels = as_blocks(y, "y")
-    weights = [None] * len(rows) if sample_weight is None else as_blocks(sample_weight, "sample_weight")
-    if not rows:
-        raise ValueError("X must have at least one block of rows, but the list is empty. Pass the blocks.")
-    for name, blocks in (("y", labels), ("sample_weight", weights)):
-        if len(blocks) != len(rows):
-            raise ValueError(f"X has {len(rows)} blocks and {name} {len(blocks)}. Match them, one for each block.")
-    return rows, labels, weights
+def is_single_block(thing: object) -> bool:
+    """Return whether this is one block: a matrix, an array, a future or a delayed object."""
+    return isinstance(thing, (Future, Delayed, np.ndarray)) or sparse.issparse(thing)
 
 
 @dataclass(eq=False)
-class Source:
-    """Blocks of a fit, and which of them make up each shard of each team."""
+class BlockSource:
+    """Blocks of a fit, and the blocks of each shard in each group of shards."""
 
     X: list[Any]
     y: list[Any]
     weights: list[Any]
-    teams: list[list[list[int]]]
-    made: list[Future] = field(default_factory=list)
+    groups: list[list[list[int]]]
+    computing: list[Future] = field(default_factory=list)
+
+    @classmethod
+    def create(cls, X: Any, y: Any, sample_weight: Any, groups: list[list[list[int]]] | None = None) -> "BlockSource":
+        """Match blocks of rows, labels and weights; use these groups, if they are of as many blocks."""
+        if is_single_block(X):
+            y, sample_weight = [y], None if sample_weight is None else [sample_weight]
+        rows, labels = as_blocks(X, "X"), as_blocks(y, "y")
+        weights = [None] * len(rows) if sample_weight is None else as_blocks(sample_weight, "sample_weight")
+        if not rows:
+            raise ValueError("X must have at least one block of rows, but the list is empty. Pass the blocks.")
+        for name, blocks in (("y", labels), ("sample_weight", weights)):
+            if len(blocks) != len(rows):
+                raise ValueError(f"X has {len(rows)} blocks and {name} {len(blocks)}. Match them, one for each block.")
+        source = cls(rows, labels, weights, groups or [])
+        if sorted(chain.from_iterable(source.shards)) != list(range(len(rows))):
+            source.groups = []
+        return source
 
     @property
     def is_local(self) -> bool:
@@ -80,127 +79,103 @@ class Source:
         return not any(isinstance(block, (Future, Delayed)) for block in self.X)
 
     @property
-    def groups(self) -> list[list[int]]:
+    def shards(self) -> list[list[int]]:
         """Blocks of each shard."""
-        return [group for team in self.teams for group in team]
+        return list(chain.from_iterable(self.groups))
 
-    @classmethod
-    def create(cls, X: Any, y: Any, sample_weight: Any, teams: list[list[list[int]]] | None = None) -> "Source":
-        """Blocks as they came; in these teams, if they are of as many blocks."""
-        source = cls(*matching(X, y, sample_weight), teams or [])
-        if sorted(b for group in source.groups for b in group) != list(range(len(source.X))):
-            source.teams = []
-        return source
-
-    def _team_up(self, pool: WorkerPool) -> list[list[list[int]]]:
-        """Share out blocks among the threads of all workers; those of one worker are a team."""
-        n_threads = {address: max(1, int(facts["nthreads"])) for address, facts in sorted(pool.workers().items())}
-        if not any(isinstance(block, Future) for block in self.X):
-            groups = _split(list(range(len(self.X))), sum(n_threads.values()))
-            ends = np.cumsum((0, *n_threads.values())) * len(groups) // sum(n_threads.values())
-            return [groups[a:b] for a, b in pairwise(ends) if b > a]
-        holders, addresses = _holders(pool, self.X), list(n_threads)
-        at_home: dict[str, list[int]] = {}
-        for b in range(len(self.X)):
-            there = [address for address in holders.get(b, ()) if address in n_threads]
-            at_home.setdefault(min(there) if there else addresses[b % len(addresses)], []).append(b)
-        homes = sorted(at_home, key=lambda one: at_home[one][0])
-        return [_split(at_home[address], n_threads[address]) for address in homes]
-
-    def place(self, pool: WorkerPool, unlabeled: object, digest: bool) -> list[Facts]:
-        """Let shards be made of the blocks; gives the facts of every block, in the order of blocks."""
-        pool.drop()
+    def place(self, pool: WorkerPool, unlabeled: object, digest: bool) -> list[BlockInfo]:
+        """Create shards of the blocks on the workers; returns what is known about each block."""
+        pool.release()
         try:
-            if self.made:
-                pool.cancel(self.made)
-                self.made = []
-            self.teams = self.teams or self._team_up(pool)
-            sizes = [len(team) for team in self.teams]
-            homes = [home for home, size in zip(self._homes(pool), sizes, strict=True) for _ in range(size)]
-            makers = [
-                partial(_hold, pool, home, blocks, (unlabeled, digest))
-                for home, blocks in zip(homes, self._sent(pool, homes), strict=True)
-            ]
-            answers = pool.place(makers, homes, sizes)
+            if self.computing:
+                pool.cancel(self.computing)
+                self.computing = []
+            workers, holders = pool.workers(), self._holders(pool)
+            self.groups = self.groups or self._assign(workers, holders)
+            addresses = self._addresses(workers, holders)
+            arguments = [(*blocks, unlabeled, digest) for blocks in self._futures(pool, list(workers), addresses)]
+            found = pool.place(arguments, addresses, [len(group) for group in self.groups])
         except WorkerLostError:
             self._check_futures()
             raise
-        self.made = []
-        facts: dict[int, Facts] = {}
-        for group, answer in zip(self.groups, answers, strict=True):
-            for b, fact in zip(group, answer, strict=True):
-                if isinstance(fact, str):
-                    raise ValueError(f"block {b}: {fact}")
-                facts[b] = fact
-        return [facts[b] for b in range(len(self.X))]
+        self.computing = []
+        infos = dict(sorted(zip(chain.from_iterable(self.shards), chain.from_iterable(found), strict=True)))
+        for b, info in infos.items():
+            if isinstance(info, str):
+                raise ValueError(f"block {b}: {info}")
+            if info.n_features != infos[0].n_features:
+                raise ValueError(
+                    f"Block {b} has {info.n_features} columns, but the first has {infos[0].n_features}. Match them."
+                )
+        return list(infos.values())
 
-    def _homes(self, pool: WorkerPool) -> list[str]:
-        """Where each team goes: to the worker that has most of its blocks, else to the one with the least to do."""
-        workers = pool.workers()
-        holders = _holders(pool, self.X)
-        load = dict.fromkeys(sorted(workers), 0.0)
-        homes = []
-        for team in self.teams:
-            blocks = [b for group in team for b in group]
-            found = [address for b in blocks for address in holders.get(b, ()) if address in load]
-            best = max(sorted(set(found)), key=found.count) if found else min(load, key=lambda one: load[one])
-            load[best] += len(team) / max(1, int(workers[best]["nthreads"]))
-            homes.append(best)
-        return homes
+    def _assign(self, workers: dict[str, Any], holders: dict[int, list[str]]) -> list[list[list[int]]]:
+        """Divide blocks among the threads of all workers; the shards of one worker are a group."""
+        n_threads = {address: max(1, int(info["nthreads"])) for address, info in sorted(workers.items())}
+        if not holders:
+            shards = _split(list(range(len(self.X))), sum(n_threads.values()))
+            ends = np.cumsum((0, *n_threads.values())) * len(shards) // sum(n_threads.values())
+            return [shards[a:b] for a, b in pairwise(ends) if b > a]
+        addresses = list(n_threads)
+        by_worker: dict[str, list[int]] = {}
+        for b in range(len(self.X)):
+            known = [address for address in holders.get(b, ()) if address in n_threads]
+            by_worker.setdefault(min(known) if known else addresses[b % len(addresses)], []).append(b)
+        return [_split(blocks, n_threads[address]) for address, blocks in by_worker.items()]
 
-    def _sent(self, pool: WorkerPool, homes: Sequence[str]) -> list[list[list[Any]]]:
-        """Blocks of each shard as futures, or nothing; those that are here are sent to their homes."""
+    def _addresses(self, workers: dict[str, Any], holders: dict[int, list[str]]) -> list[str]:
+        """Choose a worker for each group: the one that holds most of its blocks, or else the least loaded one."""
+        load, addresses = dict.fromkeys(sorted(workers), 0.0), []
+        for group in self.groups:
+            known = [address for b in chain.from_iterable(group) for address in holders.get(b, ()) if address in load]
+            best = max(sorted(set(known)), key=known.count) if known else min(load, key=lambda one: load[one])
+            load[best] += len(group) / max(1, int(workers[best]["nthreads"]))
+            addresses.append(best)
+        return addresses
+
+    def _futures(self, pool: WorkerPool, workers: list[str], addresses: Sequence[str]) -> list[list[list[Any]]]:
+        """Return X, y and weights of each shard as lists of futures; local blocks are sent to its worker."""
         local: list[tuple[Any, str]] = []
-        there = list(pool.workers())
+
+        def future(block: Any, address: str) -> Any:
+            if block is None or isinstance(block, Future):
+                return block
+            if is_dask_collection(block):
+                self.computing.append(pool.client.compute(block, workers=workers, allow_other_workers=False))
+                return self.computing[-1]
+            local.append((block, address))
+            return len(local) - 1
+
+        shards = [(blocks, address) for group, address in zip(self.groups, addresses, strict=True) for blocks in group]
         found = [
-            [
-                [self._find(pool, there, home, blocks[b], local) for b in group]
-                for blocks in (self.X, self.y, self.weights)
-            ]
-            for home, group in zip(homes, self.groups, strict=True)
+            [[future(kind[b], address) for b in blocks] for kind in (self.X, self.y, self.weights)]
+            for blocks, address in shards
         ]
-        sent = pool.send_all(local)
+        sent = pool.send(local)
         return [[[sent[one] if isinstance(one, int) else one for one in kind] for kind in mine] for mine in found]
 
-    def _find(self, pool: WorkerPool, there: list[str], home: str, block: Any, local: list[tuple[Any, str]]) -> Any:
-        """The future of a block, or its place among those to be sent; workers that are there now make delayed ones."""
-        if block is None or isinstance(block, Future):
-            return block
-        if is_dask_collection(block):
-            self.made.append(pool.client.compute(block, workers=there, allow_other_workers=False))
-            return self.made[-1]
-        local.append((block, home))
-        return len(local) - 1
+    def _holders(self, pool: WorkerPool) -> dict[int, list[str]]:
+        """Return the workers that hold each block of X that is a future."""
+        futures = {b: block for b, block in enumerate(self.X) if isinstance(block, Future)}
+        known = pool.holders(list(futures.values())) if futures else {}
+        return {b: list(known.get(future.key, ())) for b, future in futures.items()}
 
     def _check_futures(self) -> None:
-        """Say which futures are gone for good."""
+        """Raise an error that names a future that is lost for good."""
         for name, blocks in (("X", self.X), ("y", self.y), ("sample_weight", self.weights)):
             for b, block in enumerate(blocks):
                 if isinstance(block, Future) and block.status in ("cancelled", "lost", "error"):
                     raise ClusterError(
-                        f"block {b} of {name} was lost with its worker, and cannot be made again. Pass delayed objects "
-                        "or local blocks, or scatter it anew and call fit again."
+                        f"Block {b} of {name} was lost with its worker, and cannot be computed again. Pass delayed "
+                        "objects or local blocks, or scatter it again and call fit again."
                     )
 
 
-def _hold(pool: WorkerPool, home: str, blocks: list[list[Any]], how: tuple[object, bool], key: str) -> Future:
-    return pool.submit(shards.hold, key, *blocks, *how, home=home)
-
-
 def _split(blocks: list[int], n_shards: int) -> list[list[int]]:
-    """Neighbours together, in at most so many groups.
+    """Divide blocks into at most so many shards of neighbours.
 
     >>> _split([0, 1, 2, 3, 4], 2)
     [[0, 1], [2, 3, 4]]
     """
     ends = np.linspace(0, len(blocks), min(n_shards, len(blocks)) + 1).astype(int)
     return [blocks[a:b] for a, b in pairwise(ends)]
-
-
-def _holders(pool: WorkerPool, blocks: Sequence[Any]) -> dict[int, list[str]]:
-    """Workers that have each of the futures among the blocks."""
-    futures = {b: block for b, block in enumerate(blocks) if isinstance(block, Future)}
-    if not futures:
-        return {}
-    known = pool.holders(list(futures.values()))
-    return {b: list(known.get(future.key, ())) for b, future in futures.items()}

@@ -1,9 +1,7 @@
-"""The engine over Dask: the verbs of `engines`, each a trip or two to all shards; only weights and prices travel.
+"""The engine over Dask: each step of a solver is one or a few round trips to all shards.
 
-Every shard has the weights; what shards change in them is added up on the workers, and the sum comes back to all. The
-driver sees their length, and the weights themselves when a stage is kept or a way is done. Dual steps are swept by two
-shards in turn, by more at once, each bending W by `sigma` times what it knows of, so that changes can safely be added
-(Ma and others, 2015); losses without a dual are minimised by exact sums.
+Every shard has the weights W. Their changes are summed on the workers, so the driver sees W itself only when a stage is
+saved or a restart ends. Otherwise prices, class counts and sums travel.
 """
 
 import json
@@ -15,27 +13,27 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from distributed import Future
 from numpy.typing import NDArray
-from scipy import sparse
 
 from transduce.class_prior.bounds import Bounds
-from transduce.design import Design, frequency_order, pays_to_reorder, undo_order
+from transduce.design import undo_order
 from transduce.engines.base import Engine, FittedLabels, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
 from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, STEP_LENGTHS
-from transduce.engines.dask import shard_labels, shard_weights, shards
-from transduce.engines.dask.blocks import Source
+from transduce.engines.dask import shard_labels, shard_weights
+from transduce.engines.dask.blocks import BlockSource
 from transduce.engines.dask.checkpoint import load, save
-from transduce.engines.dask.shards import Made, Making
-from transduce.engines.dask.weight_deltas import as_change
-from transduce.engines.dask.weight_step import Climb, fetched_sum
+from transduce.engines.dask.shards import ProblemSpec, call_blocks, call_partitions
+from transduce.engines.dask.weight_deltas import as_delta
+from transduce.engines.dask.weight_step import ShardedWeightStep, sums_over_blocks
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.history import FitResult
+from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.io.fingerprint import fingerprint
 from transduce.label_step import Exact
 from transduce.label_step.entropic import Entropic, solve_partitions_at_entropy
 from transduce.label_step.greedy import greedy_partitions
 from transduce.label_step.partitions import Partition
-from transduce.losses import Loss, smoothed
+from transduce.losses import smoothed
 from transduce.problem import TrainingProblem
 from transduce.weight_step import LBFGS, WeightStep, weight_step_for
 from transduce.weight_step.dual import as_distributions
@@ -44,14 +42,12 @@ Array = NDArray[Any]
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
 
-TEAMS = "shards.json"
-"""Which blocks make up each shard of each team, beside the stages of a fit."""
-SMALL = 1 << 18
-"""Bytes of labelled rows that come here in any case."""
+GROUPS_FILE = "shards.json"
+"""File of a checkpoint with the blocks of each shard in each group."""
 
 
-class Labeled(NamedTuple):
-    """The labelled rows of all shards, gathered: a problem of their own, their labels, and how many a shard has."""
+class LabeledRows(NamedTuple):
+    """The labelled rows of all shards in the driver: a problem of their own, their labels, and the number per shard."""
 
     problem: TrainingProblem
     labels: Array
@@ -60,107 +56,138 @@ class Labeled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DaskEngine:
-    """Rows on the workers of a crew: how many, of which classes, with which loss; labelled ones are here, if few."""
+    """Rows on the workers of a pool.
+
+    content       what the fingerprint of a checkpoint depends on
+    labeled       the labelled rows, if they are few enough to be here
+    column_order  column of X of every row of W, or None if it is the same
+    """
 
     pool: WorkerPool
-    loss: Loss
-    alpha: float
+    source: BlockSource
+    spec: ProblemSpec
     n_unlabeled: int
-    n_classes: int
-    dtype: np.dtype[Any]
-    total_weight: tuple[float, float]
-    sizes: tuple[int, ...]
-    source: Source
     content: dict[str, Any]
-    n_threads: int = 1
-    labeled: Labeled | None = None
-    forbids: bool = False
+    labeled: LabeledRows | None = None
     column_order: Array | None = None
     names: Any = field(default_factory=count)
 
-    def new_restart(self, task: StepSettings, rng: np.random.Generator) -> "DaskRestart":
-        """A new way to the labels."""
-        return DaskRestart(self, task, rng, str(next(self.names)))
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.spec.taxonomy.n_classes
 
-    def in_original_order(self, W: Array) -> Array:
-        """Weights with a row for each column of X, as users count them."""
-        return W if self.column_order is None else undo_order(W, self.column_order)
+    @property
+    def forbids(self) -> bool:
+        """Whether some rows must not get some labels."""
+        return self.spec.has_forbidden
+
+    def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> "DaskRestart":
+        """Start a restart."""
+        return DaskRestart(self, str(next(self.names)), settings, rng)
 
     def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
-        """One at a time: each has all workers."""
+        """Run restarts one at a time: each uses all workers."""
         return 1, self
 
-    def predicted_counts(self, W: Array) -> Array:
-        """Rows without a full label of each class (K,) by the best scores, heeding what is forbidden."""
-        return np.asarray(np.sum([counts for counts, _ in self._tallies(W)], axis=0))
+    def in_original_order(self, W: Array) -> Array:
+        """Reorder weights so that they have one row for each column of X."""
+        return W if self.column_order is None else undo_order(W, self.column_order)
 
-    def predicted_counts_of(self, restart: str) -> Array:
-        """The same by the scores that a way was judged by."""
-        return np.asarray(np.sum([counts for counts, _ in self.pool.each(shard_labels.tallies_of, restart)], axis=0))
+    def predicted_counts(self, W: Array) -> Array:
+        """Count rows without a full label by the class of the best allowed score (K,)."""
+        return np.asarray(self._predictions(W)[0])
 
     def predicted_proportions(self, W: Array) -> Array:
-        """Class shares (K,) of these rows by the posterior alone; by the best scores, where there is none."""
-        return np.asarray(np.sum([mass for _, mass in self._tallies(W)], axis=0) / max(self.n_unlabeled, 1))
+        """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
+        return np.asarray(self._predictions(W)[1] / max(self.n_unlabeled, 1))
+
+    def _predictions(self, W: Array) -> list[Array]:
+        sent, all_shards = self.send_weights(W), range(self.pool.n_shards)
+        found = self.pool.results([self.pool.start(s, shard_labels.predictions_at, sent) for s in all_shards])
+        return sums_over_blocks(found)
 
     def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
-        """Labels and distributions of all blocks, as lists: arrays where the blocks are local, else futures."""
-        restart = str(result.labels)
-        counts = np.sum(self.pool.each(shard_labels.class_counts, restart), axis=0)
-        transduction = self._of_each_block(shard_labels.labels_of, restart, classes)
-        if not hasattr(self.loss, "posterior"):
+        """Return labels and distributions of all blocks, as lists: arrays where the blocks are local, else futures."""
+        name = str(result.labels)
+        counts = np.sum(
+            [np.sum(own, axis=0) for own in self.pool.call(call_blocks, name, shard_labels.class_counts)], 0
+        )
+        transduction = self._each_block(shard_labels.label_names, name, classes)
+        if not hasattr(self.spec.settings.loss, "posterior"):
             return FittedLabels(transduction, counts, self.predicted_counts(result.W), None)
-        distribute(self, restart, result.W, bounds)
-        distributions = self._of_each_block(shard_labels.distributions_of, restart)
-        return FittedLabels(transduction, counts, self.predicted_counts_of(restart), distributions)
+        self.pool.run_all(shard_weights.compute_scores, name, self.send_weights(result.W))
+        self.pool.call(call_blocks, name, shard_labels.set_costs, "posterior")
+        soft = Entropic(1.0, tol=1e-3, n_threads=self.n_threads)
+        soft.solve_partitions(ShardedPartitions(self, name), bounds)
+        distributions = self._each_block(shard_labels.distributions, name)
+        predicted = sums_over_blocks(self.pool.call(call_blocks, name, shard_labels.predictions))[0]
+        return FittedLabels(transduction, counts, predicted, distributions)
 
-    def _of_each_block(self, function: Callable[..., Any], restart: str, *args: Any) -> list[Any]:
-        """What a function says of each block: here where blocks are local, else where they are."""
-        answers: list[Any] = [None] * len(self.source.X)
-        for g, group in enumerate(self.source.groups):
-            for place, b in enumerate(group):
-                answers[b] = self.pool.task(g, function, restart, place, *args)
-        if self.source.is_local:
-            return self.pool.answers(answers)
-        self.pool.finish(answers)
-        return answers
+    def _each_block(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        name, *rest = args
+        tasks = {
+            b: self.pool.start(s, function, name, position, *rest)
+            for s, blocks in enumerate(self.source.shards)
+            for position, b in enumerate(blocks)
+        }
+        futures = [tasks[b] for b in sorted(tasks)]
+        return self.pool.results(futures, fetch=self.source.is_local) or futures
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
-        """Open the folder of the fit, which remembers the shards too."""
+        """Open the checkpoint folder of the fit, which stores the groups of shards too."""
         checkpoint = Checkpoint.open(path, fingerprint(parameters | self.content), seeds)
         try:
-            checkpoint.note(TEAMS, json.dumps(self.source.teams))
-        except OSError as error:
+            checkpoint.note(GROUPS_FILE, json.dumps(self.source.groups))
+        except WriteError as error:
             checkpoint.__exit__(None, None, None)
-            raise ValueError(f"checkpoint {path} cannot be written ({error.strerror}). Name another place.") from error
+            raise ValueError(f"checkpoint {path} cannot be written ({error.reason}). Choose another place.") from error
         return checkpoint
 
-    def _tallies(self, W: Array) -> list[tuple[Array, Array]]:
-        sent = self.send(W)
-        return self.pool.answers([self.pool.task(g, shard_labels.tallies, sent) for g in range(len(self.pool.keys))])
+    @property
+    def n_threads(self) -> int:
+        """Threads of each shard."""
+        return self.spec.settings.n_jobs or 1
 
-    def send(self, W: Array) -> Future:
-        """Weights, as a change of 0, on a worker, from where the others fetch them."""
-        return self.pool.send(as_change(W), self.pool.homes[0])
+    def send_weights(self, W: Array) -> Future:
+        """Send weights to one worker, from which the others fetch them."""
+        return self.pool.send([(as_delta(W), self.pool.shards[0][0])])[0]
 
-    def spread(self, restart: str, W: Array) -> None:
-        """Give all shards these weights."""
-        sent = self.send(W)
-        self.pool.finish(
-            [self.pool.task(g, shard_weights.take_weights, restart, sent) for g in range(len(self.pool.keys))]
-        )
+    def set_weights(self, name: str, W: Array) -> None:
+        """Replace W on all shards."""
+        self.pool.run_all(shard_weights.set_weights, name, self.send_weights(W))
 
-    def fetch(self, restart: str, kept: bool) -> Array:
-        """Weights of a way, from the first shard."""
-        return np.asarray(self.pool.answers([self.pool.task(0, shard_weights.weights, restart, kept)])[0])
+    def get_weights(self, name: str, accepted: bool) -> Array:
+        """Fetch W, or the accepted weights."""
+        return np.asarray(self.pool.results([self.pool.start(0, shard_weights.get_weights, name, accepted)])[0])
+
+    def total_weight(self, weight: float) -> float:
+        """Return the weight of all rows, where those without a full label weigh `weight` together."""
+        mean = self.spec.mean_weight
+        return 1.0 + weight * (float(self.n_unlabeled > 0) if mean is None else mean * self.n_unlabeled)
+
+    def fit_labeled(
+        self, name: str, problem: TrainingProblem, step: WeightStep, targets: Array, tol: float, rng: Any
+    ) -> WeightSummary:
+        """Learn weights from the labelled rows in the driver; shards get these and the dual of their own rows."""
+        assert self.labeled is not None
+        state = step.start(problem, targets)
+        step.retarget(problem, state, targets, problem.kappa(0.0))
+        report = step.solve(problem, state, tol, rng)
+        ends = np.cumsum((0, *self.labeled.sizes))
+        duals = [(state.dual[a:b], state.gaps[a:b]) for a, b in pairwise(ends)]
+        self.pool.call(shard_weights.adopt_dual, name, per_shard=duals)
+        self.set_weights(name, state.W)
+        self.pool.call(shard_weights.compute_scores, name)
+        return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """The label parts of a way, as label steps see them."""
+class ShardedPartitions:
+    """The label costs of a restart, one partition for each block, as label steps see them."""
 
-    pool: WorkerPool
-    restart: str
-    sizes: tuple[int, ...]
+    rows: DaskEngine
+    name: str
 
     def each(
         self,
@@ -168,29 +195,51 @@ class _Parts:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> list[Answer]:
-        """Answers of function(part, *args), in the order of the parts."""
-        answers = self.pool.each(shards.visit_parts, self.restart, function, args, kwargs)
-        return [answer for of_shard in answers for answer in of_shard]
+        """Return function(partition, *args) of all partitions."""
+        return self._call(function, [args] * len(self.rows.source.X), kwargs)
 
     def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
-        """Answers of function(part, own[p]) for part p."""
-        ends = np.cumsum((0, *self.sizes))
-        mine = [(self.restart, function, list(own[a:b])) for a, b in pairwise(ends)]
-        answers = self.pool.each_with(shards.visit_parts_with, mine)
+        """Return function(partition, own[p]) of all partitions p."""
+        return self._call(function, [(one,) for one in own], {})
+
+    def _call(self, function: Any, args: Sequence[Any], kwargs: Any) -> list[Any]:
+        ends = np.cumsum([0, *map(len, self.rows.source.shards)])
+        own = [(args[a:b], kwargs) for a, b in pairwise(ends)]
+        answers = self.rows.pool.call(call_partitions, self.name, function, per_shard=own)
         return [answer for of_shard in answers for answer in of_shard]
 
 
 @dataclass(eq=False)
-class DaskRestart:
-    """One way; `fresh` says that shards have scores at their weights."""
+class _ShardedState:
+    """State on all shards under a name."""
 
     rows: DaskEngine
-    task: StepSettings
+    name: str
+    settings: StepSettings
     rng: np.random.Generator
-    restart: str
-    fresh: bool = False
-    share: float = 1.0
-    step: WeightSummary | None = None
+
+    @property
+    def pool(self) -> WorkerPool:
+        """The workers."""
+        return self.rows.pool
+
+    @property
+    def partitions(self) -> ShardedPartitions:
+        """The label costs."""
+        return ShardedPartitions(self.rows, self.name)
+
+    def call_blocks(self, function: Callable[..., Any], *args: Any) -> list[list[Any]]:
+        """Return function(block, *args) of the blocks of each shard."""
+        return self.pool.call(call_blocks, self.name, function, *args)
+
+
+@dataclass(eq=False)
+class DaskRestart(_ShardedState):
+    """One restart; `has_scores` says that shards know the scores at W."""
+
+    has_scores: bool = False
+    step_length: float = 1.0
+    report: WeightSummary | None = None
 
     @property
     def n_unlabeled(self) -> int:
@@ -199,247 +248,169 @@ class DaskRestart:
 
     @property
     def n_classes(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return self.rows.n_classes
 
-    @property
-    def _pool(self) -> WorkerPool:
-        return self.rows.pool
-
-    @property
-    def _parts(self) -> _Parts:
-        return _Parts(self._pool, self.restart, self.rows.sizes)
-
     def supervise(self, tol: float) -> WeightSummary:
-        """Weights of the labelled rows alone, which are kept."""
-        self._pool.each(shard_weights.start, self.restart)
-        self.begin()
+        """Learn weights from the labelled rows alone, and accept them."""
+        self.pool.call(shard_weights.start, self.name)
+        self.reset_weights()
         labeled = self.rows.labeled
         if labeled is None:
-            self.step = self.weights(0.0, tol)
+            self.report = self.weights(0.0, tol)
         else:
-            step = weight_step_for(self.rows.loss, self.task.max_sweeps)
-            self.step = _learn_here(self.rows, self.restart, labeled.problem, step, labeled.labels, tol, self.rng)
-            self.fresh = True
-        self._pool.one(shard_weights.keep, self.restart, 1.0)
-        return self.step
+            step = weight_step_for(labeled.problem.loss, self.settings.max_sweeps)
+            self.report = self.rows.fit_labeled(self.name, labeled.problem, step, labeled.labels, tol, self.rng)
+            self.has_scores = True
+        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
+        return self.report
 
-    def begin(self) -> None:
-        """Forget what was known of the weights: they are 0."""
-        self.fresh, self.step = False, None
-        self._pool.one(shard_weights.keep, self.restart, 1.0)
+    def reset_weights(self) -> None:
+        """Forget what is known about the weights: they are 0."""
+        self.has_scores, self.report = False, None
+        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
 
     def greedy(self) -> None:
-        """Steps 3 to 9: greedy labels; the best ones under bounds on groups, which no greedy choice is sure to meet."""
-        self._pool.each(shard_labels.offer, self.restart, "scores")
-        if self.task.bounds.groups is None:
-            greedy_partitions(self._parts, self.task.bounds)
+        """Give all other rows greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
+        self.call_blocks(shard_labels.set_costs, "scores")
+        if self.settings.bounds.groups is None:
+            greedy_partitions(self.partitions, self.settings.bounds)
         else:
-            Exact().solve_partitions(self._parts, self.task.bounds)
-        self._pool.each(shard_labels.settle, self.restart, True)
+            Exact().solve_partitions(self.partitions, self.settings.bounds)
+        self.pool.call(shard_labels.accept, self.name, True)
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
-        """Step 12: weights for the present labels."""
-        labeled, unlabeled = self.rows.total_weight
-        climb = Climb(self.rows, self.restart, self.rng)
-        changed = climb.retarget(weight)
-        self.fresh = self.fresh and not changed
-        step, last = weight_step_for(self.rows.loss, self.task.max_sweeps), self.step.objective if self.step else np.inf
-        self.step = climb.solve(step, tol, labeled + weight * unlabeled, self.fresh, last)
-        self.fresh = True
-        return self.step
+        """Weight step for the present labels."""
+        sharded = ShardedWeightStep(self.rows, self.name, self.rng)
+        self.has_scores = not sharded.retarget(weight) and self.has_scores
+        step = weight_step_for(self.rows.spec.settings.loss, self.settings.max_sweeps)
+        last = np.inf if self.report is None else self.report.objective
+        self.report = sharded.solve(step, tol, self.rows.total_weight(weight), self.has_scores, last)
+        self.has_scores = True
+        return self.report
 
     def descend(self, objective: float) -> tuple[float, float]:
-        """J is convex in W, and scores are linear in it, so no product with the rows is needed on the way."""
-        assert self.step is not None
-        best, self.share = self.step.objective, 1.0
+        """J is convex in W and scores are linear in W, so trying a step length needs no product with X."""
+        assert self.report is not None
+        best, self.step_length = self.report.objective, 1.0
         if best > objective:
-            square = self._pool.one(shard_weights.dots, self.restart)
-            best, self.share = objective, 0.0
-            for part in STEP_LENGTHS:
-                norm = (1 - part) ** 2 * square[0] + 2 * part * (1 - part) * square[1] + part**2 * square[2]
-                loss = sum(self._pool.each(shard_labels.loss_between, self.restart, part))
-                value = 0.5 * self.rows.alpha * norm + loss
+            old, mixed, new = self.pool.call_first(shard_weights.inner_products, self.name)
+            best, self.step_length = objective, 0.0
+            for t in STEP_LENGTHS:
+                square = (1 - t) ** 2 * old + 2 * t * (1 - t) * mixed + t**2 * new
+                loss = sum(sum(losses) for losses in self.call_blocks(shard_labels.loss_between, t))
+                value = 0.5 * self.rows.spec.settings.alpha * square + loss
                 if value < best:
-                    best, self.share = value, part
-        return best, self.share
+                    best, self.step_length = value, t
+        return best, self.step_length
 
     def propose(self, prices: Array) -> LabelProposal:
-        """Step 13: the best labels at the weights that are looked at."""
-        self._pool.each(shard_labels.offer, self.restart, "hard", self.share)
-        answer = Exact().solve_partitions(self._parts, self.task.bounds, prices)
-        moved, change, old = zip(*self._pool.each(shard_labels.weigh, self.restart), strict=True)
-        return LabelProposal(answer.prices, sum(moved), sum(change), sum(old))
+        """Label step at the weights that `descend` reached."""
+        self.call_blocks(shard_labels.set_costs, "hard", self.step_length)
+        answer = Exact().solve_partitions(self.partitions, self.settings.bounds, prices)
+        return LabelProposal(answer.prices, *sums_over_blocks(self.call_blocks(shard_labels.weigh_proposal)))
 
     def accept(self, take_labels: bool) -> None:
-        """Keep the weights that are looked at, and the proposed labels or the old ones."""
-        self._pool.each(shard_labels.settle, self.restart, take_labels, self.share, surely=True)
+        """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
+        self.pool.call(shard_labels.accept, self.name, take_labels, self.step_length, uninterrupted=True)
 
     def soft_labels(self) -> "DaskSoftLabels":
-        """The soft labels of this way."""
-        return DaskSoftLabels(self)
+        """Start soft labels for this restart."""
+        return DaskSoftLabels(self.rows, f"{self.name} soft", self.settings, self.rng, self)
 
-    def result(self, outcome: FitResult) -> None:
-        """Weights come here; labels stay on the workers, under the name of the way."""
-        outcome.W = self.rows.fetch(self.restart, kept=True)
-        self._pool.each(shard_labels.rest, self.restart)
-        outcome.labels = np.array(self.restart)
+    def result(self, result: FitResult) -> None:
+        """Fetch the accepted weights; labels stay on the workers, under the name of the restart."""
+        result.W = self.rows.get_weights(self.name, accepted=True)
+        self.pool.call(shard_labels.finish_restart, self.name)
+        result.labels = np.array(self.name)
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-        """Keep all that is needed to go on: weights by the driver, what rows have by the workers, in one folder."""
+        """Save the state beside these arrays and facts; without the state of the weight step if the restart is done."""
         if slot.path is None or not slot.disk.is_writable:
             return
-        kept = {"W": self.rows.fetch(self.restart, kept=True)}
+        weights = {"W": self.rows.get_weights(self.name, accepted=True)}
         if not done:
-            kept["now"] = self.rows.fetch(self.restart, kept=False)
-        step = None if self.step is None else list(self.step)
-        mine = {"rng": self.rng.bit_generator.state, "fresh": self.fresh, "step": step}
-        save(self._pool, slot, self.restart, arrays | kept, facts | mine, done)
+            weights["now"] = self.rows.get_weights(self.name, accepted=False)
+        report = None if self.report is None else list(self.report)
+        own = {"rng": self.rng.bit_generator.state, "has_scores": self.has_scores, "report": report}
+        save(self.pool, slot, self.name, arrays | weights, facts | own, done)
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Be as when this was kept."""
-        saved = load(self._pool, slot, self.restart, soft=False)
+        """Restore the state; return arrays and facts, or None if nothing was saved."""
+        saved = load(self.pool, slot, self.name, soft=False)
         if saved is None:
             return None
         arrays, facts = saved
-        self.rows.spread(self.restart, arrays["W"])
-        self._pool.one(shard_weights.keep, self.restart, 1.0)
+        self.rows.set_weights(self.name, arrays["W"])
+        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
         if "now" in arrays:
-            self.rows.spread(self.restart, arrays["now"])
-            self.rng.bit_generator.state, self.fresh = facts["rng"], facts["fresh"]
-            self.step = None if facts["step"] is None else WeightSummary(*facts["step"])
-            if self.fresh:
-                self._pool.each(shard_weights.show, self.restart)
+            self.rows.set_weights(self.name, arrays["now"])
+            self.rng.bit_generator.state, self.has_scores = facts["rng"], facts["has_scores"]
+            self.report = None if facts["report"] is None else WeightSummary(*facts["report"])
+            if self.has_scores:
+                self.pool.call(shard_weights.compute_scores, self.name)
         return arrays, facts
 
 
 @dataclass(eq=False)
-class DaskSoftLabels:
-    """Distributions over labels; a way of their own on the shards, until they are hard."""
+class DaskSoftLabels(_ShardedState):
+    """Distributions over the labels of a restart, with weights of their own."""
 
-    engine: DaskRestart
+    restart: DaskRestart
     prices: Array = field(init=False)
     temperature: float | None = None
 
-    @property
-    def _way(self) -> str:
-        return f"{self.engine.restart} soft"
-
-    @property
-    def _pool(self) -> WorkerPool:
-        return self.engine.rows.pool
-
-    @property
-    def _parts(self) -> _Parts:
-        return _Parts(self._pool, self._way, self.engine.rows.sizes)
-
     def start(self) -> None:
-        """Weights of the labelled rows alone; of the others nothing is known but the class sizes."""
-        rows, bounds = self.engine.rows, self.engine.task.bounds
-        self._pool.each(shard_labels.begin_soft, self._way, bounds, rows.n_unlabeled)
-        self.prices = np.zeros(rows.n_classes)
-        step, labeled = weight_step_for(smoothed(rows.loss), FIRST_SWEEPS), rows.labeled
+        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
+        rows, labeled, loss = self.rows, self.rows.labeled, smoothed(self.rows.spec.settings.loss)
+        self.pool.call(shard_labels.start_soft, self.name, self.settings.bounds, rows.n_unlabeled)
+        self.prices, step = np.zeros(rows.n_classes), weight_step_for(loss, FIRST_SWEEPS)
         if labeled is None:
-            climb = Climb(rows, self._way, self.engine.rng)
-            climb.soften(0.0, fresh=True)
-            climb.solve(step, FIRST_TOL, rows.total_weight[0], False)
+            sharded = ShardedWeightStep(rows, self.name, self.rng)
+            sharded.retarget_soft(0.0, first=True)
+            sharded.solve(step, FIRST_TOL, rows.total_weight(0.0), False)
         else:
-            problem = replace(labeled.problem, loss=smoothed(rows.loss))
-            targets = as_distributions(labeled.labels, rows.n_classes, rows.dtype)
-            _learn_here(rows, self._way, problem, step, targets, FIRST_TOL, self.engine.rng)
+            targets = as_distributions(labeled.labels, rows.n_classes, rows.spec.dtype)
+            rows.fit_labeled(self.name, replace(labeled.problem, loss=loss), step, targets, FIRST_TOL, self.rng)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        """Distributions of this entropy at the present weights, then a little work on weights for them."""
-        rows = self.engine.rows
-        self._pool.each(shard_labels.offer, self._way, "soft")
-        bounds = self.engine.task.bounds
+        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
+        rows, bounds = self.rows, self.settings.bounds
+        self.call_blocks(shard_labels.set_costs, "soft")
         soft = solve_partitions_at_entropy(
-            self._parts, bounds, entropy, self.temperature, self.prices, n_threads=rows.n_threads
+            self.partitions, bounds, entropy, self.temperature, self.prices, n_threads=rows.n_threads
         )
         self.prices, self.temperature = soft.prices, soft.temperature
-        climb = Climb(rows, self._way, self.engine.rng)
-        n_moved = climb.soften(weight, fresh=False)
-        step = weight_step_for(smoothed(rows.loss), SOFT_SWEEPS)
-        most = rows.total_weight[0] + weight * rows.total_weight[1]
-        report = climb.solve(LBFGS(SOFT_ITERATIONS) if isinstance(step, LBFGS) else step, 0.0, most, False)
+        sharded = ShardedWeightStep(rows, self.name, self.rng)
+        n_moved = sharded.retarget_soft(weight, first=False)
+        step = weight_step_for(smoothed(rows.spec.settings.loss), SOFT_SWEEPS)
+        step = LBFGS(SOFT_ITERATIONS) if isinstance(step, LBFGS) else step
+        report = sharded.solve(step, 0.0, rows.total_weight(weight), False)
         return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:
-        """Hand the engine the best hard labels at the present weights, and weights 0."""
-        self._pool.each(shard_labels.look_hard, self._way)
-        self._pool.each(shard_labels.offer, self._way, "hard")
-        Exact().solve_partitions(self._parts, self.engine.task.bounds)
-        self._pool.each(shard_labels.harden, self.engine.restart, self._way)
-        self.engine.begin()
+        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
+        self.call_blocks(shard_labels.set_hard_costs)
+        Exact().solve_partitions(self.partitions, self.settings.bounds)
+        self.pool.call(shard_labels.harden, self.restart.name, self.name)
+        self.restart.reset_weights()
 
     def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
-        """Keep all that is needed to go on."""
+        """Save the state and these facts."""
         if slot.path is None or not slot.disk.is_writable:
             return
-        arrays = {"now": self.engine.rows.fetch(self._way, kept=False), "prices": self.prices}
-        mine = {"T": self.temperature, "rng": self.engine.rng.bit_generator.state}
-        save(self._pool, slot, self._way, arrays, facts | mine, False)
+        arrays = {"now": self.rows.get_weights(self.name, accepted=False), "prices": self.prices}
+        own = {"T": self.temperature, "rng": self.rng.bit_generator.state}
+        save(self.pool, slot, self.name, arrays, facts | own, False)
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Be as when this was kept."""
-        saved = load(self._pool, slot, self._way, soft=True)
+        """Restore the state; return the facts, or None if nothing was saved."""
+        saved = load(self.pool, slot, self.name, soft=True)
         if saved is None:
             return None
         arrays, facts = saved
         self.prices = arrays["prices"]
-        self.engine.rows.spread(self._way, arrays["now"])
-        self.temperature, self.engine.rng.bit_generator.state = facts["T"], facts["rng"]
-        self._pool.each(shard_weights.show, self._way)
+        self.rows.set_weights(self.name, arrays["now"])
+        self.temperature, self.rng.bit_generator.state = facts["T"], facts["rng"]
+        self.pool.call(shard_weights.compute_scores, self.name)
         return facts
-
-
-def _learn_here(
-    rows: DaskEngine,
-    restart: str,
-    problem: TrainingProblem,
-    step: WeightStep,
-    targets: Array,
-    tol: float,
-    rng: np.random.Generator,
-) -> WeightSummary:
-    """Weights of the labelled rows, which are here; shards are told what theirs have put into them."""
-    assert rows.labeled is not None
-    state = step.start(problem, targets)
-    step.retarget(problem, state, targets, problem.kappa(0.0))
-    report = step.solve(problem, state, tol, rng)
-    ends = np.cumsum((0, *rows.labeled.sizes))
-    rows.pool.each_with(shard_weights.adopt, [(restart, state.dual[a:b], state.gaps[a:b]) for a, b in pairwise(ends)])
-    rows.spread(restart, state.W)
-    rows.pool.each(shard_weights.show, restart)
-    return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
-
-
-def rank(pool: WorkerPool, found: Sequence[Made], shape: tuple[int, int], itemsize: int, n_values: int) -> Array | None:
-    """Let features that are met often lie side by side on all shards; answers their order, or None if it stays."""
-    if not pays_to_reorder(shape, itemsize, n_values) or any(made.is_mapped for made in found):
-        return None
-    there, counts = fetched_sum(pool, shards.column_counts)
-    pool.finish([pool.task(g, shards.rank, there) for g in range(len(pool.keys))])
-    return frequency_order(counts.values[:, 0])
-
-
-def gather_labeled(pool: WorkerPool, found: Sequence[Made], making: Making, shape: tuple[int, int]) -> Labeled | None:
-    """The labelled rows of all shards, if they and their dual are no larger than the weights, which travel anyway."""
-    n_rows, n_values = sum(made.n_labeled for made in found), sum(made.n_values for made in found)
-    itemsize = np.dtype(making.dtype).itemsize
-    allowed = max(shape[0] * shape[1] * itemsize, SMALL)
-    if making.heavy or n_values * (itemsize + 8) > allowed or n_rows * shape[1] * itemsize > allowed:
-        return None
-    X, weights, labels = zip(*(block for of_shard in pool.each(shards.labeled_rows) for block in of_shard), strict=True)
-    design = Design.create(sparse.vstack(X, format="csr"), making.taxonomy, making.n_threads)
-    problem = TrainingProblem(design, making.loss, making.alpha, n_rows, np.concatenate(weights))
-    return Labeled(problem, np.concatenate(labels), tuple(made.n_labeled for made in found))
-
-
-def distribute(rows: DaskEngine, restart: str, W: Array, bounds: Bounds) -> None:
-    """Distributions over labels at these weights that meet the counts; they stay on the workers."""
-    pool, sent = rows.pool, rows.send(W)
-    pool.finish([pool.task(g, shard_labels.judge, restart, sent) for g in range(len(pool.keys))])
-    pool.each(shard_labels.offer, restart, "posterior")
-    soft = Entropic(1.0, tol=1e-3, n_threads=rows.n_threads)
-    soft.solve_partitions(_Parts(pool, restart, rows.sizes), bounds)

@@ -1,6 +1,5 @@
-"""What a shard does to labels: it offers its rows to a label step, hard or soft, takes what that finds, and counts."""
+"""Label steps on a shard or a block: label costs, the labels that a label step finds for them, and class counts."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,223 +7,190 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.engines.common import finite_costs, first_targets, model_posterior, predicted_counts
-from transduce.engines.dask.shard_weights import keep
-from transduce.engines.dask.shards import Shard, Stand, new_restart, nothing
-from transduce.engines.dask.weight_deltas import Change, Piece, add_to
+from transduce.engines.dask.shard_weights import accept_weights, as_array
+from transduce.engines.dask.shards import BlockState, RestartState, Shard, empty_state, new_restart
+from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta
 from transduce.label_step.partitions import Partition
 from transduce.losses import smoothed
-from transduce.problem import TrainingProblem
+from transduce.problem import TrainingProblem, allowed_costs
 from transduce.weight_step import weight_step_for
 from transduce.weight_step.dual import DualMaxEnt
 
 Array = NDArray[Any]
 
 
-def rest(shard: Shard, restart: str) -> None:
-    """Keep nothing of a way but its labels."""
+def finish_restart(shard: Shard, restart: str) -> None:
+    """Keep the labels of a restart, and nothing else."""
     here = shard.restarts[restart]
-    here.W, here.change, here.kept, here.before = np.zeros((0, 0), here.W.dtype), None, None, None
-    for stand in here.stands:
-        stand.state, stand.seen, stand.part, stand.chosen = nothing(here.W), None, None, None
+    weights = TrackedWeights.create(np.zeros((0, 0), here.W.dtype))
+    blocks = [BlockState(b.block, b.problem, weights, b.labels, empty_state(weights.W)) for b in here.blocks]
+    shard.restarts[restart] = RestartState(weights, blocks)
 
 
-def loss_between(shard: Shard, restart: str, share: float) -> float:
-    """Loss of the rows that count, a share of the way from the scores seen last to those of the state."""
-    loss = 0.0
-    for stand in shard.restarts[restart].stands:
-        live = stand.state.kappa > 0
-        if live.any():
-            losses = stand.problem.loss.value(_between(stand, share)[live], stand.labels[live])
-            loss += float(np.dot(stand.state.kappa[live], losses))
-    return loss
+def loss_between(block: BlockState, step_length: float) -> float:
+    """Return the loss this far between the scores that labels were chosen by and those at W."""
+    live = block.state.kappa > 0
+    if not live.any():
+        return 0.0
+    losses = block.problem.loss.value(_scores_between(block, step_length)[live], block.labels[live])
+    return float(np.dot(block.state.kappa[live], losses))
 
 
-def _between(stand: Stand, share: float) -> Array:
-    scores = stand.state.scores
-    assert scores is not None
-    if share == 1.0 or stand.seen is None:
-        return scores
-    return stand.seen if share == 0.0 else (1.0 - share) * stand.seen + share * scores
+def _scores_between(block: BlockState, t: float) -> Array:
+    at_weights = _scores(block)
+    if t == 1.0 or block.scores is None:
+        return at_weights
+    return block.scores if t == 0.0 else (1.0 - t) * block.scores + t * at_weights
 
 
-def offer(shard: Shard, restart: str, kind: str, share: float | None = None) -> None:
-    """Make the label parts: costs of the rows without a full label by their scores.
+def _scores(block: BlockState) -> Array:
+    assert block.state.scores is not None
+    return block.state.scores
 
-    With a share, the scores that are seen first go that share of the way to those of the state.
 
-    kind   "scores": minus the scores of the state; "hard", "soft": the loss at the scores seen, or of the state;
-           "posterior": minus the logarithm of the posterior
+def set_costs(block: BlockState, kind: str, step_length: float | None = None) -> None:
+    """Compute the label costs of the rows without a full label.
+
+    With a step length, the scores that labels are chosen by first move this far to those at W.
+
+    kind   "scores": minus the scores at W; "hard": the loss at the scores that labels are chosen by; "soft": the loss
+           at W; "posterior": minus the logarithm of the posterior at W
     """
-    for stand in shard.restarts[restart].stands:
-        if share is not None:
-            stand.seen = _between(stand, share)
-        labels = stand.labels[stand.unlabeled]
-        if kind == "scores":
-            assert stand.state.scores is not None
-            costs, heft = -stand.state.scores[stand.unlabeled], None
-        elif kind == "posterior":
-            assert stand.state.scores is not None
-            posterior = model_posterior(replace(stand.problem, forbidden=None), stand.state.scores[stand.unlabeled])
-            costs, heft = -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny)), None
-        else:
-            scores = stand.seen if kind == "hard" else stand.state.scores
-            assert scores is not None
-            costs, heft = finite_costs(stand.problem.loss, scores[stand.unlabeled]), stand.block.heft
-            if kind == "soft":
-                labels = np.full(labels.size, -1, np.int64)
-                heft = None if stand.problem.n_partial else heft
-        if heft is not None:
-            costs = costs * heft[:, None]
-        if stand.problem.forbidden is not None:
-            costs = np.where(stand.problem.forbidden, np.inf, costs)
-        stand.part = Partition(costs, labels)
+    if step_length is not None:
+        block.scores = _scores_between(block, step_length)
+    labels, weights = block.labels[block.unlabeled], None
+    if kind == "scores":
+        costs = -_scores(block)[block.unlabeled]
+    elif kind == "posterior":
+        posterior = model_posterior(replace(block.problem, forbidden=None), _scores(block)[block.unlabeled])
+        costs = -np.log(np.maximum(posterior, np.finfo(posterior.dtype).tiny))
+    elif kind == "soft":
+        costs, labels = _loss_costs(block, _scores(block)), np.full(labels.size, -1, np.int64)
+        weights = None if block.problem.n_partial else block.block.relative_weight
+    else:
+        costs, weights = _loss_costs(block, block.scores), block.block.relative_weight
+    if weights is not None:
+        costs = costs * weights[:, None]
+    block.partition = Partition(allowed_costs(block.problem, costs), labels)
 
 
-def weigh(shard: Shard, restart: str) -> tuple[int, float, float]:
-    """Rows whose proposed label is new, what that changes in the loss, and the loss of the labels they have."""
-    n_moved, change, old = 0, 0.0, 0.0
-    for stand in shard.restarts[restart].stands:
-        assert stand.part is not None
-        assert stand.seen is not None
-        now, new = stand.labels[stand.unlabeled], stand.part.state["labels"]
-        kappa = stand.state.kappa[stand.unlabeled]
-        same = stand.block.heft is None  # then the label step has seen these very costs
-        costs = stand.part.costs if same else finite_costs(stand.problem.loss, stand.seen[stand.unlabeled])
-        every = np.arange(now.size)
-        own = costs[every, now]
-        moved = np.flatnonzero(new != now)
-        n_moved += int(moved.size)
-        change += float(np.dot(kappa[moved], costs[moved, new[moved]] - own[moved]))
-        old += float(np.dot(kappa, own))
-    return n_moved, change, old
+def _loss_costs(block: BlockState, scores: Array | None) -> Array:
+    assert scores is not None
+    return finite_costs(block.problem.loss, scores[block.unlabeled])
 
 
-def settle(shard: Shard, restart: str, take: bool, share: float | None = None) -> None:
-    """Take the proposed labels, or leave them; and keep weights a share of the way to W, where some are kept."""
-    if share is not None and shard.restarts[restart].kept is not None:
-        keep(shard, restart, share)
-    for stand in shard.restarts[restart].stands:
-        if take:
-            assert stand.part is not None
-            stand.labels[stand.unlabeled] = stand.part.state["labels"]
-        stand.part = None
+def weigh_proposal(block: BlockState) -> tuple[int, float, float]:
+    """Return the rows whose proposed label is new, the change of the loss, and the loss of the present labels."""
+    assert block.partition is not None
+    now, new, kappa = block.labels[block.unlabeled], _found(block, "labels"), block.state.kappa[block.unlabeled]
+    costs = block.partition.costs if block.block.relative_weight is None else _loss_costs(block, block.scores)
+    own = costs[np.arange(now.size), now]
+    moved = np.flatnonzero(new != now)
+    change = float(np.dot(kappa[moved], costs[moved, new[moved]] - own[moved]))
+    return int(moved.size), change, float(np.dot(kappa, own))
 
 
-def begin_soft(shard: Shard, restart: str, bounds: Any, n_unlabeled: int) -> None:
-    """Given labels, and distributions of all others that know nothing but the class sizes; weights 0."""
+def _found(block: BlockState, name: str) -> Array:
+    """Return the labels or the posterior that a label step has left with the costs."""
+    assert block.partition is not None
+    return np.asarray(block.partition.state[name])
+
+
+def accept(shard: Shard, restart: str, take_labels: bool, step_length: float | None = None) -> None:
+    """Accept the proposed labels, or not; and the weights this far to W, on the shard that stores them."""
+    here = shard.restarts[restart]
+    if step_length is not None and here.accepted is not None:
+        accept_weights(shard, restart, step_length)
+    for block in here.blocks:
+        if take_labels:
+            block.labels[block.unlabeled] = _found(block, "labels")
+        block.partition = None
+
+
+def start_soft(shard: Shard, restart: str, bounds: Any, n_unlabeled: int) -> None:
+    """Begin at weights 0, with distributions over labels that follow from the class sizes alone."""
     problems = [replace(block.problem, loss=smoothed(block.problem.loss)) for block in shard.blocks]
-    targets = [
-        first_targets(problem, block.codes, bounds, n_unlabeled)
-        for problem, block in zip(problems, shard.blocks, strict=True)
-    ]
-    labels = [block.codes.copy() for block in shard.blocks]
+    labels = [block.labels.copy() for block in shard.blocks]
+    targets = [first_targets(problem, own, bounds, n_unlabeled) for problem, own in zip(problems, labels, strict=True)]
     here = shard.restarts[restart] = new_restart(shard, problems, labels, targets)
-    for stand in here.stands:
-        stand.chosen = np.full(stand.problem.n_rows - stand.problem.n_labeled, -1)
+    for block in here.blocks:
+        block.best = np.full(block.block.n_unlabeled, -1)
 
 
-def soften(shard: Shard, restart: str, weight: float, fresh: bool) -> int:
-    """Take the distributions of the label parts as targets; what all rows then put into W waits to be taken.
+def retarget_soft(shard: Shard, restart: str, weight: float, first: bool) -> int:
+    """Make the distributions that a label step has left the targets, unless these are the first.
 
-    Answers rows whose likeliest label is new. `fresh` says that there are no distributions yet but the first.
+    W follows from all rows: the part of these rows waits to be reduced. Returns rows whose most probable label is new.
     """
     here, n_moved = shard.restarts[restart], 0
     total = np.zeros_like(here.W)
-    for stand in here.stands:
-        targets = stand.state.targets.copy()
-        if not fresh:
-            assert stand.part is not None
-            assert stand.chosen is not None
-            posterior = stand.part.state["posterior"]
-            targets[stand.unlabeled] = posterior
-            now = posterior.argmax(axis=1)
-            n_moved, stand.chosen, stand.part = n_moved + int((now != stand.chosen).sum()), now, None
-        step, kappa = weight_step_for(stand.problem.loss, 0), stand.problem.kappa(weight)
+    for block in here.blocks:
+        targets = block.state.targets.copy()
+        if not first:
+            targets[block.unlabeled] = _found(block, "posterior")
+            best = _found(block, "posterior").argmax(axis=1)
+            n_moved, block.best, block.partition = n_moved + int((best != block.best).sum()), best, None
+        step, kappa = weight_step_for(block.problem.loss, 0), block.problem.kappa(weight)
         if isinstance(step, DualMaxEnt):
-            step.set_soft_targets(stand.problem, stand.state, targets, kappa)
-            total += stand.problem.design.pullback(step.contributions(stand.problem, stand.state))
+            step.set_soft_targets(block.problem, block.state, targets, kappa)
+            total += block.problem.design.pullback(step.contributions(block.problem, block.state))
         else:
-            step.retarget(stand.problem, stand.state, targets, kappa)
-    here.change = Change(None, total)
+            step.retarget(block.problem, block.state, targets, kappa)
+    here.delta = WeightDelta(None, total)
     return n_moved
 
 
-def harden(shard: Shard, restart: str, from_way: str) -> None:
-    """Begin a way with the labels that the label parts of another have found."""
-    labels = []
-    for stand in shard.restarts[from_way].stands:
-        assert stand.part is not None
-        own = stand.block.codes.copy()
-        own[stand.unlabeled] = stand.part.state["labels"]
-        labels.append(own)
+def set_hard_costs(block: BlockState) -> None:
+    """Compute label costs by the hard loss at the scores of soft labels."""
+    block.problem, block.scores = block.block.problem, block.state.scores
+    set_costs(block, "hard")
+
+
+def harden(shard: Shard, restart: str, soft: str) -> None:
+    """Begin a restart with the hard labels that a label step has found for its soft labels."""
+    labels = [block.labels.copy() for block in shard.blocks]
+    for own, block in zip(labels, shard.restarts.pop(soft).blocks, strict=True):
+        own[block.unlabeled] = _found(block, "labels")
     shard.restarts[restart] = new_restart(shard, [block.problem for block in shard.blocks], labels, labels)
-    shard.restarts.pop(from_way)
 
 
-def look_hard(shard: Shard, restart: str) -> None:
-    """Judge the scores of soft labels by the hard loss."""
-    for stand in shard.restarts[restart].stands:
-        stand.problem = stand.block.problem
-        stand.seen = stand.state.scores
+def predictions_at(shard: Shard, W: WeightDelta) -> list[tuple[Array, Array]]:
+    """Return the predictions of each block at these weights."""
+    dense = as_array(shard, W)
+    return [_predictions(block.problem, block.problem.design.scores(dense)) for block in shard.blocks]
 
 
-def tallies(shard: Shard, W: Change) -> tuple[Array, Array]:
-    """Rows without a full label of each class by their best scores, and the sum of their posteriors."""
-    dense = _dense(shard, W)
-    return _tallies([(block.problem, block.problem.design.scores(dense)) for block in shard.blocks])
+def predictions(block: BlockState) -> tuple[Array, Array]:
+    """Return the predicted class counts of the rows without a full label, and the sum of their posteriors."""
+    return _predictions(block.problem, _scores(block))
 
 
-def tallies_of(shard: Shard, restart: str) -> tuple[Array, Array]:
-    """The same by the scores of a way."""
-    stands = shard.restarts[restart].stands
-    return _tallies([(stand.problem, np.asarray(stand.state.scores)) for stand in stands])
+def _predictions(problem: TrainingProblem, scores: Array) -> tuple[Array, Array]:
+    scores = scores[problem.n_labeled :]
+    if not len(scores):
+        return np.zeros(problem.n_classes, np.int64), np.zeros(problem.n_classes)
+    return predicted_counts(problem, scores), model_posterior(problem, scores).sum(axis=0, dtype=np.float64)
 
 
-def _tallies(blocks: Sequence[tuple[TrainingProblem, Array]]) -> tuple[Array, Array]:
-    n_classes = blocks[0][0].n_classes
-    counts, mass = np.zeros(n_classes, np.int64), np.zeros(n_classes)
-    for problem, all_scores in blocks:
-        scores = all_scores[problem.n_labeled :]
-        if len(scores):
-            counts += predicted_counts(problem, scores)
-            mass += model_posterior(problem, scores).sum(axis=0, dtype=np.float64)
-    return counts, mass
+def class_counts(block: BlockState) -> Array:
+    """Return the class counts of the rows without a full label, by the accepted labels."""
+    return np.bincount(block.labels[block.unlabeled], minlength=block.problem.n_classes)
 
 
-def _dense(shard: Shard, W: Change) -> Array:
-    out = shard.blocks[0].problem.design.zeros()
-    add_to(out, [Piece(0, len(out), W)], anew=False)
-    return out
-
-
-def class_counts(shard: Shard, restart: str) -> Array:
-    """Rows without a full label of each class, by the labels that the way has kept."""
-    stands = shard.restarts[restart].stands
-    n_classes = stands[0].problem.n_classes
-    return np.asarray(np.sum([np.bincount(s.labels[s.unlabeled], minlength=n_classes) for s in stands], axis=0))
-
-
-def judge(shard: Shard, restart: str, W: Change) -> None:
-    """Scores at W, for the distributions over labels."""
-    dense = _dense(shard, W)
-    for stand in shard.restarts[restart].stands:
-        stand.state.scores = stand.problem.design.scores(dense)
-
-
-def labels_of(shard: Shard, restart: str, place: int, classes: Array) -> Array:
-    """Names of the labels of one block, in the order of its rows."""
-    stand = shard.restarts[restart].stands[place]
-    labels = np.empty(stand.labels.size, np.int64)
-    labels[stand.block.order] = stand.labels
+def label_names(shard: Shard, restart: str, b: int, classes: Array) -> Array:
+    """Return the labels of block b in the order of the user's rows."""
+    block = shard.restarts[restart].blocks[b]
+    labels = np.empty(block.labels.size, np.int64)
+    labels[block.block.order] = block.labels
     return np.asarray(classes[labels])
 
 
-def distributions_of(shard: Shard, restart: str, place: int) -> Array:
-    """Distributions over the labels of one block (n, K), in the order of its rows."""
-    stand = shard.restarts[restart].stands[place]
-    assert stand.part is not None
-    n_labeled, posterior = stand.problem.n_labeled, stand.part.state["posterior"]
-    out = np.zeros((stand.problem.n_rows, stand.problem.n_classes), posterior.dtype)
-    out[stand.block.order[:n_labeled], stand.labels[:n_labeled]] = 1.0
-    out[stand.block.order[n_labeled:]] = posterior
+def distributions(shard: Shard, restart: str, b: int) -> Array:
+    """Return the distributions (n, K) over labels of block b in the order of the user's rows."""
+    block = shard.restarts[restart].blocks[b]
+    posterior, order, n_labeled = _found(block, "posterior"), block.block.order, block.problem.n_labeled
+    assert order is not None
+    out = np.zeros((block.problem.n_rows, block.problem.n_classes), posterior.dtype)
+    out[order[:n_labeled], block.labels[:n_labeled]] = 1.0
+    out[order[n_labeled:]] = posterior
     return out

@@ -1,4 +1,4 @@
-"""What a shard does to weights: it sweeps its rows, says what they change in W, and measures the loss there."""
+"""Weight steps on a shard or a block: sweeps over rows, the delta of W they cause, and losses and gaps at W."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,222 +7,214 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.engines.dask.shards import GoneError, RestartState, Shard, Stand, new_restart
-from transduce.engines.dask.weight_deltas import Before, Change, Piece, add_to
-from transduce.problem import TrainingProblem
+from transduce.engines.dask.shards import BlockState, RestartState, Shard, ShardLostError, new_restart
+from transduce.engines.dask.weight_deltas import WeightDelta, add_delta
 from transduce.weight_step import weight_step_for
 from transduce.weight_step.dual import DualStep
 from transduce.weight_step.sweep_schedule import sweep_order
 
 Array = NDArray[Any]
 
-WORTH_A_TRIP, MOST_SWEEPS = 5e6, 4
-"""Multiplications that a shard should do before changes of all are added up, and sweeps that it may take for it."""
+MIN_WORK, MAX_SWEEPS = 5e6, 4
+"""Multiplications that a shard should do before a reduction, and sweeps that it may take for them."""
 
 
-def start(shard: Shard, restart: str) -> None:
-    """Weights 0 for the labels that the way has, or those given; the state begins anew."""
-    old = shard.restarts.get(restart)
-    labels = [block.codes.copy() for block in shard.blocks] if old is None else [stand.labels for stand in old.stands]
-    shard.restarts[restart] = new_restart(shard, [block.problem for block in shard.blocks], labels, labels)
-
-
-def retarget(shard: Shard, restart: str, weight: float) -> tuple[bool, int, int]:
-    """Hand the states their labels and row weights; says whether a label is new.
-
-    Rows with a new label give back what they had put into W, which is taken with the sweep that is to follow. Answers
-    also of how many rows the gap is not known, and how many count.
-    """
-    here, changed, n_unknown, n_live = shard.restarts[restart], False, 0, 0
-    for stand in here.stands:
-        step, kappa = weight_step_for(stand.problem.loss, 0), stand.problem.kappa(weight)
-        new = np.flatnonzero(stand.labels != stand.state.targets)
-        changed = changed or new.size > 0
-        if new.size and isinstance(step, DualStep):
-            _before(here).touch(here.W, stand.problem.design, new)
-        step.retarget(stand.problem, stand.state, stand.labels, kappa)
-        if isinstance(step, DualStep):
-            n_unknown += int(np.sum(np.isinf(stand.state.gaps) & (kappa > 0)))
-            n_live += int(np.sum(kappa > 0))
-    return changed, n_unknown, n_live
-
-
-def _before(here: RestartState) -> Before:
-    if here.before is None:
-        here.before = Before.create(here.W)
-    return here.before
-
-
-def _cautious(stand: Stand, sigma: float) -> TrainingProblem:
-    """The problem of the rows, which bends W sigma times as much."""
-    return replace(stand.problem, alpha=stand.problem.alpha / sigma)
-
-
-def adopt(shard: Shard, restart: str, dual: Array, gaps: Array) -> None:
-    """Let the labelled rows alone count, whose dual is known from elsewhere; their weights W are to follow."""
-    begin = 0
-    for stand in shard.restarts[restart].stands:
-        step, state, n_labeled = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.n_labeled
-        step.retarget(stand.problem, state, state.targets, stand.problem.kappa(0.0))
-        if isinstance(step, DualStep):
-            mine = slice(begin, begin + n_labeled)
-            state.dual[:n_labeled], state.gaps[:n_labeled] = dual[mine], gaps[mine]
-        begin += n_labeled
-
-
-class Swept(NamedTuple):
-    """How many rows were visited, what the gaps of all add up to, and how many rows count."""
+class SweepStats(NamedTuple):
+    """Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
 
     n_visited: int
-    seen: float
+    gap: float
     n_live: int
 
 
-def sweep(shard: Shard, restart: str, seed: int, count: int, sigma: float) -> Swept:
-    """Visit rows as if they were all, but cautiously: W bends by sigma times what they know of.
+def start(shard: Shard, restart: str) -> None:
+    """Begin at weights 0, with the given labels."""
+    labels = [block.labels.copy() for block in shard.blocks]
+    shard.restarts[restart] = new_restart(shard, [block.problem for block in shard.blocks], labels, labels)
 
-    This is sweep `count` since gaps were computed. The change of W waits to be taken.
+
+def retarget(block: BlockState, weight: float) -> tuple[bool, int, int]:
+    """Hand labels and row weights to the state of the weight step.
+
+    Rows with a new label withdraw their part of W, which is reduced with the next sweep. Returns whether a label is
+    new, the number of rows whose gap is unknown, and of rows with a weight.
     """
-    here = _in_use(shard, restart)
-    before = _before(here)
+    step, state, kappa = weight_step_for(block.problem.loss, 0), block.state, block.problem.kappa(weight)
+    new = np.flatnonzero(block.labels != state.targets)
+    if not isinstance(step, DualStep):
+        step.retarget(block.problem, state, block.labels, kappa)
+        return new.size > 0, 0, 0
+    block.weights.mark(block.problem.design, new)
+    step.retarget(block.problem, state, block.labels, kappa)
+    return new.size > 0, int(np.sum(np.isinf(state.gaps) & (kappa > 0))), int(np.sum(kappa > 0))
+
+
+def adopt_dual(shard: Shard, restart: str, dual: Array, gaps: Array) -> None:
+    """Give weight to the labelled rows alone, with the dual that the driver found for them; W is sent separately."""
+    begin = 0
+    for block in shard.restarts[restart].blocks:
+        step, state, n_labeled = weight_step_for(block.problem.loss, 0), block.state, block.problem.n_labeled
+        step.retarget(block.problem, state, state.targets, block.problem.kappa(0.0))
+        if isinstance(step, DualStep):
+            own = slice(begin, begin + n_labeled)
+            state.dual[:n_labeled], state.gaps[:n_labeled] = dual[own], gaps[own]
+        begin += n_labeled
+
+
+def sweep(shard: Shard, restart: str, seed: int, count: int, sigma: float) -> SweepStats:
+    """Visit rows at the same time as all other shards; the delta of W waits to be reduced.
+
+    W changes by sigma times what the rows imply, and the delta by 1, so that deltas of `sigma` shards can be added
+    safely (Ma et al., 2015). This is sweep `count` since gaps were computed.
+    """
+    here = _running(shard, restart)
     if sigma != 1.0:
-        before.stretch(here.W, sigma)
-    swept = _visit_rows(here, before, np.random.default_rng((seed, count)), count, sigma, MOST_SWEEPS)
-    here.change = before.take(here.W, 1.0 / sigma)
-    return swept
+        here.weights.amplify(sigma)
+    stats = _visit_rows(here, np.random.default_rng((seed, count)), count, sigma, MAX_SWEEPS)
+    here.delta = here.weights.take(1.0 / sigma)
+    return stats
 
 
-def turn(shard: Shard, restart: str, seed: int, count: int, others: Sequence[Change]) -> tuple[Swept, Change]:
-    """Visit rows when others have changed W, one after the other, since the last visit; and what that changes in W."""
-    follow(shard, restart, others)
-    here = _in_use(shard, restart)
-    before = _before(here)
-    swept = _visit_rows(here, before, np.random.default_rng((seed, count)), count, 1.0, 1)
-    return swept, before.take(here.W, put_back=False)
+def turn(
+    shard: Shard, restart: str, seed: int, count: int, others: Sequence[WeightDelta]
+) -> tuple[SweepStats, WeightDelta]:
+    """Add what other shards changed in W since the last turn, then visit rows; returns the delta of W as well."""
+    add_deltas(shard, restart, others)
+    here = _running(shard, restart)
+    stats = _visit_rows(here, np.random.default_rng((seed, count)), count, 1.0, 1)
+    return stats, here.weights.take(revert=False)
 
 
-def follow(shard: Shard, restart: str, others: Sequence[Change]) -> None:
-    """Add to W what others have changed in it."""
-    here = _in_use(shard, restart)
-    for change in others:
-        _before(here).follow(here.W, change)
-
-
-def _visit_rows(
-    here: RestartState, before: Before, rng: np.random.Generator, count: int, sigma: float, most: int
-) -> Swept:
-    """Visit rows that need it; where these are few, again, at most so many times, until it was worth the trip."""
-    visited, seen, n_live, work = 0, 0.0, 0, 0
-    for again in range(most):
-        seen, n_live = 0.0, 0
-        for stand in here.stands:
-            step, state, design = weight_step_for(stand.problem.loss, 0), stand.state, stand.problem.design
+def _visit_rows(here: RestartState, rng: np.random.Generator, count: int, sigma: float, max_sweeps: int) -> SweepStats:
+    """Visit the rows that need it; again, where these are few, until it was worth a reduction."""
+    n_visited, gap, n_live, work = 0, 0.0, 0, 0
+    for again in range(max_sweeps):
+        gap, n_live = 0.0, 0
+        for block in here.blocks:
+            step, state, design = weight_step_for(block.problem.loss, 0), block.state, block.problem.design
             assert isinstance(step, DualStep)
             live = np.flatnonzero(state.kappa > 0)
             if not live.size:
                 continue
             order = sweep_order(state.gaps, live, rng, count if again == 0 else 1)
-            before.touch(here.W, design, order)
+            here.weights.mark(design, order)
             state.scores = None
-            step.sweep(_cautious(stand, sigma), state, order)
-            visited, seen, n_live = visited + order.size, seen + float(state.gaps[live].sum()), n_live + live.size
+            step.sweep(replace(block.problem, alpha=block.problem.alpha / sigma), state, order)
+            n_visited, gap, n_live = n_visited + order.size, gap + float(state.gaps[live].sum()), n_live + live.size
             work += order.size * here.W.shape[1] * design.n_values // design.n_rows
-        if work > WORTH_A_TRIP:
+        if work > MIN_WORK:
             break
-    return Swept(visited, seen, n_live)
+    return SweepStats(n_visited, gap, n_live)
 
 
-def take_change(shard: Shard, restart: str) -> Change:
-    """What the last visit would change in W."""
+def take_delta(shard: Shard, restart: str) -> WeightDelta:
+    """Return the delta that waits to be reduced."""
     here = shard.restarts[restart]
-    if here.change is None:
-        raise GoneError("what a shard changes in the weights can be taken once only")
-    change, here.change = here.change, None
-    return change
+    if here.delta is None:
+        raise ShardLostError("a delta can be taken only once")
+    delta, here.delta = here.delta, None
+    return delta
 
 
-def shape(shard: Shard, restart: str) -> tuple[int, int]:
-    """Rows and columns of W."""
-    n_features, n_nodes = shard.restarts[restart].W.shape
-    return n_features, n_nodes
+def shape(shard: Shard, restart: str) -> tuple[tuple[int, int], int]:
+    """Return the shape of W, and the bytes of a number."""
+    W = shard.restarts[restart].W
+    return (W.shape[0], W.shape[1]), W.itemsize
 
 
-def receive(shard: Shard, restart: str, pieces: list[Piece], anew: bool) -> None:
-    """Add the changes of all shards to W; or let them be W."""
-    add_to(_in_use(shard, restart).W, pieces, anew)
+def receive(shard: Shard, restart: str, chunks: Sequence[WeightDelta], bounds: Sequence[int], replace_w: bool) -> None:
+    """Add the chunks of a sum over all shards to W, or replace W by them."""
+    weights = _running(shard, restart).weights
+    if replace_w:
+        weights.clear()
+    weights.add(chunks, bounds)
 
 
-def _in_use(shard: Shard, restart: str) -> RestartState:
-    """A way that has not been put to rest meanwhile, as Ctrl-C in the middle of a sum does."""
+def add_deltas(shard: Shard, restart: str, deltas: Sequence[WeightDelta]) -> None:
+    """Add deltas of other shards to W."""
+    _running(shard, restart).weights.add(deltas)
+
+
+def _running(shard: Shard, restart: str) -> RestartState:
+    """Return a restart that was not finished meanwhile, as after Ctrl-C in the middle of a reduction."""
     here = shard.restarts[restart]
     if not here.W.size:
-        raise GoneError("this way has come to its end")
+        raise ShardLostError("this restart is finished")
     return here
 
 
-def take_weights(shard: Shard, restart: str, W: Change) -> None:
-    """Let these be the weights."""
-    here = shard.restarts[restart].W
-    add_to(here, [Piece(0, len(here), W)], anew=True)
+def set_weights(shard: Shard, restart: str, W: WeightDelta) -> None:
+    """Replace W."""
+    weights = shard.restarts[restart].weights
+    weights.clear()
+    weights.add([W])
 
 
-def keep(shard: Shard, restart: str, share: float) -> None:
-    """Keep W, or the point a share of the way from what was kept to it."""
+def accept_weights(shard: Shard, restart: str, step_length: float) -> None:
+    """Accept W, or the point this far between the accepted weights and W."""
     here = shard.restarts[restart]
-    if share == 1.0:
-        here.kept = here.W.copy()
-    elif share > 0.0 and here.kept is not None:
-        here.kept *= 1.0 - share
-        here.kept += share * here.W
+    if step_length == 1.0:
+        here.accepted = here.W.copy()
+    elif step_length > 0.0 and here.accepted is not None:
+        here.accepted *= 1.0 - step_length
+        here.accepted += step_length * here.W
 
 
-def weights(shard: Shard, restart: str, kept: bool) -> Array:
-    """W, or the weights that are kept: a copy, since both change in place."""
+def get_weights(shard: Shard, restart: str, accepted: bool) -> Array:
+    """Return a copy of W, or of the accepted weights."""
     here = shard.restarts[restart]
-    return here.W.copy() if not kept or here.kept is None else here.kept.copy()
+    return here.W.copy() if not accepted or here.accepted is None else here.accepted.copy()
 
 
-def dots(shard: Shard, restart: str) -> tuple[float, float, float]:
-    """Products of the weights that are kept and W with themselves and each other."""
-    here = shard.restarts[restart]
-    assert here.kept is not None
-    return float(np.vdot(here.kept, here.kept)), float(np.vdot(here.kept, here.W)), float(np.vdot(here.W, here.W))
+def inner_products(shard: Shard, restart: str) -> tuple[float, float, float]:
+    """Return ⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩ for the accepted weights V."""
+    W, V = shard.restarts[restart].W, shard.restarts[restart].accepted
+    assert V is not None
+    return float(np.vdot(V, V)), float(np.vdot(V, W)), float(np.vdot(W, W))
 
 
-def measure(shard: Shard, restart: str, fresh: bool) -> tuple[float, float, float]:
-    """Loss and gap of the rows that count, and ‖W‖²; scores are kept. `fresh` says that they are those at W already."""
+def measure(shard: Shard, restart: str, has_scores: bool) -> tuple[float, float, float]:
+    """Return the loss and gap of the rows with a weight, and ‖W‖²; `has_scores` says that scores at W are known."""
     here, loss, gap = shard.restarts[restart], 0.0, 0.0
-    for stand in here.stands:
-        step, state = weight_step_for(stand.problem.loss, 0), stand.state
+    for block in here.blocks:
+        step, state = weight_step_for(block.problem.loss, 0), block.state
         assert isinstance(step, DualStep)
-        if not fresh or state.scores is None:
-            state.scores = stand.problem.design.scores(here.W)
+        if not has_scores or state.scores is None:
+            state.scores = block.problem.design.scores(here.W)
         live = np.flatnonzero(state.kappa > 0)
         if live.size:
-            loss += step.loss_and_gaps(stand.problem, state, live, state.scores)
+            loss += step.loss_and_gaps(block.problem, state, live, state.scores)
             gap += float(state.gaps[live].sum())
     return loss, gap, float(np.vdot(here.W, here.W))
 
 
-def loss_and_slope(shard: Shard, restart: str) -> float:
-    """Loss of the rows that count at W; its gradient in W waits to be taken. For losses without a dual."""
+def loss_and_gradient(shard: Shard, restart: str) -> float:
+    """Return the loss at W of the rows with a weight; its gradient in W waits to be reduced. For smooth losses."""
     here, loss = shard.restarts[restart], 0.0
-    slope = np.zeros_like(here.W)
-    for stand in here.stands:
-        problem, state = stand.problem, stand.state
+    gradient = np.zeros_like(here.W)
+    for block in here.blocks:
+        problem, state = block.problem, block.state
         live = state.kappa > 0
         state.scores = problem.design.scores(here.W)
         R = np.zeros_like(state.scores)
         if live.any():
             loss += float(np.dot(state.kappa[live], problem.loss.value(state.scores[live], state.targets[live])))
             R[live] = problem.loss.gradient(state.scores[live], state.targets[live]) * state.kappa[live, None]
-            slope += problem.design.pullback(R)
-    here.change = Change(None, slope)
+            gradient += problem.design.pullback(R)
+    here.delta = WeightDelta(None, gradient)
     return loss
 
 
-def show(shard: Shard, restart: str) -> None:
-    """Scores at W."""
+def compute_scores(shard: Shard, restart: str, W: WeightDelta | None = None) -> None:
+    """Compute the scores at the weights of the restart, or at others."""
     here = shard.restarts[restart]
-    for stand in here.stands:
-        stand.state.scores = stand.problem.design.scores(here.W)
+    at = here.W if W is None else as_array(shard, W)
+    for block in here.blocks:
+        block.state.scores = block.problem.design.scores(at)
+
+
+def as_array(shard: Shard, W: WeightDelta) -> Array:
+    """Return weights that were sent as an array (d, M)."""
+    out = shard.blocks[0].problem.design.zeros()
+    add_delta(out, W)
+    return out

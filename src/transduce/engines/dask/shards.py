@@ -1,17 +1,18 @@
-"""What a worker holds and does: blocks of rows with their labels, and for each way its weights' dual and its scores.
+"""Shards: blocks of rows in the memory of a worker, and the state of each restart on them.
 
-A shard is a few blocks that one thread of a worker looks after. It lives in the worker's process, beside what Dask
-stores there, because its arrays change in place. Everything here is a function of a shard and small arguments, or of
-the weights, that answers small things; the weights and their changes are the only large arrays that leave. What is
-done to weights is in `shard_weights`, to labels in `shard_labels`, to files in `shard_files`.
+A shard holds the blocks that one thread of a worker works on. It lives in the worker's process, beside what Dask stores
+there, because its arrays change in place. The driver calls functions of a shard and small arguments that return small
+results; weights and their deltas are the only large arrays that leave.
 """
 
 import asyncio
+import contextlib
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from distributed.protocol.pickle import dumps, loads
@@ -20,14 +21,16 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from transduce.design import Design
-from transduce.engines.dask.weight_deltas import Before, Change
+from transduce.engines.base import ProblemSettings
+from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta
+from transduce.engines.local import LocalEngine
+from transduce.engines.local_data import LocalData
 from transduce.io.fingerprint import fingerprint
 from transduce.label_step.partitions import Partition
 from transduce.labels.classes import as_objects
-from transduce.labels.encode import check_labels
+from transduce.labels.encode import EncodedLabels, check_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
-from transduce.losses import Loss
 from transduce.parallel import one_blas_thread
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
@@ -35,40 +38,48 @@ from transduce.validation import check_sample_weight
 from transduce.weight_step import WeightState, weight_step_for
 
 Array = NDArray[Any]
+Call: TypeAlias = tuple[str, Callable[..., Any], Sequence[Any]]
+"""Key of a shard, a function of the shard, and further arguments."""
 
-FORGOTTEN = 3600.0
-"""Seconds without a visit after which a shard makes room for others: whoever placed it is gone."""
+ORPHAN_SECONDS = 3600.0
+"""Seconds without a call after which a shard is dropped when another arrives: its driver is gone."""
 
 
-class GoneError(Exception):
-    """The shard is not in this process: it has been started anew since."""
+class ShardLostError(Exception):
+    """The shard is not in this process, or the reduction it takes part in cannot be completed."""
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Rows of one block, labelled ones first, with the labels given (n,), and their places in the user's block.
+class Block(LocalEngine):
+    """The rows of one block.
 
-    `heft` (n − n_labeled,) is what rows without a full label weigh against the mean of all of them, or None where all
-    weigh the same.
+    `relative_weight` (n_unlabeled,) is the weight of each row without a full label divided by their mean over all
+    blocks, or None where all are equal.
     """
 
-    problem: TrainingProblem
-    codes: Array
-    order: Array
-    heft: Array | None = None
+    relative_weight: Array | None = None
 
 
 @dataclass(eq=False)
-class Stand:
-    """Where one way stands on one block: labels kept, the dual state, scores that are looked at, and the label part."""
+class BlockState:
+    """One restart on one block.
+
+    weights   W, which all blocks of the shard share
+    labels    (n,) accepted labels
+    state     state of the weight step
+    scores    (n, K) that labels are chosen by
+    partition label costs, and what a label step has left with them
+    best      (n_unlabeled,) class of the largest probability in the last round of soft labels
+    """
 
     block: Block
     problem: TrainingProblem
+    weights: TrackedWeights
     labels: Array
     state: WeightState
-    seen: Array | None = None
-    part: Partition | None = None
-    chosen: Array | None = None
+    scores: Array | None = None
+    partition: Partition | None = None
+    best: Array | None = None
 
     @property
     def unlabeled(self) -> slice:
@@ -78,266 +89,270 @@ class Stand:
 
 @dataclass(eq=False)
 class RestartState:
-    """One way on all blocks of a shard; their states share W, which is the same on all shards after each sum.
+    """One restart on all blocks of a shard.
 
-    What a visit changes in W waits in `change`, to be added up over all shards. The first shard has the weights that
-    are `kept`. While rows bend W here, `before` has what it was.
+    W is the same on all shards after every reduction; `delta` waits to be reduced. The first shard has the `accepted`
+    weights.
     """
 
-    W: Array
-    stands: list[Stand]
-    change: Change | None = None
-    kept: Array | None = None
-    before: Before | None = None
+    weights: TrackedWeights
+    blocks: list[BlockState]
+    delta: WeightDelta | None = None
+    accepted: Array | None = None
+
+    @property
+    def W(self) -> Array:  # noqa: N802 -- the notation of the paper
+        """The weights."""
+        return self.weights.W
 
 
 @dataclass(eq=False)
 class Shard:
-    """Blocks as they came, X and row weights; as they are when labels have been read; and ways that are under way."""
+    """Blocks as they arrived, X and sample weights; as training problems, once labels are encoded; and restarts."""
 
     raw: list[tuple[Any, Array | None]]
     blocks: list[Block] = field(default_factory=list)
     restarts: dict[str, RestartState] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    visited: float = field(default_factory=time.monotonic)
+    last_call: float = field(default_factory=time.monotonic)
 
 
-_SHARDS: dict[str, Shard] = {}
+SHARDS: dict[str, Shard] = {}
+"""All shards of this process by key."""
 
 
-class Facts(NamedTuple):
-    """What the driver learns of a block: rows, columns and type of X, entries of y that say something, their weights.
+class BlockInfo(NamedTuple):
+    """What the driver learns about a block.
 
-    `places` are the rows of those entries, `weight` is the sum of the weights of all rows, `kind` the type of y, and
-    `digest` stands for all of X and the weights, if asked for.
+    `positions` are the rows whose entry of y says something, `entries` and `weights` those entries and their sample
+    weights; `total_weight` is the sum over all rows, `kind` the dtype of y, `columns` the class names of a label
+    matrix, and `digest` a hash of X and the weights, if requested.
     """
 
     n_rows: int
     n_values: int
     n_features: int
     dtype: str
-    places: Array
+    positions: Array
     entries: list[Any]
     kind: str
-    names: list[Any]
+    columns: list[Any]
     weights: Array | None
-    weight: float
+    total_weight: float
     digest: str
 
 
-class Labels(NamedTuple):
-    """What a block is told of its rows: places, and for each the class or −1, and the labels it may get or None."""
+class ProblemSpec(NamedTuple):
+    """How rows become a training problem.
 
-    places: Array
-    codes: Array
-    partial: Array
-    allowed: Array | None
-
-
-class Making(NamedTuple):
-    """How rows become a problem: `known` and `rest` are total weights of the rows that count as labelled, and others.
-
-    `mean` is the mean share of rows without a full label where these weigh differently, else None.
+    `total_weights` are the sample weights of the rows that count as labelled and of the others, `mean_weight` the mean
+    row weight of rows without a full label where these differ, else None.
     """
 
-    loss: Loss
-    alpha: float
+    settings: ProblemSettings
     taxonomy: Taxonomy
-    n_threads: int
-    fit_intercept: bool
     dtype: str
-    heavy: bool
-    known: float
-    rest: float
-    mean: float | None
-    forbids: bool
+    total_weights: tuple[float, float]
+    mean_weight: float | None
+    has_forbidden: bool
 
 
-class Made(NamedTuple):
-    """What the driver learns of a shard: labelled rows, values stored for these, whether rows are read from a file."""
-
-    n_labeled: int
-    n_values: int
-    is_mapped: bool
-
-
-def hold(key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], unlabeled: object, digest: bool) -> Any:
-    """Give blocks a place in this process; answers the facts of each, or a sentence that says what is wrong."""
+def create(
+    key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], unlabeled: object, digest: bool
+) -> list[BlockInfo | str]:
+    """Store blocks in this process; returns what is known about each, or a sentence that says what is wrong."""
     raw: list[tuple[Any, Array | None]] = []
-    facts: list[Facts | str] = []
-    for rows, labels, own in zip(X, y, weights, strict=True):
+    found: list[BlockInfo | str] = []
+    for block in zip(X, y, weights, strict=True):
         try:
-            one, fact = _read(rows, labels, own, unlabeled, digest)
+            rows, info = _read_block(*block, unlabeled, digest)
         except (ValueError, TypeError) as error:
-            facts.append(f"{error}")
+            found.append(f"{error}")
             continue
-        raw.append(one)
-        facts.append(fact)
-    forgotten = [old for old, shard in list(_SHARDS.items()) if time.monotonic() - shard.visited > FORGOTTEN]
-    drop(forgotten)
-    _SHARDS[key] = Shard(raw)
-    return facts
+        raw.append(rows)
+        found.append(info)
+    drop([old for old, shard in list(SHARDS.items()) if time.monotonic() - shard.last_call > ORPHAN_SECONDS])
+    SHARDS[key] = Shard(raw)
+    return found
 
 
-def _read(X: Any, y: Any, weights: Any, unlabeled: object, digest: bool) -> tuple[tuple[Any, Array | None], Facts]:
-    if isinstance(X, list):  # a partition of a bag: rows, or matrices of them
+def drop(keys: Sequence[str]) -> None:
+    """Remove shards from this process."""
+    for key in keys:
+        SHARDS.pop(key, None)
+
+
+def _read_block(
+    X: Any, y: Any, weights: Any, unlabeled: object, digest: bool
+) -> tuple[tuple[Any, Array | None], BlockInfo]:
+    if isinstance(X, list):  # a partition of a bag: rows, or matrices of rows
         X = sparse.vstack([sparse.csr_matrix(one) for one in X], format="csr")
     X = check_array(
         X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True, ensure_min_samples=0
     )
-    entries, names = read_matrix(y)
+    n_rows, n_features = X.shape
+    entries, columns = read_matrix(y)
     values, labeled = find_labeled(entries, unlabeled, warn=False)
-    if values.size != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and y {values.size}: inconsistent numbers of samples. Match them.")
+    if values.size != n_rows:
+        raise ValueError(f"X has {n_rows} rows and y has {values.size}: inconsistent numbers of samples. Match them.")
     if values.dtype.kind == "f" and labeled.any():
-        check_labels(X.shape[0], values, labeled)
-    weights = check_sample_weight(weights, X.shape[0])
-    places = np.flatnonzero(labeled)
+        check_labels(n_rows, values, labeled)
+    weights = check_sample_weight(weights, n_rows)
+    positions = np.flatnonzero(labeled)
+    own = None if weights is None else weights[positions]
+    total = float(n_rows if weights is None else weights.sum())
     content = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
-    total = float(X.shape[0]) if weights is None else float(weights.sum())
-    facts = Facts(
-        X.shape[0], X.nnz if sparse.issparse(X) else X.size, X.shape[1], X.dtype.name, places,
-        as_objects(values[places]), values.dtype.str, names,
-        None if weights is None else weights[places], total, stamp,
+    info = BlockInfo(
+        n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, X.dtype.name, positions,
+        as_objects(values[positions]), values.dtype.str, columns, own, total, fingerprint({"X": content, "weights": weights}) if digest else "",
     )  # fmt: skip
-    return (X, weights), facts
+    return (X, weights), info
 
 
-def make(shard: Shard, making: Making, labels: Sequence[Labels]) -> Made:
-    """Turn raw blocks into problems."""
-    shard.blocks = [_block(raw, making, own) for raw, own in zip(shard.raw, labels, strict=True)]
+def build(shard: Shard, spec: ProblemSpec, labels: Sequence[tuple[Array, EncodedLabels]]) -> tuple[int, int, bool]:
+    """Turn raw blocks and the labels of some of their rows, with their positions, into training problems.
+
+    Returns the number of labelled rows, of their stored values, and whether rows are memory-mapped.
+    """
+    shard.blocks = [_build_block(*raw, spec, *own) for raw, own in zip(shard.raw, labels, strict=True)]
     shard.raw = []
-    labeled = [_labeled(block) for block in shard.blocks]
-    n_labeled, n_values = sum(design.n_rows for design in labeled), sum(design.n_values for design in labeled)
-    return Made(n_labeled, n_values, any(block.problem.design.is_mapped for block in shard.blocks))
+    designs = [_labeled_design(block) for block in shard.blocks]
+    is_mapped = any(block.problem.design.is_mapped for block in shard.blocks)
+    return sum(design.n_rows for design in designs), sum(design.n_values for design in designs), is_mapped
 
 
-def column_counts(shard: Shard) -> Change:
-    """Values that the rows have in each column (d, 1), which are added up as changes of weights are."""
-    return Change(None, np.sum([block.problem.design.column_counts for block in shard.blocks], axis=0)[:, None])
+def _build_block(X: Any, weights: Array | None, spec: ProblemSpec, positions: Array, known: EncodedLabels) -> Block:
+    n_rows, allowed = X.shape[0], None
+    codes, partial = np.full(n_rows, -1, np.int64), np.zeros(n_rows, bool)
+    codes[positions], partial[positions] = known.codes, known.partial
+    if spec.has_forbidden:
+        allowed = np.ones((n_rows, spec.taxonomy.n_classes), bool)
+        if known.allowed is not None:
+            allowed[positions] = known.allowed
+    data = LocalData(X.astype(spec.dtype, copy=False), None, weights)
+    data.taxonomy, data.encoded = spec.taxonomy, EncodedLabels(codes, partial, allowed)
+    built = data.build_block(spec.settings, spec.total_weights)
+    unlabeled_weights = built.problem.row_weights[built.problem.n_labeled :]
+    relative = None if spec.mean_weight is None else unlabeled_weights / spec.mean_weight
+    return Block(built.problem, built.labels, built.order, relative)
 
 
-def rank(shard: Shard, counts: Change) -> None:
-    """Let features lie in the order of these counts, which all shards have; a block at a time, to spare memory."""
+def _labeled_design(block: Block) -> Design:
+    return block.problem.design.select_rows(np.arange(block.problem.n_labeled))
+
+
+def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:
+    """Return X of the labelled rows of each block, their row weights and their labels."""
+    n_labeled = [block.problem.n_labeled for block in shard.blocks]
+    return [
+        (_labeled_design(block).matrix(), block.problem.row_weights[:n], block.labels[:n])
+        for block, n in zip(shard.blocks, n_labeled, strict=True)
+    ]
+
+
+def column_counts(shard: Shard) -> WeightDelta:
+    """Return the number of values in each column (d, 1), to be added up as deltas of weights are."""
+    return WeightDelta(None, np.sum([block.problem.design.column_counts for block in shard.blocks], axis=0)[:, None])
+
+
+def reorder_columns(shard: Shard, counts: WeightDelta) -> None:
+    """Reorder columns by these frequencies, which are those of all shards; one block at a time, to save memory."""
     for b, block in enumerate(shard.blocks):
         design = block.problem.design.reordered_by_frequency(counts.values[:, 0])
         shard.blocks[b] = replace(block, problem=replace(block.problem, design=design))
 
 
-def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:
-    """X of the labelled rows of each block, their row weights and their labels."""
-    n_labeled = [block.problem.n_labeled for block in shard.blocks]
-    return [
-        (_labeled(block).matrix(), block.problem.row_weights[:n], block.codes[:n])
-        for block, n in zip(shard.blocks, n_labeled, strict=True)
-    ]
-
-
-def _labeled(block: Block) -> Design:
-    return block.problem.design.select_rows(np.arange(block.problem.n_labeled))
-
-
-def _block(raw: tuple[Any, Array | None], making: Making, labels: Labels) -> Block:
-    X, weights = raw
-    n_rows = X.shape[0]
-    codes, partial = np.full(n_rows, -1, np.int64), np.zeros(n_rows, bool)
-    codes[labels.places], partial[labels.places] = labels.codes, labels.partial
-    order = np.lexsort((codes < 0, ~partial & (codes < 0)))
-    n_labeled, n_partial = int((codes >= 0).sum()), int(partial.sum()) if making.heavy else 0
-    forbidden = None
-    if making.forbids:
-        forbidden = np.zeros((n_rows, making.taxonomy.n_classes), bool)
-        if labels.allowed is not None:
-            forbidden[labels.places] = ~labels.allowed
-        forbidden = forbidden[order[n_labeled:]]
-    X = X.astype(making.dtype, copy=False)
-    if making.fit_intercept:
-        constant = np.ones((n_rows, 1), X.dtype)
-        X = sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
-    design = Design.create(X, making.taxonomy, making.n_threads, order)
-    row_weights = np.ones(n_rows) if weights is None else weights[order]
-    row_weights[: n_labeled + n_partial] /= making.known or 1.0
-    row_weights[n_labeled + n_partial :] /= making.rest or 1.0
-    problem = TrainingProblem(design, making.loss, making.alpha, n_labeled, row_weights, n_partial, forbidden)
-    heft = None if making.mean is None else row_weights[n_labeled:] / making.mean
-    return Block(problem, np.maximum(codes[order], 0), order, heft)
-
-
-def drop(keys: Sequence[str]) -> None:
-    """Let go of shards."""
-    for key in keys:
-        _SHARDS.pop(key, None)
-
-
-async def call(visits: Sequence[tuple[str, Callable[..., Any], Sequence[Any]]], dask_worker: Any = None) -> list[Any]:
-    """Answers of visits to shards of this worker, made by its threads while it goes on listening."""
-    loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
-    try:
-        return await asyncio.gather(*(loop.run_in_executor(threads, caught, *one) for one in visits))
-    except RuntimeError as error:  # the worker is closing, and takes no more work
-        return [Raised(GoneError(str(error))) for _ in visits]
-
-
-class Raised(NamedTuple):
-    """What a visit has raised, apart from what the way there may raise."""
-
-    error: Exception
-
-
-def caught(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """The answer of a visit, or what it has raised, if that can be told."""
-    try:
-        return visit(key, function, *args)
-    except Exception as error:
-        try:
-            loads(dumps(error))
-        except Exception:
-            return Raised(RuntimeError(f"{type(error).__name__}: {error}"))
-        return Raised(error)
-
-
-def visit(key: str, function: Callable[..., Any], *args: Any) -> Any:
-    """The answer of a function of the shard with this key."""
-    shard = _SHARDS.get(key)
-    if shard is None:
-        raise GoneError("the rows of this answer are not on the worker any more; fit again, or fetch answers sooner")
-    with shard.lock, one_blas_thread():
-        try:
-            return function(shard, *args)
-        finally:
-            shard.visited = time.monotonic()
-
-
-def is_held(key: str) -> bool:
-    """Whether the shard with this key is here."""
-    return key in _SHARDS
-
-
-def visit_parts(shard: Shard, restart: str, function: Callable[..., Any], args: Any, kwargs: Any) -> list[Any]:
-    """Answers of a function of each label part."""
-    return [function(stand.part, *args, **kwargs) for stand in shard.restarts[restart].stands]
-
-
-def visit_parts_with(shard: Shard, restart: str, function: Callable[..., Any], own: Sequence[Any]) -> list[Any]:
-    """Answers of a function of each label part, and what is its own."""
-    return [function(stand.part, mine) for stand, mine in zip(shard.restarts[restart].stands, own, strict=True)]
-
-
 def new_restart(
     shard: Shard, problems: Sequence[TrainingProblem], labels: Sequence[Array], targets: Sequence[Array]
 ) -> RestartState:
-    """Weights 0, of these problems on the blocks with these labels and targets."""
-    W = shard.blocks[0].problem.design.zeros()
-    stands = []
+    """Return the state at weights 0 for these problems on the blocks, with these labels and targets."""
+    weights = TrackedWeights.create(shard.blocks[0].problem.design.zeros())
+    blocks = []
     for block, problem, own, goal in zip(shard.blocks, problems, labels, targets, strict=True):
         state = weight_step_for(problem.loss, 0).start(problem, goal)
-        state.W = W
-        stands.append(Stand(block, problem, own, state))
-    return RestartState(W, stands)
+        state.W = weights.W
+        blocks.append(BlockState(block, problem, weights, own, state))
+    return RestartState(weights, blocks)
 
 
-def nothing(W: Array) -> WeightState:
-    """What a way that is done holds in place of a state."""
+def empty_state(W: Array) -> WeightState:
+    """Return the state of the weight step of a restart that is finished: nothing."""
     none = np.zeros(0)
     return WeightState(W, none, none, none, none)
+
+
+class Failure(NamedTuple):
+    """An exception that a call raised, in a form that can be sent."""
+
+    error: Exception
+
+    @classmethod
+    def create(cls, error: Exception) -> "Failure":
+        """Replace an exception that cannot be pickled by its text."""
+        try:
+            loads(dumps(error))
+        except Exception:
+            return cls(RuntimeError(f"{type(error).__name__}: {error}"))
+        return cls(error)
+
+
+def call(key: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Return function(shard, *args)."""
+    shard = SHARDS.get(key)
+    if shard is None:
+        raise ShardLostError("The rows of this result are no longer on the worker. Fit again, or fetch results sooner.")
+    with shard.lock:
+        try:
+            return function(shard, *args)
+        finally:
+            shard.last_call = time.monotonic()
+
+
+def call_blocks(shard: Shard, restart: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
+    """Return function(block, *args) for the state of a restart on each block."""
+    return [function(block, *args, **kwargs) for block in shard.restarts[restart].blocks]
+
+
+def call_partitions(
+    shard: Shard, restart: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Any
+) -> list[Any]:
+    """Return function(partition, *args[b]) for the label costs of each block b."""
+    blocks = shard.restarts[restart].blocks
+    return [function(block.partition, *own, **kwargs) for block, own in zip(blocks, args, strict=True)]
+
+
+async def run_in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Run a function in a thread of the worker, which keeps answering messages meanwhile."""
+    try:
+        running = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
+    except RuntimeError as error:  # the worker is closing
+        raise ShardLostError(str(error)) from error
+    return await running
+
+
+async def run_calls(calls: Sequence[Call], dask_worker: Any = None) -> list[Any]:
+    """Return the results of calls to shards of this worker, in order; a Failure where a call raised."""
+
+    async def run(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        try:
+            return await run_in_thread(dask_worker, call, key, function, *args)
+        except Exception as error:
+            return Failure.create(error)
+
+    return list(await asyncio.gather(*(run(*one) for one in calls)))
+
+
+_process_settings = contextlib.ExitStack()
+
+
+def enter_fit(dask_worker: Any) -> None:
+    """Use one BLAS thread in this process, and leave Ctrl-C to the driver, whose terminal a child process may share."""
+    leave_fit()
+    _process_settings.enter_context(one_blas_thread())
+    if getattr(dask_worker, "nanny", None) and threading.current_thread() is threading.main_thread():
+        _process_settings.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
+
+
+def leave_fit() -> None:
+    """Restore the settings of this process."""
+    _process_settings.close()

@@ -1,8 +1,7 @@
-"""What rows change in the weights, and sums of it: where few rows are visited few rows of W change, and these travel.
+"""Changes of the weights W as they travel between workers: the rows of W that differ, and what is added to each.
 
-before    what W was where rows have bent it, so that it can be put back
-change    rows of W and what is added to each; all of them in order, where there are many
-piece     the same between two rows of W: what one worker adds up for all
+Where few training rows were visited, few rows of W changed, and only these travel. For a sum over workers W is cut into
+chunks, each summed by one worker.
 """
 
 from collections.abc import Sequence
@@ -19,237 +18,164 @@ from transduce.kernels import kernel
 Array = NDArray[Any]
 
 DENSE = 0.5
-"""Share of the rows of W above which all of them are sent."""
-WORTH_A_PIECE = 1 << 16
-"""Bytes of W that a worker should add up, if it is to add up any."""
+"""Fraction of the rows of W above which a delta holds all of them."""
+MIN_CHUNK_BYTES = 1 << 16
+"""Bytes of W that make it worth while to involve another worker in a sum."""
 
 
-class Change(NamedTuple):
-    """What is added (t, M) to some rows (t,) of W, ascending; to all of them where `places` is None."""
+class WeightDelta(NamedTuple):
+    """Values (t, M) to add to `rows` (t,) of W, ascending; to all rows where `rows` is None."""
 
-    places: Array | None
+    rows: Array | None
     values: Array
 
     @property
     def n_bytes(self) -> int:
         """Bytes that travel."""
-        return int(self.values.nbytes + (0 if self.places is None else self.places.nbytes))
+        return int(self.values.nbytes + (0 if self.rows is None else self.rows.nbytes))
 
 
-def as_change(W: Array) -> Change:
-    """Weights as what is added to 0: few rows, where others are 0.
+def as_delta(W: Array) -> WeightDelta:
+    """Return weights as a delta from zero, without the rows that are zero.
 
-    >>> as_change(np.array([[0.0], [0.0], [3.0]]))
-    Change(places=array([2]), values=array([[3.]]))
+    >>> as_delta(np.array([[0.0], [0.0], [3.0]]))
+    WeightDelta(rows=array([2]), values=array([[3.]]))
     """
-    places = np.flatnonzero(W.any(axis=1))
-    return Change(None, W) if places.size > DENSE * len(W) else Change(places, W[places])
+    rows = np.flatnonzero(W.any(axis=1))
+    return WeightDelta(None, W) if rows.size > DENSE * len(W) else WeightDelta(rows, W[rows])
 
 
-class Piece(NamedTuple):
-    """A change of the rows of W from `low` to `high`; places count from `low`."""
+def add_delta(W: Array, delta: WeightDelta) -> None:
+    """Add a delta to W in place."""
+    if delta.rows is None:
+        W += delta.values
+    else:
+        _add_rows(W, delta.rows, delta.values)
 
-    low: int
-    high: int
-    change: Change
+
+def split_delta(delta: WeightDelta, bounds: Sequence[int]) -> list[WeightDelta]:
+    """Cut a delta into chunks between each two bounds; the rows of a chunk count from its lower bound.
+
+    >>> split_delta(WeightDelta(np.array([1, 3]), np.array([[1.0], [2.0]])), [0, 2, 4])[1]
+    WeightDelta(rows=array([1]), values=array([[2.]]))
+    """
+    if delta.rows is None:
+        return [WeightDelta(None, delta.values[low:high]) for low, high in pairwise(bounds)]
+    ends = np.searchsorted(delta.rows, bounds)
+    return [
+        WeightDelta(delta.rows[a:b] - low, delta.values[a:b])
+        for low, (a, b) in zip(bounds[:-1], pairwise(ends), strict=True)
+    ]
+
+
+def sum_deltas(deltas: Sequence[WeightDelta], n_rows: int) -> WeightDelta:
+    """Add up deltas of weights with this many rows, in the order given.
+
+    >>> one = WeightDelta(np.array([0]), np.array([[1.0]]))
+    >>> sum_deltas([one, one], 3)
+    WeightDelta(rows=array([0]), values=array([[2.]]))
+    """
+    if len(deltas) == 1:
+        return deltas[0]
+    touched = np.zeros(n_rows, np.bool_)
+    for delta in deltas:
+        touched[slice(None) if delta.rows is None else delta.rows] = True
+    rows = np.flatnonzero(touched)
+    is_dense = rows.size > DENSE * n_rows
+    position = np.arange(n_rows) if is_dense else np.cumsum(touched) - 1
+    values = deltas[0].values
+    out = np.zeros((n_rows if is_dense else rows.size, values.shape[1]), values.dtype)
+    for delta in deltas:
+        add_delta(out, delta if delta.rows is None else WeightDelta(position[delta.rows], delta.values))
+    return WeightDelta(None if is_dense else rows, out)
+
+
+def chunk_bounds(shape: tuple[int, int], itemsize: int, n_groups: int) -> list[int]:
+    """Return the bounds of at most `n_groups` chunks of W that are each worth the messages.
+
+    >>> chunk_bounds((100_000, 20), 4, 2), chunk_bounds((10, 2), 4, 2)
+    ([0, 50000, 100000], [0, 10])
+    """
+    n_bytes = shape[0] * shape[1] * itemsize
+    n_chunks = int(np.clip(n_bytes // MIN_CHUNK_BYTES, 1, min(n_groups, shape[0])))
+    return [int(bound) for bound in np.linspace(0, shape[0], n_chunks + 1)]
 
 
 @dataclass(eq=False)
-class Before:
-    """What W (d, M) was, in the rows that are touched: row j of W is kept as row `where[j]`, if that is not −1.
+class TrackedWeights:
+    """Weights W (d, M), the `base` (d, M) that all shards agree on, and the rows of W `changed` (d,) here since.
 
-    If it is `whole`, every row is kept, in order.
+    Rows that are not marked as changed are equal in both.
     """
 
-    kept: Array
-    where: Array
-    n_kept: int = 0
-    whole: bool = False
+    W: Array
+    base: Array
+    changed: Array
 
     @classmethod
-    def create(cls, W: Array) -> "Before":
-        """Nothing is touched yet."""
-        return cls(np.empty_like(W), np.full(len(W), -1))
+    def create(cls, W: Array) -> "TrackedWeights":
+        """Track changes from these weights on."""
+        return cls(W, W.copy(), np.zeros(len(W), np.bool_))
 
-    def touch(self, W: Array, design: Design, rows: Array) -> None:
-        """Remember the weights that these rows may change: all, if they are most rows, and these have many values."""
-        if rows.size > DENSE * design.n_rows and design.n_values >= len(W):
-            self._touch_all(W)
-        elif not self.whole:
-            self.n_kept = _keep_of_rows(rows, design.indices, design.spans, W, self.kept, self.where, self.n_kept)
+    def mark(self, design: Design, rows: Array) -> None:
+        """Mark the weights that these training rows may change: all, if they are most rows and have many values."""
+        if rows.size > DENSE * design.n_rows and design.n_values >= len(self.W):
+            self.changed[:] = True
+        elif not self.changed.all():
+            _mark_columns(rows, design.indices, design.spans, self.changed)
 
-    def _touch_all(self, W: Array) -> None:
-        if self.n_kept == 0 and not self.whole:
-            self.kept[...] = W
-        elif not self.whole:
-            now, touched = W.copy(), np.flatnonzero(self.where >= 0)
-            now[touched] = self.kept[self.where[touched]]
-            self.kept = now
-        self.whole = True
+    def add(self, deltas: Sequence[WeightDelta], bounds: Sequence[int] | None = None) -> None:
+        """Add deltas of other shards, or the chunks of one: W is as if the base had always been so."""
+        chunks = [(0, len(self.W))] * len(deltas) if bounds is None else pairwise(bounds)
+        for delta, (low, high) in zip(deltas, chunks, strict=True):
+            add_delta(self.W[low:high], delta)
+            add_delta(self.base[low:high], delta)
 
-    def follow(self, W: Array, change: Change) -> None:
-        """Add to W what others have changed: it is as if W had been so from the beginning."""
-        pieces = [Piece(0, len(W), change)]
-        add_to(W, pieces, anew=False)
-        if self.whole:
-            add_to(self.kept, pieces, anew=False)
-        elif self.n_kept:
-            places, values = change
-            if places is None:
-                places = np.flatnonzero(self.where >= 0)
-                values = values[places]
-            _add_to_kept(self.kept, self.where, places, values)
+    def clear(self) -> None:
+        """Set all weights to zero."""
+        self.W[...] = self.base[...] = 0.0
+        self.changed[:] = False
 
-    def stretch(self, W: Array, times: float) -> None:
-        """Let W have changed so many times as much."""
-        if self.whole:
-            W -= self.kept
-            W *= W.dtype.type(times)
-            W += self.kept
-        else:
-            places = np.flatnonzero(self.where >= 0)
-            kept = self.kept[self.where[places]]
-            W[places] = kept + W.dtype.type(times) * (W[places] - kept)
+    def amplify(self, factor: float) -> None:
+        """Multiply the changes since the base by a factor."""
+        rows = np.flatnonzero(self.changed)
+        base = self.base[rows]
+        self.W[rows] = base + self.W.dtype.type(factor) * (self.W[rows] - base)
 
-    def take(self, W: Array, share: float = 1.0, put_back: bool = True) -> Change:
-        """This share of what has changed in W since; W is put back, or is what it was and the change, rounded."""
-        if self.whole:
-            places, values = None, np.empty_like(W)
-            _split_off(W.reshape(-1), self.kept.reshape(-1), share, put_back, values.reshape(-1))
-        else:
-            places = np.flatnonzero(self.where >= 0)
-            values = np.empty((places.size, W.shape[1]), W.dtype)
-            _split_off_some(W, self.kept, self.where, places, share, put_back, values)
-        self.where[:], self.n_kept, self.whole = -1, 0, False
-        return Change(places, values)
-
-
-def add_to(W: Array, pieces: Sequence[Piece], anew: bool) -> None:
-    """Add pieces to W in place; or let them be W."""
-    for low, high, (places, values) in pieces:
-        part = W[low:high]
-        if anew:
-            part[...] = 0.0
-        if places is None:
-            part += values
-        else:
-            _add_some(part, places, values)
-
-
-def cut(change: Change, bounds: Sequence[int]) -> list[Piece]:
-    """Pieces of a change of all of W, between each two bounds.
-
-    >>> cut(Change(np.array([1, 3]), np.array([[1.0], [2.0]])), [0, 2, 4])[1]
-    Piece(low=2, high=4, change=Change(places=array([1]), values=array([[2.]])))
-    """
-    pieces = []
-    for low, high in pairwise(bounds):
-        if change.places is None:
-            part = Change(None, change.values[low:high])
-        else:
-            a, b = np.searchsorted(change.places, (low, high))
-            part = Change(change.places[a:b] - low, change.values[a:b])
-        pieces.append(Piece(low, high, part))
-    return pieces
-
-
-def total(pieces: Sequence[Piece]) -> Piece:
-    """The sum of pieces between the same bounds, in the order given.
-
-    >>> one = Piece(0, 3, Change(np.array([0]), np.array([[1.0]])))
-    >>> total([one, one]).change
-    Change(places=array([0]), values=array([[2.]]))
-    """
-    low, high, first = pieces[0]
-    if len(pieces) == 1:
-        return pieces[0]
-    size, many = high - low, any(piece.change.places is None for piece in pieces)
-    if not many:
-        union = np.zeros(size, np.bool_)
-        for piece in pieces:
-            union[piece.change.places] = True
-        places = np.flatnonzero(union)
-        many = places.size > DENSE * size
-    if many:
-        out = np.zeros((size, first.values.shape[1]), first.values.dtype)
-        add_to(out, [Piece(0, size, piece.change) for piece in pieces], anew=False)
-        return Piece(low, high, Change(None, out))
-    where = np.empty(size, np.int64)
-    where[places] = np.arange(places.size)
-    out = np.zeros((places.size, first.values.shape[1]), first.values.dtype)
-    for piece in pieces:
-        out[where[piece.change.places]] += piece.change.values
-    return Piece(low, high, Change(places, out))
-
-
-def bounds_of_pieces(shape: tuple[int, ...], itemsize: int, n_owners: int) -> list[int]:
-    """Where W of this shape is cut, so that each of at most so many owners adds up a piece that is worth it.
-
-    >>> bounds_of_pieces((100_000, 20), 4, 2), bounds_of_pieces((10, 2), 4, 2)
-    ([0, 50000, 100000], [0, 10])
-    """
-    n_bytes = int(np.prod(shape)) * itemsize
-    n_pieces = int(np.clip(n_bytes // WORTH_A_PIECE, 1, min(n_owners, shape[0])))
-    return [int(bound) for bound in np.linspace(0, shape[0], n_pieces + 1)]
+    def take(self, scale: float = 1.0, revert: bool = True) -> WeightDelta:
+        """Return the changes since the base, scaled; W goes back to the base, or both become base + delta."""
+        is_dense = bool(self.changed.all())
+        rows = np.arange(len(self.W)) if is_dense else np.flatnonzero(self.changed)
+        values = np.empty((rows.size, self.W.shape[1]), self.W.dtype)
+        _take_rows(self.W, self.base, rows, scale, revert, values)
+        self.changed[:] = False
+        return WeightDelta(None if is_dense else rows, values)
 
 
 @kernel
-def _keep_of_rows(rows: Array, indices: Array, spans: Array, W: Array, kept: Array, where: Array, n_kept: int) -> int:
-    """Keep the weights of all columns of these rows; says how many are kept."""
+def _mark_columns(rows: Array, indices: Array, spans: Array, changed: Array) -> None:
+    """Mark all columns in which these rows have values."""
     for i in rows:
-        n_kept = _keep(indices[spans[i, 0] : spans[i, 1]], W, kept, where, n_kept)
-    return n_kept
+        for p in range(spans[i, 0], spans[i, 1]):
+            changed[indices[p]] = True
 
 
 @kernel
-def _keep(places: Array, W: Array, kept: Array, where: Array, n_kept: int) -> int:
-    for j in places:
-        if where[j] < 0:
-            for m in range(W.shape[1]):
-                kept[n_kept, m] = W[j, m]
-            where[j] = n_kept
-            n_kept += 1
-    return n_kept
-
-
-@kernel
-def _split_off(W: Array, before: Array, share: float, put_back: bool, out: Array) -> None:
-    """Write share · (W − before) to `out`, and `before` to W, or `before` + `out` to it."""
-    for i in range(W.size):
-        out[i] = (W[i] - before[i]) * share
-        W[i] = before[i]
-        if not put_back:
-            W[i] += out[i]
-
-
-@kernel
-def _split_off_some(
-    W: Array, kept: Array, where: Array, places: Array, share: float, put_back: bool, out: Array
-) -> None:
-    """The same for some rows of W, of which those before are kept elsewhere."""
-    for r in range(places.size):
-        now, before = W[places[r]], kept[where[places[r]]]
-        for m in range(now.size):
-            out[r, m] = (now[m] - before[m]) * share
-            now[m] = before[m]
-            if not put_back:
-                now[m] += out[r, m]
-
-
-@kernel
-def _add_to_kept(kept: Array, where: Array, places: Array, values: Array) -> None:
-    """Add to those rows of W, at these places, that are kept."""
-    for r in range(places.size):
-        if where[places[r]] >= 0:
-            before = kept[where[places[r]]]
-            for m in range(before.size):
-                before[m] += values[r, m]
-
-
-@kernel
-def _add_some(W: Array, places: Array, values: Array) -> None:
-    """Add to some rows of W."""
-    for r in range(places.size):
-        now = W[places[r]]
+def _add_rows(W: Array, rows: Array, values: Array) -> None:
+    """Add values to some rows of W."""
+    for r in range(rows.size):
+        now = W[rows[r]]
         for m in range(now.size):
             now[m] += values[r, m]
+
+
+@kernel
+def _take_rows(W: Array, base: Array, rows: Array, scale: float, revert: bool, out: Array) -> None:
+    """Write scale · (W − base) to `out`; then base to W, or base + out to both."""
+    for r in range(rows.size):
+        now, before = W[rows[r]], base[rows[r]]
+        for m in range(now.size):
+            out[r, m] = (now[m] - before[m]) * scale
+            if not revert:
+                before[m] += out[r, m]
+            now[m] = before[m]

@@ -1,0 +1,149 @@
+"""Dask clusters of processes on this machine, and deeds that happen inside their workers."""
+
+import functools
+import importlib
+import inspect
+import itertools
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import dask
+from distributed import Client, LocalCluster, Status
+
+from transduce.engines.dask import all_reduce, shards
+
+PATIENT = {"transduce.heartbeat-timeout": "1 hour", "transduce.worker-timeout": "1 hour"}
+"""Timeouts that a busy machine does not meet."""
+
+
+@contextmanager
+def cluster(n_workers=2, n_threads=1):
+    """Workers in processes, which are started again however often they die; memory does not pause them."""
+    settings = {"distributed.worker.daemon": True, "distributed.deploy.lost-worker-timeout": "1 hour", **PATIENT}
+    quiet = {"dashboard_address": None, "silence_logs": 50, "memory_limit": 0}
+    with (
+        dask.config.set(settings),
+        LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **quiet) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+def wait_until(condition):
+    """Wait as long as it takes."""
+    while not condition():
+        time.sleep(0.1)
+
+
+def wait_for_both(client):
+    """Until two workers answer, and Dask knows them: one that dies before that is not started again."""
+
+    def restartable():
+        processes = [nanny.process for nanny in client.cluster.workers.values()]
+        return {one.pid for one in processes if one is not None and one.status == Status.running}
+
+    wait_until(lambda: len(worker_pids(client) & restartable()) == 2)
+
+
+def worker_pids(client):
+    """Processes of the workers that answer."""
+    return set(client.run(os.getpid, on_error="ignore").values())
+
+
+def n_held():
+    """Shards and fits that this process knows of."""
+    return len(shards.SHARDS) + len(all_reduce.FITS)
+
+
+def wait_until_released(client):
+    """Until workers have dropped all shards."""
+    wait_until(lambda: not any(client.run(n_held).values()))
+
+
+class Killer:
+    """A progress callback that kills workers with shards, each time one round later than the time before.
+
+    One at a time; or both, when the other is there again.
+    """
+
+    def __init__(self, client, n_times, both=False, signal_=signal.SIGKILL):
+        self.client, self.n_times, self.both, self.signal = client, n_times, both, signal_
+        self.n_rounds, self.n_done, self.killed = 0, 0, []
+
+    def __call__(self, row):
+        self.n_rounds += 1
+        if self.n_done >= self.n_times or self.n_rounds <= self.n_done:
+            return
+        if self.both:
+            wait_for_both(self.client)
+        self.n_rounds, self.n_done = 0, self.n_done + 1
+        found = self.client.run(_pid_and_shards, on_error="ignore").values()
+        victims = [pid for pid, n_shards in found if n_shards or self.both]
+        for pid in victims if self.both else victims[:1]:
+            os.kill(pid, self.signal)
+            self.killed.append(pid)
+
+
+def _pid_and_shards():
+    return os.getpid(), len(shards.SHARDS)
+
+
+def any_call(*args):
+    return True
+
+
+def later_turn(shard, restart, seed, count, others):
+    """Whether it is not the first turn of a shard in a call."""
+    return count > 1
+
+
+def _arm(module, name, number, deed, counts=any_call):
+    """In this process, let a function of transduce.engines.dask do a deed in this one of the calls that count."""
+    module = importlib.import_module(f"transduce.engines.dask.{module}")
+    plain, calls = inspect.unwrap(getattr(module, name)), itertools.count(1)
+
+    @functools.wraps(plain)
+    def armed(*args, **kwargs):
+        if counts(*args) and next(calls) == number:
+            deed()
+        return plain(*args, **kwargs)
+
+    setattr(module, name, armed if number else plain)
+
+
+def arm(client, *what, which=max):
+    """Arm one of the workers, by default the one with the last shards; returns its process."""
+    address = which(client.run(os.getpid, on_error="ignore"))
+    client.run(_arm, *what, workers=[address])
+    return client.run(os.getpid, workers=[address])[address]
+
+
+@contextmanager
+def disarmed(client, module, name):
+    """In the end nothing is armed."""
+    try:
+        yield
+    finally:
+        client.run(_arm, module, name, 0, None)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_soon():
+    """Die when Dask knows the worker: one that dies before that is not started again."""
+    time.sleep(0.5)
+    die()
+
+
+def divide_by_zero():
+    raise ZeroDivisionError("in the middle")
+
+
+def interrupt(pid):
+    """Send Ctrl-C to the driver, and stay busy for a while, so that it comes in the middle of the call."""
+    os.kill(pid, signal.SIGINT)
+    time.sleep(3)
