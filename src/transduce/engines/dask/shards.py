@@ -202,9 +202,10 @@ def _read_block(
     own = None if weights is None else weights[positions]
     total = float(n_rows if weights is None else weights.sum())
     content = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
     info = BlockInfo(
         n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, X.dtype.name, positions,
-        as_objects(values[positions]), values.dtype.str, columns, own, total, fingerprint({"X": content, "weights": weights}) if digest else "",
+        as_objects(values[positions]), values.dtype.str, columns, own, total, stamp,
     )  # fmt: skip
     return (X, weights), info
 
