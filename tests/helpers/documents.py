@@ -1,10 +1,9 @@
-"""A small pile of requests from the built-in corpus, and files made of it: what tests of the application work on."""
+"""Requests from the built-in corpus as tables of documents, for tests of the command line."""
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.cli.formats import write_table
 from transduce.datasets import load_clinc150
 
 DOMAINS = ("auto_and_commute", "banking", "travel")
@@ -12,7 +11,7 @@ N_ROWS, N_LABELLED = 120, 24
 
 
 def pile(n_rows: int = N_ROWS, n_labelled: int = N_LABELLED, *, paths: bool = False, seed: int = 0) -> pl.DataFrame:
-    """Columns id, text, label (null after the first rows) and truth; three domains, or six intents of two of them."""
+    """Return columns id, text, label (null after the first rows) and truth; three domains, or six intents of two."""
     texts, intents, _ = load_clinc150()
     domain = np.array([path.split("/")[0] for path in intents])
     if paths:
@@ -27,16 +26,9 @@ def pile(n_rows: int = N_ROWS, n_labelled: int = N_LABELLED, *, paths: bool = Fa
 
 
 def vectors_of(frame: pl.DataFrame, n_columns: int = 8, seed: int = 0) -> NDArray[np.float32]:
-    """Vectors that tell the classes of a pile apart, one a row."""
+    """Return one vector per row, clustered by class."""
     rng = np.random.default_rng(seed)
     names = frame["truth"].unique().sort().to_list()
     centre = rng.standard_normal((len(names), n_columns))
     noise = rng.standard_normal((frame.height, n_columns))
     return (centre[[names.index(name) for name in frame["truth"]]] + 0.3 * noise).astype(np.float32)
-
-
-def write_pile(path: object, **options: int | bool) -> pl.DataFrame:
-    """Write a pile and return it."""
-    frame = pile(**options)  # type: ignore[arg-type]
-    write_table(frame, str(path))
-    return frame

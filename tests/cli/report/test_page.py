@@ -14,8 +14,6 @@ from markupsafe import Markup
 from sklearn.metrics import f1_score
 
 from transduce.cli.report import build_report, plots, strongest_words, write_report
-from transduce.cli.report.size_sentences import compare_sizes, percent_text, size_sentence
-from transduce.cli.report.svg import ticks
 from transduce.io.atomic_write import WriteError
 
 CLASSES = ("coffee", "tea", "water")
@@ -108,19 +106,6 @@ def test_tree_and_accuracy_are_optional(plain):
 
 def test_output_is_deterministic(full):
     assert report(tree=True, truth=ALL_TEA)[0] == full[0]
-
-
-def test_ticks_are_few_round_multiples_inside_the_range():
-    rng = np.random.default_rng(0)
-    for low, width, at_most in zip(
-        rng.normal(size=200), rng.exponential(size=200), rng.integers(3, 8, 200), strict=True
-    ):
-        found = np.array(ticks(low, low + width, int(at_most)))
-        assert low <= found.min() + 1e-9
-        assert found.max() <= low + width + 1e-9
-        assert at_most / 3 <= len(found) <= at_most + 1
-        steps = np.diff(found) / 10.0 ** np.floor(np.log10(np.diff(found)) + 1e-9)
-        assert set(steps.round(6)) <= {1, 2, 5}
 
 
 def test_page_loads_nothing_and_its_policy_allows_only_its_style(full):
@@ -387,46 +372,6 @@ def test_words_strong_for_all_classes_are_ignored():
 
 def test_no_words_without_a_vocabulary():
     assert strongest_words(example_model(CLASSES, vocabulary=())) == [[], [], []]
-
-
-@pytest.mark.parametrize(
-    ("stated", "suggested", "sentence"),
-    [
-        ((0.12, 0.12), (0.08, 0.10), "your 12 % looks high: the texts suggest 8 to 10 %"),
-        ((0.12, 0.12), (0.15, 0.20), "your 12 % looks low: the texts suggest 15 to 20 %"),
-        ((0.09, 0.09), (0.08, 0.10), "your 9 % looks right: the texts suggest 8 to 10 %"),
-        ((0.12, 0.12), (0.08, 0.08), "your 12 % looks high: the texts suggest about 8 %"),
-        ((0.003, 0.003), (0.001, 0.002), "your 0.3 % looks high: the texts suggest 0.1 to 0.2 %"),
-        ((0.11, 0.14), (0.08, 0.10), "your 11 to 14 % looks high: the texts suggest 8 to 10 %"),
-        ((0.05, 0.14), (0.08, 0.10), "your 5 to 14 % looks right: the texts suggest 8 to 10 %"),
-        ((0.1204, 0.1204), (0.08, 0.12), "your 12 % looks right: the texts suggest 8 to 12 %"),
-        ((0.0, 0.0), (0.02, 0.03), "your 0 % looks low: the texts suggest 2 to 3 %"),
-        ((0.01, 0.01), (1e-7, 1e-7), "your 1 % looks high: the texts suggest under 0.001 %"),
-        ((0.01, 0.01), (float("nan"), 0.1), "the texts do not suggest a size"),
-        (None, (0.08, 0.10), "you stated no size; the texts suggest 8 to 10 %"),
-        (None, (float("nan"), 0.1), "you stated no size; the texts suggest none"),
-    ],
-)
-def test_size_sentence(stated, suggested, sentence):
-    assert size_sentence(stated, suggested) == sentence
-
-
-def test_high_and_low_mirror_each_other():
-    rng = np.random.default_rng(0)
-    mirror = {"high": "low", "low": "high", "right": "right"}
-    for _ in range(300):
-        stated, suggested = (
-            tuple(sorted(pair)) for pair in (rng.random((2, 2)) * 10.0 ** rng.integers(-5, 1)).tolist()
-        )
-        assert compare_sizes(stated, suggested) == mirror[compare_sizes(suggested, stated)]
-
-
-def test_percent_has_two_digits():
-    for proportion in np.geomspace(1e-5, 1.0, 400):
-        shown = float(percent_text(proportion).split()[0])
-        assert shown == pytest.approx(100 * proportion, rel=0.051)
-    assert percent_text(0.9999) == "99.9 %"
-    assert percent_text(1.0) == "100 %"
 
 
 def test_report_replaces_an_old_file(tmp_path):
