@@ -248,30 +248,17 @@ class PriorWarningKind(Enum):
 
 
 class PriorConflict(NamedTuple):
-    """A class or branch whose stated size disagrees with the data; all but `suggestion` are fractions of the rows.
+    """A class or branch whose stated size disagrees with the data.
 
-    Attributes
-    ----------
-    name : object
-        The class or branch.
-    is_branch : bool
-        Whether it is a branch of the taxonomy.
-    low : float
-        Smallest stated fraction.
-    high : float
-        Largest stated fraction.
-    labeled : float or None
-        Fraction of the labelled rows; None where the numbers of labels were chosen, not drawn.
-    predicted : float
-        Fraction that the supervised classifier predicts.
-    suggestion : tuple of two numbers
-        A range that would fit, in rows where sizes were stated in rows, else in fractions.
-    n_labeled : int
-        Number of labelled rows.
+    name        the class or branch
+    low, high   stated size, as fractions of the rows to label
+    labeled     fraction of the labelled rows; None where the numbers of labels say nothing about class sizes
+    predicted   fraction that the supervised classifier predicts
+    suggestion  a range that would fit: in rows where sizes were stated in rows, else in fractions
+    n_labeled   number of labelled rows
     """
 
     name: object
-    is_branch: bool
     low: float
     high: float
     labeled: float | None

@@ -370,7 +370,7 @@ PRIORS = {
     "missing file": case(stated("p.toml"), r"p\.toml does not exist.*Check"),
     "a folder": case(stated("p.toml"), r"p\.toml cannot be read.*Name a file", p__toml=folder),
     "broken TOML": case(stated("p.toml"), r"p\.toml is not valid TOML.*line 1.*Correct", p__toml="travel = = 1"),
-    "broken JSON": case(stated("p.json"), r"p\.json is not valid JSON.*line 1.*Correct", p__json='{"travel": 1'),
+    "broken JSON": case(stated("p.json"), r"p\.json is not valid JSON: .*Correct", p__json='{"travel": 1'),
     "JSON list": case(stated("p.json"), r"p\.json must map each class", p__json="[1, 2]"),
     "JSON key twice": case(stated("p.json"), r"p\.json.*twice", p__json='{"travel": 1, "travel": 2}'),
     "JSON of another kind": case(

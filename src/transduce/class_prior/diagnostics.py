@@ -122,7 +122,6 @@ class PriorDiagnostics:
         return tuple(
             PriorConflict(
                 names[k],
-                k >= len(classes),
                 float(low[k]),
                 float(high[k]),
                 None if self.balanced_labels else float(labeled[k]),

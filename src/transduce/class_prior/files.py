@@ -9,12 +9,11 @@ TOML and JSON may hold the mapping under the key "prior".
 
 import csv
 import io
-import json
 import tomllib
-from typing import Any
 
 from transduce.class_prior.spec import Prior, parse_size
 from transduce.errors import PriorError, PriorErrorKind
+from transduce.io import strict_json
 
 FORMATS = ("toml", "json", "csv")
 
@@ -28,22 +27,15 @@ def parse_prior(text: str, file_format: str, source: str) -> Prior:
     if file_format == "csv":
         return _parse_csv(text, source)
     try:
-        content = tomllib.loads(text) if file_format == "toml" else json.loads(text, object_pairs_hook=_unique_keys)
+        content = tomllib.loads(text) if file_format == "toml" else strict_json.loads(text)
     except (ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].rstrip(".")
         raise PriorError(PriorErrorKind.BAD_FILE, source=source, format=file_format.upper(), reason=reason) from None
     if isinstance(content, dict) and isinstance(content.get("prior"), dict):
         content = content["prior"]
     if not isinstance(content, dict) or not content:
         raise PriorError(PriorErrorKind.NOT_A_MAPPING, source=source)
     return {str(name): parse_size(value, f"{source}, class {name!r},") for name, value in content.items()}
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
 
 
 def _parse_csv(text: str, source: str) -> Prior:

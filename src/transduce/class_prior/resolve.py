@@ -69,27 +69,11 @@ def prior_bounds(
     taxonomy: Taxonomy | None = None,
     forbidden: Array | None = None,
 ) -> Bounds:
-    """Bounds on the class counts of the rows to label.
+    """Bounds on the class counts of the `n_rows` rows to label, from any class prior but "estimate" (see `spec`).
 
-    A number beside a range becomes the whole numbers on both sides of it, so that rounding never makes it infeasible.
-    Bounds from labels respect `forbidden`, and allow a class without labels to stay empty.
-
-    Parameters
-    ----------
-    class_prior : "labeled", sequence or mapping
-        See `transduce.class_prior.spec`.
-    classes : ndarray of shape (K,)
-        Names of the classes.
-    labels : ndarray of shape (l,)
-        Class index of each labelled row.
-    n_rows : int
-        Number of rows to label.
-    weights : ndarray of shape (l,), optional
-        Sample weights of the labelled rows.
-    taxonomy : Taxonomy, optional
-        The tree of classes; without it a prior names classes only.
-    forbidden : ndarray of shape (m, K), optional
-        Labels that the first m rows may not get.
+    classes (K,) are names, labels (l,) the class indices and weights (l,) the sample weights of the labelled rows. A
+    number beside a range becomes the whole numbers on both sides of it, so that rounding never makes it infeasible.
+    Bounds from labels respect `forbidden` (m, K), and allow a class without labels to stay empty.
 
     >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
     >>> prior_bounds({"tea": 0.25, "coffee": (0.3, 0.5), "cocoa": None}, names, labels, 10)[:2]

@@ -186,16 +186,11 @@ def _parse_number(written: object, source: str) -> float:
 
 
 class CompletePrior(NamedTuple):
-    """Sizes of all classes and of stated branches, and what was assumed.
+    """A class prior with an entry for every class, and what was assumed.
 
-    Attributes
-    ----------
-    sizes : dict
-        Size of each class, then of each branch; None where unknown.
-    unstated : list of str
-        Classes without a size that are in no branch with a size.
-    total : float or None
-        The sum of rounded fractions, which were divided by it.
+    sizes     size of each class, then of each stated branch; None where unknown
+    unstated  classes without a size that are in no branch with a size
+    total     the sum of rounded fractions, which were divided by it; None where they were not
     """
 
     sizes: Prior
