@@ -1,7 +1,8 @@
 """The paper's last figure: maxent methods on two binary problems, F of the first class against the number of labels.
 
-gcat against the rest, and comp.* against the rest in 20 newsgroups; half of the rows unlabelled, labels from a pool of
-512, the rest test; true class sizes. Needs the paper's data sets: --data DIR or TRANSDUCE_DATA.
+gcat against the rest, and comp.* against the rest of 20 newsgroups. Half of the rows are unlabelled, labels come from a
+pool of 512, and all others are test rows. Class sizes are the true ones.
+Needs the paper's data sets: --data DIR or TRANSDUCE_DATA.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import warnings
 from multiprocessing import Pool
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy wakes its threads: a process has one core
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy starts its threads: one core per process
 
 import numpy as np
 from sklearn.metrics import f1_score
@@ -32,7 +33,7 @@ METHODS = {
 
 
 def binary(folder: Path, name: str) -> tuple:
-    """Rows, and 0 for the first class, 1 for the rest."""
+    """Rows, and labels: 0 for the first class, 1 for the rest."""
     if name == "gcat":
         X, y = load(folder, "rcv1_topics")
         return X, (y == 0).astype(np.int64)
@@ -42,7 +43,7 @@ def binary(folder: Path, name: str) -> tuple:
 
 
 def curve(task: tuple[str, str, int]) -> list[tuple[str, str, int, int, float, float]]:
-    """All methods and sizes on one split."""
+    """F of all methods and numbers of labels on one split."""
     warnings.simplefilter("ignore")
     folder, name, seed = task
     X, y = binary(Path(folder), name)

@@ -1,6 +1,6 @@
-"""The weight steps against LIBLINEAR and LogisticRegression, and the whole algorithm against one supervised fit.
+"""Weight steps against LIBLINEAR and LogisticRegression, and the whole algorithm against one supervised fit.
 
-Every line has both sides from this one run. Needs the paper's data sets: --data DIR or TRANSDUCE_DATA.
+Both sides of a line are measured in the same run. Needs the paper's data sets: --data DIR or TRANSDUCE_DATA.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def problem_of(X, y, loss: Loss, alpha: float) -> TrainingProblem:
 
 
 def weights(problem: TrainingProblem, y, tol: float, ceiling: float = np.inf) -> tuple[float, WeightReport]:
-    """Best time of three to reach the gap, and then by a few sweeps at a time the ceiling; and the last report."""
+    """Best time of three runs to reach the gap and an objective below the ceiling, and the last report."""
     step, a_few, best = weight_step_for(problem.loss, 10_000), weight_step_for(problem.loss, CHECK_EVERY), np.inf
     for _ in range(3):
         begin = time.perf_counter()
@@ -46,7 +46,7 @@ def weights(problem: TrainingProblem, y, tol: float, ceiling: float = np.inf) ->
 
 
 def peer(model, X, y, problem: TrainingProblem) -> tuple[float, float]:
-    """Seconds and objective of a scikit-learn classifier on the same problem, best time of two."""
+    """Best time of two runs of a scikit-learn classifier on the same problem, and its objective."""
     best = np.inf
     for _ in range(2):
         begin = time.perf_counter()
@@ -56,7 +56,9 @@ def peer(model, X, y, problem: TrainingProblem) -> tuple[float, float]:
 
 
 def large_margin(X, y) -> None:
-    print("\nLarge margin: seconds until the objective at which LIBLINEAR stops, and objective above the best known.")
+    print(
+        "\nLarge margin: seconds to the objective at which LIBLINEAR stops, and objectives above the best one."
+    )
     print(f"{'alpha':>8}{'LIBLINEAR':>12}{'ours':>9}{'ratio':>8}{'LIBLINEAR above':>18}{'ours at gap 1e-4 above':>25}")
     for alpha in (1e-3, 1e-4):
         problem = problem_of(X, y, LargeMargin(), alpha)
@@ -75,7 +77,7 @@ def large_margin(X, y) -> None:
 
 
 def maxent(X, y) -> None:
-    print("\nMaxent: seconds until the objective of LogisticRegression (tol 1e-4), by each of its solvers.")
+    print("\nMaxent: seconds to the objective of LogisticRegression (tol 1e-4) with each of its solvers.")
     print(f"{'alpha':>8}{'solver':>12}{'theirs':>9}{'ours':>9}{'ratio':>8}{'objective':>12}{'ours':>12}")
     for alpha in (1e-3, 1e-4):
         problem = problem_of(X, y, MaxEnt(), alpha)
@@ -135,7 +137,7 @@ def start_up() -> None:
     )
     runs = [subprocess.run([sys.executable, "-c", fit], check=True, capture_output=True, text=True) for _ in range(3)]
     print(
-        f"First fit of a process beyond a second one, compiled code cached: {min(float(r.stdout) for r in runs):.2f} s."
+        f"Extra time of the first fit in a process, with cached kernels: {min(float(r.stdout) for r in runs):.2f} s."
     )
 
 
@@ -150,7 +152,7 @@ def memory(folder: Path) -> None:
 
 
 def measured_fit(folder: Path, **parameters: object) -> None:
-    """Print the peak memory that a fit adds, against three times the rows and 4 (d + n) K floats."""
+    """Print the peak memory of a fit beyond its input, and three times the rows plus 4 (d + n) K floats."""
     from benchmarks.label_step import RESET_PEAK, _status_bytes, trim
     from transduce.testing import blobs
 
@@ -168,7 +170,7 @@ def measured_fit(folder: Path, **parameters: object) -> None:
     floats = 8 * (X.shape[0] + X.shape[1]) * 20
     print(
         f"Peak memory of a fit of {X.shape[0]} rows beyond its input, {parameters}: {peak / 2**20:.0f} MiB; "
-        f"three times the rows and 4 (d + n) K floats are {(3 * rows + 4 * floats) / 2**20:.0f} MiB."
+        f"three times the rows plus 4 (d + n) K floats are {(3 * rows + 4 * floats) / 2**20:.0f} MiB."
     )
 
 

@@ -63,9 +63,7 @@ class LargeMargin(MarginLoss):
         def values(S: FloatArray, targets: Targets) -> FloatArray:
             if targets.ndim == 2:
                 return at_targets(evaluated(write, S), targets)
-            losses = np.empty(len(S), dtype)
-            _margin_values(S, margins, np.arange(n_classes)[targets], losses)
-            return losses
+            return np.asarray((margins[targets] + S).max(axis=1) - at_targets(S, targets))
 
         return values
 
@@ -153,17 +151,6 @@ def _margin_costs(S: FloatArray, margins: FloatArray, out: FloatArray) -> None:
             for k in range(S.shape[1]):
                 worst = max(worst, margins[y, k] + S[i, k])
             out[i, y] = worst - S[i, y]
-
-
-@kernel
-def _margin_values(S: FloatArray, margins: FloatArray, targets: Targets, out: FloatArray) -> None:
-    """Write max_k [margins[y, k] + S[i, k]] − S[i, y] for the label y of each row."""
-    for i in range(S.shape[0]):
-        y = targets[i]
-        worst = -np.inf
-        for k in range(S.shape[1]):
-            worst = max(worst, margins[y, k] + S[i, k])
-        out[i] = worst - S[i, y]
 
 
 @kernel

@@ -8,10 +8,9 @@ is a non-negative vector t with sum T, and T q takes the place of q.)
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,13 +49,10 @@ class DualStep(ABC):
         """The dual variables of rows that contribute nothing."""
         return q
 
-    def _rescale(self, targets: Array, p: Array, factor: Array) -> None:
+    def _rescale(self, labels: Array, p: Array, factor: Array) -> None:
         """Change p in place so that the contribution of each row is multiplied by its factor."""
         p *= factor[:, None]
-        if targets.ndim == 2:
-            p += (1.0 - factor)[:, None] * targets
-        else:
-            p[np.arange(len(p)), targets] += 1.0 - factor
+        p[np.arange(len(p)), labels] += 1.0 - factor
 
     def start(self, problem: TrainingProblem, targets: Array) -> WeightState:
         """Return a state with weights 0."""
@@ -66,8 +62,8 @@ class DualStep(ABC):
         return WeightState(problem.design.zeros(), targets.copy(), np.zeros(n), dual, np.full(n, np.inf))
 
     def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
-        """Set new targets and row weights; W changes only by the rows whose target changed."""
-        changed = np.flatnonzero(_differ(targets, state.targets))
+        """Set new labels and row weights; W changes only by the rows whose label changed."""
+        changed = np.flatnonzero(targets != state.targets)
         if changed.size:
             old = as_distributions(state.targets[changed], problem.n_classes)
             deltas = -self._contribution(old, state.dual[changed]) * (state.kappa[changed, None] / problem.alpha)
@@ -138,23 +134,47 @@ class DualStep(ABC):
         return WeightReport(state.objective, state.scores, gap, n_passes, gap <= tol * state.objective)
 
 
-@dataclass(frozen=True)
-class DualLargeMargin(DualStep):
-    """The weight step of the large margin loss, for hard labels."""
+class DualMarginStep(DualStep):
+    """What the dual weight steps of margin losses have in common."""
+
+    _kernels: ClassVar[Any]
+
+    @abstractmethod
+    def _overlap(self, problem: TrainingProblem) -> Array | float:
+        """The overlap of paths, as the kernel takes it."""
 
     def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         """Update the dual variables of these rows, one after the other, and W with them."""
-        _margin_sweep(margin.sweep, problem, state, order, problem.design.overlap)
+        design, margins = problem.design, _margins(problem)
+        self._kernels.sweep(
+            order, state.targets, state.kappa, design.squared_norms, problem.alpha, margins, self._overlap(problem),
+            *design.rows, *design.tree, state.W, state.dual, state.gaps,
+        )  # fmt: skip
 
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
-        margins = _margins(problem)
-        return float(margin.loss_and_gaps(rows, state.targets, state.kappa, margins, scores, state.dual, state.gaps))
+        arrays = (state.targets, state.kappa, _margins(problem), scores, state.dual, state.gaps)
+        return float(self._kernels.loss_and_gaps(rows, *arrays))
 
 
 @dataclass(frozen=True)
-class DualSquaredLargeMargin(DualStep):
+class DualLargeMargin(DualMarginStep):
+    """The weight step of the large margin loss, for hard labels."""
+
+    _kernels: ClassVar[Any] = margin
+
+    def _overlap(self, problem: TrainingProblem) -> Array:
+        return problem.design.overlap
+
+
+@dataclass(frozen=True)
+class DualSquaredLargeMargin(DualMarginStep):
     """The weight step of the squared large margin loss, for hard labels; see the kernel for its dual."""
+
+    _kernels: ClassVar[Any] = squared
+
+    def _overlap(self, problem: TrainingProblem) -> float:
+        return problem.design.largest_overlap
 
     def _contribution(self, q: Array, p: Array) -> Array:
         return np.asarray(q * p.sum(axis=1, keepdims=True) - p)
@@ -162,17 +182,8 @@ class DualSquaredLargeMargin(DualStep):
     def _dual_at_zero(self, q: Array) -> Array:
         return np.zeros_like(q)
 
-    def _rescale(self, targets: Array, p: Array, factor: Array) -> None:
+    def _rescale(self, labels: Array, p: Array, factor: Array) -> None:
         p *= factor[:, None]
-
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
-        """Update the dual variables of these rows, one after the other, and W with them."""
-        _margin_sweep(squared.sweep, problem, state, order, problem.design.largest_overlap)
-
-    def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
-        """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
-        margins = _margins(problem)
-        return float(squared.loss_and_gaps(rows, state.targets, state.kappa, margins, scores, state.dual, state.gaps))
 
 
 @dataclass(frozen=True)
@@ -242,22 +253,10 @@ def as_distributions(targets: Array, n_classes: int, dtype: Any = np.float64) ->
     return one_hot
 
 
-def _margin_sweep(
-    kernel: Callable[..., None], problem: TrainingProblem, state: WeightState, order: Array, overlap: Array | float
-) -> None:
-    design = problem.design
-    kernel(
-        order, state.targets, state.kappa, design.squared_norms, problem.alpha, _margins(problem), overlap,
-        *design.rows, *design.tree, state.W, state.dual, state.gaps,
-    )  # fmt: skip
-
-
 def _margins(problem: TrainingProblem) -> Array:
     loss = problem.loss
     assert isinstance(loss, (LargeMargin, SquaredLargeMargin))
-    if loss.margins is None:
-        return _unit_margins(problem.n_classes)
-    return LargeMargin(loss.margins).margin_matrix(problem.n_classes)
+    return _unit_margins(problem.n_classes) if loss.margins is None else loss.margin_matrix(problem.n_classes)
 
 
 @lru_cache(maxsize=2)
@@ -275,11 +274,6 @@ def _offsets(problem: TrainingProblem, state: WeightState, rows: Array | slice) 
     if not isinstance(problem.loss, SmoothMargin):
         return np.zeros((0, 0), state.W.dtype)
     return problem.loss.margin_offsets(state.targets[rows], problem.n_classes).astype(state.W.dtype, copy=False)
-
-
-def _differ(one: Array, other: Array) -> Array:
-    different = one != other
-    return np.asarray(different.any(axis=1) if different.ndim == 2 else different)
 
 
 def _as_slice(rows: Array) -> Array | slice:
