@@ -1,7 +1,5 @@
 """Sizes as text, partial priors and units."""
 
-import pickle
-
 import pytest
 
 from transduce.class_prior.spec import complete_prior, fraction_ranges, is_in_rows, parse_size
@@ -80,11 +78,3 @@ def test_single_integers_that_sum_to_one_are_fractions():
     assert not is_in_rows([1, 0, 0])
     assert not is_in_rows("labeled")
     assert not is_in_rows(0.5)
-
-
-def test_errors_survive_pickling():
-    error = PriorError(PriorErrorKind.SUM, total=1.2, n_rows=9)
-    copy = pickle.loads(pickle.dumps(error))
-    assert (copy.kind, copy.fields, str(copy)) == (error.kind, error.fields, str(error))
-    with pytest.raises(AttributeError, match="no field 'name'"):
-        _ = error.name

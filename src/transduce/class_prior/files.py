@@ -13,7 +13,7 @@ import tomllib
 
 from transduce.class_prior.spec import Prior, parse_size
 from transduce.errors import PriorError, PriorErrorKind
-from transduce.io import strict_json
+from transduce.io.strict_json import JsonError, loads
 
 FORMATS = ("toml", "json", "csv")
 
@@ -27,9 +27,9 @@ def parse_prior(text: str, file_format: str, source: str) -> Prior:
     if file_format == "csv":
         return _parse_csv(text, source)
     try:
-        content = tomllib.loads(text) if file_format == "toml" else strict_json.loads(text)
+        content = tomllib.loads(text) if file_format == "toml" else loads(text)
     except (ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        reason = error.problem if isinstance(error, JsonError) else str(error).splitlines()[0]
         raise PriorError(PriorErrorKind.BAD_FILE, source=source, format=file_format.upper(), reason=reason) from None
     if isinstance(content, dict) and isinstance(content.get("prior"), dict):
         content = content["prior"]
