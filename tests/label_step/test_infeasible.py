@@ -22,10 +22,10 @@ def error_of(counts, groups=None, costs=COSTS) -> InfeasibleError:
 def test_too_few_rows_are_counted():
     error = error_of([1, 2, 0])
     assert error.kind is InfeasibleKind.TOO_FEW_ROWS
-    assert (error.needing, error.needed, error.held, error.missing) == (NodeNames((1,)), 2, 1, 1)
+    assert (error.needing, error.needed, error.held) == (NodeNames((1,)), 2, 1)
     assert str(error) == (
-        "the counts cannot be met: class 1 must get 2 rows, but the rows allowed to take it are 1, 1 too few. "
-        "Forbid fewer labels, or lower the counts."
+        "the counts cannot be met: class 1 must get 2 rows, but the rows allowed to take class 1 are 1. "
+        "Forbid fewer labels, or widen these counts."
     )
 
 

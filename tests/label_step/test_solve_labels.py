@@ -227,13 +227,21 @@ MESSAGES = [
     (([[0.0, NAN]], [1, 0]), ValueError, "row 0, class 1 is nan"),
     (([[0.0, 1.0], [-INF, 0.0]], [1, 1]), ValueError, "row 1, class 0 is -inf"),
     (([[0.0, 1.0], [INF, INF]], [1, 1]), ValueError, r"every cost of row 1 is \+inf"),
-    (([[0.0, INF], [1.0, INF], [0.0, 1.0]], [1, 2]), ValueError, "class 1 must get 2 rows.*are 1, 1 too few"),
+    (
+        ([[0.0, INF], [1.0, INF], [0.0, 1.0]], [1, 2]),
+        ValueError,
+        "class 1 must get 2 rows, but the rows allowed to take class 1 are 1",
+    ),
     (
         ([[0.0, INF], [1.0, INF]], ([0, 0], [1, 2])),
         ValueError,
-        "2 rows are allowed to take class 0 only.*at most 1, 1 too",
+        "2 rows are allowed to take class 0 only, but class 0 may get at most 1",
     ),
-    (([[0.0, INF], [1.0, INF]], ([0, 1], [2, 2])), ValueError, "class 1 must get 1 rows.*are 0, 1 too few"),
+    (
+        ([[0.0, INF], [1.0, INF]], ([0, 1], [2, 2])),
+        ValueError,
+        "class 1 must get 1 rows, but the rows allowed to take class 1 are 0",
+    ),
     (([[1, 2], [3]], [1, 1]), TypeError, "rows of equal length"),
     (([[1e200, 0.0]], [1, 0]), ValueError, "costs must be below 1e150 in size"),
     (([[2**60, 0]], [1, 0]), ValueError, r"at most 2\*\*53 in size"),
@@ -270,5 +278,7 @@ def test_bad_input_is_explained_in_one_sentence(arguments, kind, sentence):
 def test_every_step_names_the_classes_that_have_too_few_rows(method):
     costs = np.zeros((100, 12))
     costs[10:, 3:5] = INF
-    with pytest.raises(ValueError, match=r"classes 3 and 4 must get 16 rows.* one of them are 10, 6 too few"):
+    with pytest.raises(
+        ValueError, match="classes 3 and 4 must get 16 rows, but the rows allowed to take classes 3 and 4 are 10"
+    ):
         solve_labels(costs, [8] * 11 + [12], method)

@@ -14,7 +14,7 @@ from transduce import EntropyRegularizedClassifier, TransductiveClassifier
 from transduce.datasets import load_clinc150
 from transduce.errors import LabelError, LabelErrorKind, LabelWarning, PriorWarning
 from transduce.history import FitStatus
-from transduce.label_step import solve_labels
+from transduce.label_step import InfeasibleError, solve_labels
 from transduce.labels.partial import RuledOut, read_matrix
 from transduce.taxonomy import Taxonomy
 
@@ -407,13 +407,14 @@ def test_tuples_of_numbers_are_labels():
         (
             dict(zip(NAMES, (2, 2, 74, 74), strict=True)),
             None,
-            "'cold/juice' and 'cold/milk' must get 148 rows, but the rows allowed to take one of them are 132, "
-            "16 too few. Leave more classes open in y, or lower the sizes in class_prior.",
+            "'cold/juice' and 'cold/milk' must get 148 rows, but the rows allowed to take 'cold/juice' and 'cold/milk' "
+            "are 132. Leave more classes open in y, or widen these sizes in class_prior.",
         ),
         (
             {"hot/coffee": (0, 2), "hot/tea": (0, 2), "cold/milk": None, "cold/juice": None},
             None,
-            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, with room for at most 4, 16 too few.",
+            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, "
+            "but 'hot/coffee' and 'hot/tea' may get at most 4.",
         ),
         (
             {"hot": 13, "cold": None},
@@ -440,7 +441,7 @@ def test_sizes_that_contradict_partial_labels_are_refused(prior, taxonomy, sente
 def test_without_names_infeasible_counts_are_reported_by_number():
     with pytest.raises(ValueError, match="the counts cannot be met: class 1 must get 2 rows") as complaint:
         solve_labels([[0.0, np.inf], [0.0, np.inf], [0.0, 1.0]], [1, 2])
-    assert type(complaint.value) is ValueError
+    assert isinstance(complaint.value, InfeasibleError)
 
 
 def test_an_unknown_branch_comes_with_a_suggestion():

@@ -190,8 +190,11 @@ def _meet_counts(search: Search, priced: PricedRows) -> tuple[FloatArray, list[G
             gathered = [own._replace(labels=new) for own, new in zip(gathered, np.split(labels, ends), strict=True)]
             break
         if outcome == CUT_OFF and radius == np.inf:
-            tally = priced.tally + np.bincount(labels, minlength=n_classes) - np.bincount(before, minlength=n_classes)
-            _raise_if_infeasible(tree, tally, costs, labels, limit, excess, flow)
+            allowed = limit < np.inf
+            np.logical_or.at(allowed, labels, costs < np.inf)
+            if not can_move_more(tree, allowed, excess, flow):
+                moved = np.bincount(labels, minlength=n_classes) - np.bincount(before, minlength=n_classes)
+                raise explain_infeasible(tree, priced.tally + moved, allowed, excess, flow)
         if outcome == SETTLED or radius == np.inf:
             length *= WIDER
         while outcome != SETTLED and priced.radius(wanted) == radius < np.inf:
@@ -206,22 +209,6 @@ def _is_undercut(potentials: FloatArray, limit: FloatArray) -> bool:
     prices = potentials[: len(limit)]
     slack = ROUNDING * (np.abs(limit) + np.ptp(prices))
     return bool(np.any((limit + prices[:, None] - prices < -slack)[limit < np.inf]))
-
-
-def _raise_if_infeasible(
-    tree: CountTree,
-    tally: IntArray,
-    costs: FloatArray,
-    labels: IntArray,
-    limit: FloatArray,
-    excess: IntArray,
-    flow: IntArray,
-) -> None:
-    """Raise InfeasibleError unless rows that were not gathered could still move."""
-    allowed = limit < np.inf
-    np.logical_or.at(allowed, labels, costs < np.inf)
-    if not can_move_more(tree, allowed, excess, flow):
-        raise explain_infeasible(tree, tally, allowed, excess, flow)
 
 
 def _certify(

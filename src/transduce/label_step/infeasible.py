@@ -1,9 +1,8 @@
 """Why counts cannot be met: the classes that forbidden labels cut off (Hall's condition).
 
-Given labels from which no further row can be moved, let a set of classes be all those that rows in excess can reach, or
-all those from which a class that lacks rows can be reached. In the first case no row of the set is allowed outside it,
-and in the second every row that is allowed inside is there already. So either the set has too little capacity, or too
-few rows.
+If no further row can be moved, let a set of classes be all those from which a class that lacks rows can be reached.
+Every row that is allowed inside the set is there already. So the set has too few rows, or the classes outside it have
+too many.
 """
 
 from collections.abc import Sequence
@@ -38,7 +37,10 @@ class NodeNames:
         """The same by name."""
         return NodeNames(tuple(classes[k] for k in self.classes), tuple(groups[g] for g in self.groups), named=True)
 
-    def __format__(self, spec: str) -> str:
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.groups)
+
+    def __str__(self) -> str:
         kind = "class" if len(self.classes) == 1 else "classes"
         kind = "" if self.named and all(isinstance(name, str) for name in self.classes) else f"{kind} "
         above = ("branch", "branches") if self.named else ("group", "groups")
@@ -48,41 +50,10 @@ class NodeNames:
 
 
 class InfeasibleKind(Enum):
-    """Why counts cannot be met; the value is the sentence for Python users.
+    """Why counts cannot be met."""
 
-    Fields: `needing`, `holding` and `limiting` are NodeNames; `needed` rows must go to the first, the rows allowed to
-    take the second are `held`, and the third may get `limit` rows at most; `missing` is the number of rows, or places,
-    that lack. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
-    """
-
-    TOO_FEW_ROWS = (
-        "{opening}: {needing} must get {needed} rows, but the rows allowed to take {pronoun} are {held}, {missing} too "
-        "few. {allow}, or lower the {sizes}."
-    )
-    TOO_LITTLE_ROOM = (
-        "{opening}: {held} rows are allowed to take {holding} only, with room for at most {limit}, {missing} too few. "
-        "{allow}, or raise the high {sizes}."
-    )
-    GROUP_TOO_FEW_ROWS = (
-        "{opening}: {needing} must get {needed} rows, but the rows allowed to take {holding} are {held}. "
-        "{allow}, or widen these {sizes}."
-    )
-    GROUP_LIMITED = (
-        "{opening}: {needing} must get {needed} rows, but {limiting} may get at most {limit}. "
-        "{allow}, or widen these {sizes}."
-    )
-    GROUP_TOO_FEW_ROWS_AND_LIMITED = (
-        "{opening}: {needing} must get {needed} rows, but the rows allowed to take {holding} are {held} and {limiting} "
-        "may get at most {limit}. {allow}, or widen these {sizes}."
-    )
-    GROUP_TOO_LITTLE_ROOM = (
-        "{opening}: {held} rows are allowed to take {holding} only, but {limiting} may get at most {limit}. "
-        "{allow}, or widen these {sizes}."
-    )
-    GROUP_TOO_LITTLE_ROOM_AND_NEEDED = (
-        "{opening}: {held} rows are allowed to take {holding} only, and {needing} must get {needed} others, but "
-        "{limiting} may get at most {limit}. {allow}, or widen these {sizes}."
-    )
+    TOO_FEW_ROWS = "too few rows are allowed to take some classes"
+    TOO_LITTLE_ROOM = "too many rows are allowed to take nothing but some classes"
 
 
 COUNTS = {"opening": "the counts cannot be met", "allow": "Forbid fewer labels", "sizes": "counts"}
@@ -94,7 +65,21 @@ CLASS_PRIOR = {
 
 
 class InfeasibleError(Record, ValueError):
-    """Counts that forbidden labels make impossible; `kind` and `fields` say why."""
+    """Counts that forbidden labels make impossible.
+
+    Fields: `needing`, `holding` and `limiting` are NodeNames. The first must get `needed` rows; the rows allowed to
+    take the second are `held` (TOO_FEW_ROWS), or `held` rows may take nothing else (TOO_LITTLE_ROOM); the third may get
+    at most `limit` rows. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
+    """
+
+    def __str__(self) -> str:
+        rows = [f"the rows allowed to take {self.holding} are {self.held}"] if self.holding else []
+        limit = [f"{self.limiting} may get at most {self.limit}"] if self.limiting else []
+        reason = f"{self.needing} must get {self.needed} rows, but {' and '.join(rows + limit)}"
+        if self.kind is InfeasibleKind.TOO_LITTLE_ROOM:
+            needed = f", and {self.needing} must get {self.needed} others" if self.needed else ""
+            reason = f"{self.held} rows are allowed to take {self.holding} only{needed}, but {limit[0]}"
+        return f"{self.opening}: {reason}. {self.allow}, or widen these {self.sizes}."
 
     def with_names(self, classes: NDArray[Any], groups: Groups | None) -> "InfeasibleError":
         """The same for someone who gave class names, a class_prior and partial labels."""
@@ -110,59 +95,24 @@ def explain_infeasible(
 ) -> InfeasibleError:
     """Find the classes that fall short, given counts (K,) of labels from which no further row can be moved.
 
+    Take all nodes from which one that lacks rows can be reached. Those whose node above is not among them need their
+    low counts. Rows come to them from the rows that hold their classes, and from nodes outside whose node above is
+    inside, which are at their high counts.
+
     allowed  (K, K) whether a row of a class may move to another
     """
-    steps = _steps(tree, allowed, flow)
-    lacking = _closure(steps.T, excess < 0)
-    if tree.n_groups:
-        return _explain_groups(tree, tally, lacking)
-    full = _closure(steps, excess > 0)
-    if full[-1] or tree.exact:
-        short = lacking[:-1]
-        needing, needed, held = short & (tree.low > 0), int(tree.low[short].sum()), int(tally[short].sum())
-        return _error(InfeasibleKind.TOO_FEW_ROWS, tree, needing, needed, short, held, missing=needed - held)
-    full = full[:-1]
-    held, limit = int(tally[full].sum()), int(tree.high[full].sum())
-    return _error(InfeasibleKind.TOO_LITTLE_ROOM, tree, ~full & full, 0, full, held, full, limit, held - limit)
-
-
-def _explain_groups(tree: CountTree, tally: IntArray, lacking: BoolArray) -> InfeasibleError:
-    """The same with groups, from the nodes from which one that lacks rows can be reached.
-
-    Those of them whose node above is not one need their low counts. Rows come to them from the rows that hold their
-    classes, and from nodes outside whose node above is inside, which are at their high counts.
-    """
-    K, inside, over = tree.n_classes, lacking[:-1], lacking[tree.above]
-    needing, limiting = inside & ~over & (tree.low > 0), ~inside & over
-    needed, limit = int(tree.low[needing].sum()), int(tree.high[limiting].sum())
-    holding, held = inside[:K], int(tally[inside[:K]].sum())
+    K, lacking = tree.n_classes, _closure(_steps(tree, allowed, flow).T, excess < 0)
+    inside, over = lacking[:-1], lacking[tree.above]
+    needing, limiting, holding = inside & ~over & (tree.low > 0), ~inside & over, inside[:K]
+    fields = {"needed": int(tree.low[needing].sum()), "limit": int(tree.high[limiting].sum())}
+    kind, held = InfeasibleKind.TOO_FEW_ROWS, int(tally[holding].sum())
     if lacking[-1]:  # classes outside hold more than their bounds let through
-        kind = InfeasibleKind.GROUP_TOO_LITTLE_ROOM_AND_NEEDED if needed else InfeasibleKind.GROUP_TOO_LITTLE_ROOM
-        return _error(kind, tree, needing, needed, ~holding, tree.n_rows - held, limiting, limit)
-    kind = InfeasibleKind.GROUP_TOO_FEW_ROWS_AND_LIMITED if holding.any() else InfeasibleKind.GROUP_LIMITED
-    kind = kind if limiting.any() else InfeasibleKind.GROUP_TOO_FEW_ROWS
-    return _error(kind, tree, needing, needed, holding, held, limiting, limit)
-
-
-def _error(
-    kind: InfeasibleKind,
-    tree: CountTree,
-    needing: BoolArray,
-    needed: int,
-    holding: BoolArray,
-    held: int,
-    limiting: BoolArray | None = None,
-    limit: int = 0,
-    missing: int = 0,
-) -> InfeasibleError:
-    """Name the nodes that are flagged."""
-    fields: dict[str, Any] = {"needed": needed, "held": held, "limit": limit, "missing": missing}
-    for name, flags in (("needing", needing), ("holding", holding), ("limiting", limiting)):
-        nodes = np.flatnonzero(flags if flags is not None else ())
-        classes, groups = nodes[nodes < tree.n_classes], nodes[nodes >= tree.n_classes] - tree.n_classes
-        fields[name] = NodeNames(tuple(classes.tolist()), tuple(groups.tolist()))
-    pronoun = "it" if np.count_nonzero(needing) == 1 else "one of them"
-    return InfeasibleError(kind, **fields, pronoun=pronoun, **COUNTS)
+        kind, holding, held = InfeasibleKind.TOO_LITTLE_ROOM, ~holding, tree.n_rows - held
+    names = {
+        name: NodeNames(tuple(np.flatnonzero(flags[:K]).tolist()), tuple(np.flatnonzero(flags[K:]).tolist()))
+        for name, flags in (("needing", needing), ("holding", holding), ("limiting", limiting))
+    }
+    return InfeasibleError(kind, held=held, **names, **fields, **COUNTS)
 
 
 def can_move_more(tree: CountTree, allowed: BoolArray, excess: IntArray, flow: IntArray) -> bool:
