@@ -106,16 +106,21 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     prior: Any = read_prior(class_prior)
     if isinstance(prior, str) or not isinstance(prior, Iterable):
         return prior
-    is_mapping = isinstance(prior, Mapping)
     sizes = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
-    has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
-    if not has_ranges and _are_counts_of(sizes, n_before):
-        scaled = [float(size) / n_before for size in sizes]
-    elif (has_ranges or is_mapping) and _are_counts(sizes):  # a mapping may have inner nodes, so that sums differ
-        scaled = [_scale_size(size, n_after / n_before) for size in sizes]
-    else:
+    try:
+        scaled = _scale_sizes(sizes, n_before, n_after, isinstance(prior, Mapping))
+    except (TypeError, ValueError):  # invalid sizes, which the fit reports
         return prior
-    return dict(zip(prior, scaled, strict=True)) if is_mapping else scaled
+    return dict(zip(prior, scaled, strict=True)) if isinstance(prior, Mapping) else scaled
+
+
+def _scale_sizes(sizes: list[Any], n_before: int, n_after: int, is_mapping: bool) -> list[Any]:
+    has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
+    if not has_ranges and sum(sizes) == n_before and all(float(size).is_integer() for size in sizes):
+        return [float(size) / n_before for size in sizes]
+    if (has_ranges or is_mapping) and is_in_rows(sizes):  # a mapping may have inner nodes, so that sums differ
+        return [_scale_size(size, n_after / n_before) for size in sizes]
+    return sizes
 
 
 def find_full_labels(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> tuple[Array, Array]:
@@ -180,23 +185,6 @@ def _missing_label(kind: str, unlabeled: object) -> object:
         return np.nan if kind == "f" else "NaT"
     auto = isinstance(unlabeled, str) and unlabeled == AUTO
     return {"i": -1, "U": ""}.get(kind) if auto else None
-
-
-def _are_counts_of(sizes: Any, n_rows: int) -> bool:
-    """Whether sizes are integers that sum to the number of rows; False for invalid sizes, which the fit will report."""
-    try:
-        values = np.asarray(sizes, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return values.ndim == 1 and bool(np.all(values == np.floor(values)) and values.sum() == n_rows)
-
-
-def _are_counts(entries: list[Any]) -> bool:
-    """Whether sizes are counts, as `priors` reads them; what is no numbers is left for the estimator to refuse."""
-    try:
-        return is_in_rows(entries)
-    except (TypeError, ValueError):
-        return False
 
 
 def _scale_size(size: Any, factor: float) -> Any:

@@ -119,22 +119,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.verbose = verbose
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose by cross-validation, then fit with all labels.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            Rows.
-        y : array-like of shape (n_rows,)
-            Labels, with unlabelled rows as in TransductiveClassifier.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Row weights of the fits; scores are not weighted.
-
-        Returns
-        -------
-        TransductiveClassifierCV
-            The estimator itself.
-        """
+        """Choose by cross-validation, then fit with all labels; `sample_weight` weights the fits, not the scores."""
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         candidates, base, test_seed = self._candidates(), *self._seeded()

@@ -39,25 +39,6 @@ class Taxonomy:
     separator : str, default="/"
         String that joins the names of a path.
 
-    Attributes
-    ----------
-    n_classes : int
-        Number of leaves, K.
-    n_nodes : int
-        Number of nodes without the root, M.
-    is_flat : bool
-        Whether every class is a top node.
-    nodes : tuple of tuple of str
-        Path of each node, parents before children.
-    parent : ndarray of shape (M,)
-        Parent of each node, -1 for a top node.
-    leaf_nodes : ndarray of shape (K,)
-        Node of each leaf.
-    paths : ndarray of bool, shape (K, M)
-        Whether leaf k passes through node j.
-    distances : ndarray of shape (K, K)
-        Number of edges between two leaves.
-
     Examples
     --------
     >>> tree = Taxonomy.create(["rec/hockey", "rec/baseball", "sci"])
@@ -246,9 +227,8 @@ class Taxonomy:
     @cached_property
     def _leaves_by_name(self) -> dict[object, list[int]]:
         """Leaves by name, joined path, path and label; a label takes precedence over a path, a path over a name."""
-        return _by_name(list(enumerate(self.leaf_paths)), self.separator) | _group(
-            (label, k) for k, label in enumerate(self.labels)
-        )
+        by_label = _group(zip(self.labels, range(self.n_classes), strict=True))
+        return _by_name(list(enumerate(self.leaf_paths)), self.separator) | by_label
 
     @cached_property
     def _inner_by_name(self) -> dict[object, list[int]]:
