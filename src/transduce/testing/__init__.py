@@ -8,7 +8,7 @@ Examples
 --------
 >>> from transduce import TransductiveClassifier
 >>> for check in SEMI_SUPERVISED_CHECKS[:3]:
-...     check(TransductiveClassifier())
+...     check(TransductiveClassifier(annealing="paper"))
 """
 
 from transduce.testing import class_prior_checks, estimator_checks, label_checks
