@@ -715,13 +715,13 @@ def lay(place: Path, files: dict[str, Content]) -> None:
             content(path)
 
 
-def test_there_are_many():
+def test_cases_are_distinct():
     assert len(CASES) >= 100
     assert len({(one.typed, str(one.files), one.stdin) for one in CASES.values()}) == len(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_sentence_and_nothing_left_behind(name, good, tmp_path, monkeypatch, capsys):
+def test_the_error_is_one_sentence_and_no_file_is_left(name, good, tmp_path, monkeypatch, capsys):
     one = CASES[name]
     for file in ("pile.csv", "m.safetensors", "v.safetensors"):
         shutil.copy(good / file, tmp_path)

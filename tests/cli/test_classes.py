@@ -14,7 +14,7 @@ def test_paths_without_a_common_part_are_plain_names(name):
     assert (found.classes, found.tree) == (tuple(sorted([name, "x/y"])), False)
 
 
-def test_trees_and_their_troubles():
+def test_invalid_trees_are_refused():
     assert parse_labels(["a/b", "a/c"], "here").tree
     assert not parse_labels(["a/b", "a/c"], "here", flat=True).tree
     with pytest.raises(InputError, match="empty part"):
@@ -24,7 +24,7 @@ def test_trees_and_their_troubles():
             parse_labels(labels, "here")
 
 
-def test_labels_that_leave_several_classes_open():
+def test_inner_nodes_and_sets_are_partial_labels():
     labels = ["a/b", "a/c", "d", None, "a", "d|a/b", "d | a"]
     found = parse_labels(labels, "here")
     assert found.classes == ("a/b", "a/c", "d")
@@ -56,19 +56,19 @@ def test_labels_that_leave_several_classes_open():
         ("banking||travel", "an empty part"),
     ],
 )
-def test_a_set_with_an_unknown_part_is_no_class(label, message):
+def test_a_set_with_an_unknown_candidate_is_refused(label, message):
     labels = ["banking", "travel", "home"] * 2 + [label, None]
     with pytest.raises(InputError, match=re.escape(message)):
         parse_labels(labels, "here")
     assert label in parse_labels(labels, "here", flat=True).classes
 
 
-def test_a_slip_that_is_copied_is_a_slip_all_the_same():
+def test_a_repeated_misspelling_is_refused():
     with pytest.raises(InputError, match="Did you mean 'banking'"):
         parse_labels(["banking", "travel", "bankin|travel", "bankin|travel"], "here")
 
 
-def test_a_part_that_several_rows_name_is_a_class():
+def test_a_candidate_of_several_rows_is_a_class():
     found = parse_labels(["banking", "home", "banking|travel", "home|travel"], "here")
     assert found.classes == ("banking", "home", "travel")
     assert sorted(found.partial[2]) == ["banking", "travel"]
@@ -77,7 +77,7 @@ def test_a_part_that_several_rows_name_is_a_class():
     assert (branch.classes, branch.tree, sorted(branch.partial[0])) == (("a/x", "a/y", "b"), True, ["a/x", "a/y"])
 
 
-def test_a_mark_that_joins_no_labels_is_part_of_names():
+def test_a_separator_that_joins_no_labels_is_part_of_names():
     found = parse_labels(["black|white", "red|green", "black|green", None], "here")
     assert (found.classes, found.partial) == (("black|green", "black|white", "red|green"), {})
     assert '"|" in ' in found.notes[0]
@@ -86,12 +86,12 @@ def test_a_mark_that_joins_no_labels_is_part_of_names():
 
 
 @pytest.mark.parametrize("labels", [["a|b", "a|b", None], ["a|b", "b | a"], ["rec", "rec/x|rec/y", "rec/x|rec/y"]])
-def test_partial_labels_alone_are_not_enough(labels):
+def test_partial_labels_only_are_refused(labels):
     with pytest.raises(InputError, match=r"partial labels only, such as .*\. Label a few rows of each class in full"):
         parse_labels(labels, "here")
 
 
-def test_reading_sets_takes_no_longer_a_row_in_a_column_of_texts():
+def test_a_column_of_texts_is_read_without_comparing_all_names():
     labels = ["tea", "milk", *(f"some text {n}|with a mark {n}" for n in range(20_000))]
     assert len(parse_labels(labels, "here").classes) == len(labels)
     labels[2] = "tea|milk"

@@ -44,7 +44,7 @@ def test_a_running_cluster_gives_the_same_labels(pile, run_command, tmp_path):
     assert pl.read_csv(many)["label"].to_list() == pl.read_csv(one)["label"].to_list()
 
 
-def test_a_scheduler_that_is_not_there_is_reported_in_one_sentence(pile, run_command, tmp_path, monkeypatch):
+def test_a_missing_scheduler_is_reported_in_one_sentence(pile, run_command, tmp_path, monkeypatch):
     monkeypatch.setattr("transduce.cli.dask_cluster.CONNECT_TIMEOUT", 1)
     result = run_command("label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9")
     assert result.code == 2
@@ -60,7 +60,7 @@ def test_an_address_that_is_invalid_is_reported_before_anything_is_read(run_comm
     assert f"but is {address!r}" in result.err
 
 
-def test_without_the_extra_is_reported_before_anything_is_read(run_command, tmp_path, monkeypatch):
+def test_a_missing_extra_is_reported_before_anything_is_read(run_command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transduce.engines.dask", None)
     result = run_command("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--workers", 2)
     assert result.code == 2
@@ -68,7 +68,7 @@ def test_without_the_extra_is_reported_before_anything_is_read(run_command, tmp_
     assert "transduce.engines.dask" in result.err
 
 
-def test_an_address_and_a_number_of_workers_are_one_too_many(pile, run_command, tmp_path):
+def test_an_address_and_a_number_of_workers_are_refused(pile, run_command, tmp_path):
     result = run_command(
         "label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9", "--workers", 2
     )

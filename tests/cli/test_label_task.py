@@ -118,13 +118,13 @@ def test_a_path_of_two_classes_may_have_been_meant_as_a_set(run_command, tmp_pat
     assert f'Reading {name} as a path. For one of several classes, write "banking|travel".' in result.err
 
 
-def test_unnamed_classes_are_no_warning(label):
+def test_classes_without_a_size_give_no_warning(label):
     result = label({}, "--prior", "banking=0.33", "--strict", command="check")
     assert result.code == 0, result.out
     assert "note     2 labelled classes without a size" in result.out
 
 
-def test_an_answer_that_is_a_set_of_classes_is_no_new_one(label, tmp_path):
+def test_an_answer_that_is_a_set_is_not_a_new_class(label, tmp_path):
     (tmp_path / "ask.csv").write_text("row,label\n60,banking|travel\n61,banking|travl\n")
     result = label({}, "--answers", tmp_path / "ask.csv")
     assert "'banking|travel'" not in result.err.split("transduce:")[0]

@@ -1,0 +1,139 @@
+"""Rows to ask about: those of the definition, no text twice, better than chance."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import f1_score
+
+from transduce import TransductiveClassifier
+from transduce.cli.errors import InputError
+from transduce.cli.queue import (
+    choose_rows,
+)
+from transduce.datasets import load_clinc150
+
+
+def _random_rows(n, seed, n_classes=4):
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n, 30, 0.2, format="csr", random_state=seed, dtype=np.float64)
+    return rng.dirichlet(np.full(n_classes, 0.5), n), X
+
+
+def _brute_force(P, X, n):
+    """The definition, with all cosines at hand."""
+    rows = np.asarray(X.todense())
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    cosines = rows @ rows.T
+    best = np.sort(P, axis=1)
+    worth = (1 - best[:, -1] + best[:, -2]) * cosines.mean(axis=1)
+    chosen = []
+    for _ in range(n):
+        novelty = 1 - cosines[:, chosen].max(axis=1, initial=0).clip(0, 1)
+        value = worth * novelty**4
+        value[chosen] = -1
+        chosen.append(int(value.argmax()))
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_those_of_the_definition(seed):
+    P, X = _random_rows(200, seed)
+    assert choose_rows(P, X, 12).tolist() == _brute_force(P, X, 12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_rows_and_scale_do_not_matter(seed):
+    P, X = _random_rows(300, seed)
+    order = np.random.default_rng(seed + 9).permutation(300)
+    assert order[choose_rows(P[order], X[order], 20)].tolist() == choose_rows(P, X, 20).tolist()
+    scaled = sparse.diags(np.random.default_rng(1).uniform(0.1, 9, 300)) @ X
+    assert choose_rows(P, scaled, 20).tolist() == choose_rows(P, X, 20).tolist()
+
+
+def test_float32_and_sparse_arrays_give_the_same_rows_and_nothing_is_changed():
+    P, X = _random_rows(300, 0)
+    before, P_before = X.copy(), P.copy()
+    chosen = choose_rows(P, X, 20)
+    assert np.array_equal(choose_rows(P.astype(np.float32), sparse.csr_array(X.astype(np.float32)), 20), chosen)
+    assert (before != X).nnz == 0
+    assert np.array_equal(X.indices, before.indices)
+    assert np.array_equal(P, P_before)
+
+
+def test_no_text_is_chosen_twice():
+    P, X = _random_rows(40, 3)
+    copies = np.concatenate((np.repeat(np.arange(3), 2000), np.arange(3, 40)))
+    P[:3] = 0.25  # the copied ones are the most uncertain
+    chosen = choose_rows(P[copies], X[copies], 40)
+    texts = copies[chosen]
+    assert len(set(texts.tolist())) == len(chosen) == len({tuple(row) for row in X.toarray().tolist()})
+    first_of_each = {text: int(np.flatnonzero(copies == text)[0]) for text in texts.tolist()}
+    assert [first_of_each[text] for text in texts.tolist()] == chosen.tolist()
+
+
+def test_near_copies_come_after_new_texts():
+    X = sparse.csr_matrix(np.vstack((np.eye(5), np.eye(5) + 0.01 * np.roll(np.eye(5), 1, axis=1))))
+    chosen = choose_rows(np.full((10, 2), 0.5), X, 5)
+    assert sorted(chosen % 5) == [0, 1, 2, 3, 4]
+
+
+def test_certain_and_empty_rows_come_last():
+    X = sparse.csr_matrix(np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]))
+    P = np.array([[1.0, 0.0], [0.5, 0.5], [0.8, 0.2], [0.5, 0.5]])
+    assert choose_rows(P, X, 10).tolist() == [1, 2, 0, 3]
+    assert sorted(choose_rows(np.ones((4, 1)), X, 4)) == [0, 1, 2, 3]
+
+
+def test_the_seed_breaks_ties():
+    X, P = sparse.eye(50, format="csr"), np.full((50, 2), 0.5)
+    same = [choose_rows(P, X, 5, seed=1).tolist() for _ in range(2)]
+    assert same[0] == same[1]
+    assert len({tuple(choose_rows(P, X, 5, seed=seed)) for seed in range(5)}) > 1
+
+
+def test_invalid_arguments_are_refused():
+    P, X = _random_rows(10, 0)
+    with pytest.raises(InputError, match="1 or more, but is 0"):
+        choose_rows(P, X, 0)
+    with pytest.raises(ValueError, match="10 rows of X"):
+        choose_rows(P[:5], X, 2)
+    with pytest.raises(ValueError, match="finite"):
+        choose_rows(np.full((10, 2), np.nan), X, 2)
+
+
+def _fit(X, truth, labeled):
+    names, sizes = np.unique(truth[~labeled], return_counts=True)
+    prior = dict(zip(names.tolist(), sizes.tolist(), strict=True))
+    model = TransductiveClassifier(annealing="paper", class_prior=prior, random_state=0, n_jobs=1)
+    return model.fit(X, np.where(labeled, truth, ""))
+
+
+def _gains(seed, n_labeled=60, n=50, n_draws=3):
+    """Macro F on documents nobody was asked about: before, after n queued answers, after n random ones (averaged)."""
+    texts, intents, _ = load_clinc150()
+    domains = np.array([intent.split("/")[0] for intent in intents])
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(texts))
+    pile, new = order[:5000], order[5000:15000]
+    vectorizer = TfidfVectorizer(sublinear_tf=True)
+    X, X_new, truth = vectorizer.fit_transform(texts[pile]), vectorizer.transform(texts[new]), domains[pile]
+    labeled = np.zeros(len(pile), bool)
+    labeled[rng.choice(len(pile), n_labeled, replace=False)] = True
+    unlabeled = np.flatnonzero(~labeled)
+
+    def score(asked):
+        known = labeled.copy()
+        known[unlabeled[asked]] = True
+        return f1_score(domains[new], _fit(X, truth, known).predict(X_new), average="macro")
+
+    model = _fit(X, truth, labeled)
+    queued = choose_rows(model.label_distributions_[unlabeled], X[unlabeled], n, seed=seed)
+    drawn = [score(rng.choice(unlabeled.size, n, replace=False)) for _ in range(n_draws)]
+    return score([]), score(queued), np.mean(drawn)
+
+
+@pytest.mark.slow
+def test_fifty_queued_answers_help_at_least_as_much_as_fifty_random_ones():
+    before, queued, drawn = np.mean([_gains(seed) for seed in range(3)], axis=0)
+    assert queued >= drawn > before
