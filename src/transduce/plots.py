@@ -97,14 +97,9 @@ def plot_counts(clf: Any, ax: "Axes | None" = None) -> "Axes":
     ax = _class_axes(model) if ax is None else ax
     ax.barh(rows - 0.2, assigned / n_rows, 0.4, color=BLUE, label="assigned")
     ax.barh(rows + 0.2, labeled / n_labeled, 0.4, color=ORANGE, label="labelled")
-    groups = model.bounds_.groups
-    low, high = (
-        np.append(bound, [] if groups is None else of_groups) / n_rows
-        for bound, of_groups in (
-            (model.bounds_.low, groups and groups.low),
-            (model.bounds_.high, groups and groups.high),
-        )
-    )
+    low, high, groups = model.bounds_.low / n_rows, model.bounds_.high / n_rows, model.bounds_.groups
+    if groups is not None:
+        low, high = np.append(low, groups.low / n_rows), np.append(high, groups.high / n_rows)
     stated = np.flatnonzero((low > 0) | (high < 1))
     if stated.size:
         low, high = low[stated], np.minimum(high[stated], 1.0)
