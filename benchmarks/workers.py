@@ -13,6 +13,7 @@ it would be if every row of W changed each time.
 """
 
 import argparse
+import os
 import tempfile
 import time
 import warnings
@@ -32,6 +33,8 @@ from transduce.engines.dask.worker_pool import WorkerPool
 
 EARLY_TOL, TOL = 0.25, 1e-3
 """The defaults of the classifier."""
+KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 26), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+"""Environment of the workers, as docs/scale.md recommends."""
 ACCURATE = (2e-4, 1e-4)
 """Both, so small that the order of rows hardly matters."""
 
@@ -73,6 +76,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     blocks, labels = [X[span] for span in spans], [given[span] for span in spans]
     small = [np.r_[few[:200], np.arange(span.start, span.start + 500)] for span in spans]
     reductions, alone, together = count_reductions(), [], []
+    os.environ.update(KEEP_FREED_MEMORY)
     with (
         LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from distributed.protocol.pickle import dumps
 
-from transduce.engines.dask import shard_weights, shards
-from transduce.engines.dask.shards import Call, Failure, ShardLostError, run_in_thread
+from transduce.engines.dask import shard_weights, shards, worker_process
+from transduce.engines.dask.shards import ShardLostError
 from transduce.engines.dask.weight_deltas import WeightDelta, chunk_bounds, split_delta, sum_deltas
+from transduce.engines.dask.worker_process import Call, Failure, run_in_thread
 
 
 class ShardGroup(NamedTuple):
@@ -110,7 +111,7 @@ async def join_fit(fit: str, groups: Sequence[ShardGroup], dask_worker: Any = No
         if not any(key in shards.SHARDS for group in known.groups for key in group.keys):
             _end_fit(old)
     FITS[fit] = _Fit(tuple(groups))
-    shards.enter_fit(dask_worker)
+    worker_process.enter_fit(dask_worker)
 
 
 async def release(fit: str, keys: Sequence[str]) -> None:
@@ -124,7 +125,7 @@ def _end_fit(fit: str) -> None:
     if known is not None:
         known.exchange.fail(ShardLostError("the fit has ended"))
     if not FITS:
-        shards.leave_fit()
+        worker_process.leave_fit()
 
 
 async def call_and_reduce(calls: Sequence[Call], reduction: Reduction, dask_worker: Any = None) -> list[Any]:

@@ -5,10 +5,10 @@ saved or a restart ends. Otherwise prices, class counts and sums travel.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count, pairwise
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Future
@@ -16,31 +16,24 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
 from transduce.design import undo_order
-from transduce.engines.base import Engine, FittedLabels, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
-from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, STEP_LENGTHS
+from transduce.engines.base import Engine, FittedLabels, StepSettings, WeightSummary
 from transduce.engines.dask import shard_labels, shard_weights
 from transduce.engines.dask.blocks import BlockSource
-from transduce.engines.dask.checkpoint import load, save
-from transduce.engines.dask.shards import ProblemSpec, call_blocks, call_partitions
+from transduce.engines.dask.restart import DaskRestart
+from transduce.engines.dask.sharded_state import ShardedPartitions
+from transduce.engines.dask.shards import ProblemSpec, call_blocks
 from transduce.engines.dask.weight_deltas import as_delta
-from transduce.engines.dask.weight_step import ShardedWeightStep, sums_over_blocks
+from transduce.engines.dask.weight_step import sums_over_blocks
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.history import FitResult
 from transduce.io.atomic_write import WriteError
-from transduce.io.checkpoint import Checkpoint, CheckpointSlot
+from transduce.io.checkpoint import Checkpoint
 from transduce.io.fingerprint import fingerprint
-from transduce.label_step import Exact
-from transduce.label_step.entropic import Entropic, solve_partitions_at_entropy
-from transduce.label_step.greedy import greedy_partitions
-from transduce.label_step.partitions import Partition
-from transduce.losses import smoothed
+from transduce.label_step.entropic import Entropic
 from transduce.problem import TrainingProblem
-from transduce.weight_step import LBFGS, WeightStep, weight_step_for
-from transduce.weight_step.dual import as_distributions
+from transduce.weight_step import WeightStep
 
 Array = NDArray[Any]
-Answer = TypeVar("Answer")
-Arguments = ParamSpec("Arguments")
 
 GROUPS_FILE = "shards.json"
 """File of a checkpoint with the blocks of each shard in each group."""
@@ -82,7 +75,7 @@ class DaskEngine:
         """Whether some rows must not get some labels."""
         return self.spec.has_forbidden
 
-    def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> "DaskRestart":
+    def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> DaskRestart:
         """Start a restart."""
         return DaskRestart(self, str(next(self.names)), settings, rng)
 
@@ -180,237 +173,3 @@ class DaskEngine:
         self.set_weights(name, state.W)
         self.pool.call(shard_weights.compute_scores, name)
         return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
-
-
-@dataclass(frozen=True, eq=False)
-class ShardedPartitions:
-    """The label costs of a restart, one partition for each block, as label steps see them."""
-
-    rows: DaskEngine
-    name: str
-
-    def each(
-        self,
-        function: Callable[Concatenate[Partition, Arguments], Answer],
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> list[Answer]:
-        """Return function(partition, *args) of all partitions."""
-        return self._call(function, [args] * len(self.rows.source.X), kwargs)
-
-    def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
-        """Return function(partition, own[p]) of all partitions p."""
-        return self._call(function, [(one,) for one in own], {})
-
-    def _call(self, function: Any, args: Sequence[Any], kwargs: Any) -> list[Any]:
-        ends = np.cumsum([0, *map(len, self.rows.source.shards)])
-        own = [(args[a:b], kwargs) for a, b in pairwise(ends)]
-        answers = self.rows.pool.call(call_partitions, self.name, function, per_shard=own)
-        return [answer for of_shard in answers for answer in of_shard]
-
-
-@dataclass(eq=False)
-class _ShardedState:
-    """State on all shards under a name."""
-
-    rows: DaskEngine
-    name: str
-    settings: StepSettings
-    rng: np.random.Generator
-
-    @property
-    def pool(self) -> WorkerPool:
-        """The workers."""
-        return self.rows.pool
-
-    @property
-    def partitions(self) -> ShardedPartitions:
-        """The label costs."""
-        return ShardedPartitions(self.rows, self.name)
-
-    def call_blocks(self, function: Callable[..., Any], *args: Any) -> list[list[Any]]:
-        """Return function(block, *args) of the blocks of each shard."""
-        return self.pool.call(call_blocks, self.name, function, *args)
-
-
-@dataclass(eq=False)
-class DaskRestart(_ShardedState):
-    """One restart; `has_scores` says that shards know the scores at W."""
-
-    has_scores: bool = False
-    step_length: float = 1.0
-    report: WeightSummary | None = None
-
-    @property
-    def n_unlabeled(self) -> int:
-        """Rows without a full label."""
-        return self.rows.n_unlabeled
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.rows.n_classes
-
-    def supervise(self, tol: float) -> WeightSummary:
-        """Learn weights from the labelled rows alone, and accept them."""
-        self.pool.call(shard_weights.start, self.name)
-        self.reset_weights()
-        labeled = self.rows.labeled
-        if labeled is None:
-            self.report = self.weights(0.0, tol)
-        else:
-            step = weight_step_for(labeled.problem.loss, self.settings.max_sweeps)
-            self.report = self.rows.fit_labeled(self.name, labeled.problem, step, labeled.labels, tol, self.rng)
-            self.has_scores = True
-        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
-        return self.report
-
-    def reset_weights(self) -> None:
-        """Forget what is known about the weights: they are 0."""
-        self.has_scores, self.report = False, None
-        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
-
-    def greedy(self) -> None:
-        """Give all other rows greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
-        self.call_blocks(shard_labels.set_costs, "scores")
-        if self.settings.bounds.groups is None:
-            greedy_partitions(self.partitions, self.settings.bounds)
-        else:
-            Exact().solve_partitions(self.partitions, self.settings.bounds)
-        self.pool.call(shard_labels.accept, self.name, True)
-
-    def weights(self, weight: float, tol: float) -> WeightSummary:
-        """Weight step for the present labels."""
-        sharded = ShardedWeightStep(self.rows, self.name, self.rng)
-        self.has_scores = not sharded.retarget(weight) and self.has_scores
-        step = weight_step_for(self.rows.spec.settings.loss, self.settings.max_sweeps)
-        last = np.inf if self.report is None else self.report.objective
-        self.report = sharded.solve(step, tol, self.rows.total_weight(weight), self.has_scores, last)
-        self.has_scores = True
-        return self.report
-
-    def descend(self, objective: float) -> tuple[float, float]:
-        """J is convex in W and scores are linear in W, so trying a step length needs no product with X."""
-        assert self.report is not None
-        best, self.step_length = self.report.objective, 1.0
-        if best > objective:
-            old, mixed, new = self.pool.call_first(shard_weights.inner_products, self.name)
-            best, self.step_length = objective, 0.0
-            for t in STEP_LENGTHS:
-                square = (1 - t) ** 2 * old + 2 * t * (1 - t) * mixed + t**2 * new
-                loss = sum(sum(losses) for losses in self.call_blocks(shard_labels.loss_between, t))
-                value = 0.5 * self.rows.spec.settings.alpha * square + loss
-                if value < best:
-                    best, self.step_length = value, t
-        return best, self.step_length
-
-    def propose(self, prices: Array) -> LabelProposal:
-        """Label step at the weights that `descend` reached."""
-        self.call_blocks(shard_labels.set_costs, "hard", self.step_length)
-        answer = Exact().solve_partitions(self.partitions, self.settings.bounds, prices)
-        return LabelProposal(answer.prices, *sums_over_blocks(self.call_blocks(shard_labels.weigh_proposal)))
-
-    def accept(self, take_labels: bool) -> None:
-        """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
-        self.pool.call(shard_labels.accept, self.name, take_labels, self.step_length, uninterrupted=True)
-
-    def soft_labels(self) -> "DaskSoftLabels":
-        """Start soft labels for this restart."""
-        return DaskSoftLabels(self.rows, f"{self.name} soft", self.settings, self.rng, self)
-
-    def result(self, result: FitResult) -> None:
-        """Fetch the accepted weights; labels stay on the workers, under the name of the restart."""
-        result.W = self.rows.get_weights(self.name, accepted=True)
-        self.pool.call(shard_labels.finish_restart, self.name)
-        result.labels = np.array(self.name)
-
-    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-        """Save the state beside these arrays and facts; without the state of the weight step if the restart is done."""
-        if slot.path is None or not slot.disk.is_writable:
-            return
-        weights = {"W": self.rows.get_weights(self.name, accepted=True)}
-        if not done:
-            weights["now"] = self.rows.get_weights(self.name, accepted=False)
-        report = None if self.report is None else list(self.report)
-        own = {"rng": self.rng.bit_generator.state, "has_scores": self.has_scores, "report": report}
-        save(self.pool, slot, self.name, arrays | weights, facts | own, done)
-
-    def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Restore the state; return arrays and facts, or None if nothing was saved."""
-        saved = load(self.pool, slot, self.name, soft=False)
-        if saved is None:
-            return None
-        arrays, facts = saved
-        self.rows.set_weights(self.name, arrays["W"])
-        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
-        if "now" in arrays:
-            self.rows.set_weights(self.name, arrays["now"])
-            self.rng.bit_generator.state, self.has_scores = facts["rng"], facts["has_scores"]
-            self.report = None if facts["report"] is None else WeightSummary(*facts["report"])
-            if self.has_scores:
-                self.pool.call(shard_weights.compute_scores, self.name)
-        return arrays, facts
-
-
-@dataclass(eq=False)
-class DaskSoftLabels(_ShardedState):
-    """Distributions over the labels of a restart, with weights of their own."""
-
-    restart: DaskRestart
-    prices: Array = field(init=False)
-    temperature: float | None = None
-
-    def start(self) -> None:
-        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
-        rows, labeled, loss = self.rows, self.rows.labeled, smoothed(self.rows.spec.settings.loss)
-        self.pool.call(shard_labels.start_soft, self.name, self.settings.bounds, rows.n_unlabeled)
-        self.prices, step = np.zeros(rows.n_classes), weight_step_for(loss, FIRST_SWEEPS)
-        if labeled is None:
-            sharded = ShardedWeightStep(rows, self.name, self.rng)
-            sharded.retarget_soft(0.0, first=True)
-            sharded.solve(step, FIRST_TOL, rows.total_weight(0.0), False)
-        else:
-            targets = as_distributions(labeled.labels, rows.n_classes, rows.spec.dtype)
-            rows.fit_labeled(self.name, replace(labeled.problem, loss=loss), step, targets, FIRST_TOL, self.rng)
-
-    def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
-        rows, bounds = self.rows, self.settings.bounds
-        self.call_blocks(shard_labels.set_costs, "soft")
-        soft = solve_partitions_at_entropy(
-            self.partitions, bounds, entropy, self.temperature, self.prices, n_threads=rows.n_threads
-        )
-        self.prices, self.temperature = soft.prices, soft.temperature
-        sharded = ShardedWeightStep(rows, self.name, self.rng)
-        n_moved = sharded.retarget_soft(weight, first=False)
-        step = weight_step_for(smoothed(rows.spec.settings.loss), SOFT_SWEEPS)
-        step = LBFGS(SOFT_ITERATIONS) if isinstance(step, LBFGS) else step
-        report = sharded.solve(step, 0.0, rows.total_weight(weight), False)
-        return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
-
-    def harden(self, weight: float) -> None:
-        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
-        self.call_blocks(shard_labels.set_hard_costs)
-        Exact().solve_partitions(self.partitions, self.settings.bounds)
-        self.pool.call(shard_labels.harden, self.restart.name, self.name)
-        self.restart.reset_weights()
-
-    def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
-        """Save the state and these facts."""
-        if slot.path is None or not slot.disk.is_writable:
-            return
-        arrays = {"now": self.rows.get_weights(self.name, accepted=False), "prices": self.prices}
-        own = {"T": self.temperature, "rng": self.rng.bit_generator.state}
-        save(self.pool, slot, self.name, arrays, facts | own, False)
-
-    def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Restore the state; return the facts, or None if nothing was saved."""
-        saved = load(self.pool, slot, self.name, soft=True)
-        if saved is None:
-            return None
-        arrays, facts = saved
-        self.prices = arrays["prices"]
-        self.rows.set_weights(self.name, arrays["now"])
-        self.temperature, self.rng.bit_generator.state = facts["T"], facts["rng"]
-        self.pool.call(shard_weights.compute_scores, self.name)
-        return facts

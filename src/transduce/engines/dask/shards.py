@@ -5,17 +5,13 @@ there, because its arrays change in place. The driver calls functions of a shard
 results; weights and their deltas are the only large arrays that leave.
 """
 
-import asyncio
-import contextlib
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
@@ -31,15 +27,12 @@ from transduce.labels.classes import as_objects
 from transduce.labels.encode import EncodedLabels, check_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
-from transduce.parallel import one_blas_thread
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
 from transduce.validation import check_sample_weight
 from transduce.weight_step import WeightState, weight_step_for
 
 Array = NDArray[Any]
-Call: TypeAlias = tuple[str, Callable[..., Any], Sequence[Any]]
-"""Key of a shard, a function of the shard, and further arguments."""
 
 ORPHAN_SECONDS = 3600.0
 """Seconds without a call after which a shard is dropped when another arrives: its driver is gone."""
@@ -282,21 +275,6 @@ def empty_state(W: Array) -> WeightState:
     return WeightState(W, none, none, none, none)
 
 
-class Failure(NamedTuple):
-    """An exception that a call raised, in a form that can be sent."""
-
-    error: Exception
-
-    @classmethod
-    def create(cls, error: Exception) -> "Failure":
-        """Replace an exception that cannot be pickled by its text."""
-        try:
-            loads(dumps(error))
-        except Exception:
-            return cls(RuntimeError(f"{type(error).__name__}: {error}"))
-        return cls(error)
-
-
 def call(key: str, function: Callable[..., Any], *args: Any) -> Any:
     """Return function(shard, *args)."""
     shard = SHARDS.get(key)
@@ -320,40 +298,3 @@ def call_partitions(
     """Return function(partition, *args[b]) for the label costs of each block b."""
     blocks = shard.restarts[restart].blocks
     return [function(block.partition, *own, **kwargs) for block, own in zip(blocks, args, strict=True)]
-
-
-async def run_in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Run a function in a thread of the worker, which keeps answering messages meanwhile."""
-    try:
-        running = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
-    except RuntimeError as error:  # the worker is closing
-        raise ShardLostError(str(error)) from error
-    return await running
-
-
-async def run_calls(calls: Sequence[Call], dask_worker: Any = None) -> list[Any]:
-    """Return the results of calls to shards of this worker, in order; a Failure where a call raised."""
-
-    async def run(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        try:
-            return await run_in_thread(dask_worker, call, key, function, *args)
-        except Exception as error:
-            return Failure.create(error)
-
-    return list(await asyncio.gather(*(run(*one) for one in calls)))
-
-
-_process_settings = contextlib.ExitStack()
-
-
-def enter_fit(dask_worker: Any) -> None:
-    """Use one BLAS thread in this process, and leave Ctrl-C to the driver, whose terminal a child process may share."""
-    leave_fit()
-    _process_settings.enter_context(one_blas_thread())
-    if getattr(dask_worker, "nanny", None) and threading.current_thread() is threading.main_thread():
-        _process_settings.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
-
-
-def leave_fit() -> None:
-    """Restore the settings of this process."""
-    _process_settings.close()

@@ -20,8 +20,9 @@ from distributed.scheduler import KilledWorker
 from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import Reduction, ShardGroup, call_and_reduce, join_fit, release
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
-from transduce.engines.dask.shards import Failure, ShardLostError
+from transduce.engines.dask.shards import ShardLostError
 from transduce.engines.dask.weight_deltas import WeightDelta
+from transduce.engines.dask.worker_process import Call, Failure, run_calls
 
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
@@ -147,11 +148,11 @@ class WorkerPool:
         """Call the first shards, as many as there are arguments: one message to each of their workers, and one back."""
         self.n_round_trips += 1
         called = self.shards[: len(arguments)]
-        calls: dict[str, list[shards.Call]] = {}
+        calls: dict[str, list[Call]] = {}
         for (address, key), args in zip(called, arguments, strict=True):
             calls.setdefault(address, []).append((key, function, args))
         if reduction is None:
-            messages = run_on_each(self.client, shards.run_calls, {address: (own,) for address, own in calls.items()})
+            messages = run_on_each(self.client, run_calls, {address: (own,) for address, own in calls.items()})
         else:
             sent = {address: (own, reduction) for address, own in calls.items()}
             messages = run_on_each(self.client, call_and_reduce, sent)
