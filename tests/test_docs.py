@@ -1,6 +1,7 @@
 """The examples in README and docs run as they stand."""
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,22 @@ def test_examples_run(page):
 
 def test_the_pages_with_examples_were_found():
     assert sum(">>>" in page.read_text(encoding="utf-8") for page in PAGES) >= 2
+
+
+def test_the_architecture_names_every_module():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "transduce"
+    listed = {}
+    for package, modules in re.findall(r"^\| `([\w.]+)` \| (`.*`) \|$", page, re.MULTILINE):
+        listed[package] = set(re.findall(r"`(\w+)`", modules))
+    found = {}
+    for path in source.rglob("*.py"):
+        if path.name not in ("__init__.py", "__main__.py"):
+            found.setdefault(".".join(path.relative_to(source).parts[:-1]) or "transduce", set()).add(path.stem)
+    assert {package: listed.get(package) for package in found} == found
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
