@@ -67,12 +67,8 @@ class PriorErrorKind(Enum):
     )
     KEYWORD = "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}."
     NOT_NUMBERS = "class_prior must be numbers, one for each class, but is {value!r}."
-    LENGTH = (
-        "class_prior must have one entry for each of the {n_classes} classes, but has {n_entries}. "
-        "The classes are {classes}."
-    )
     SHAPE = (
-        "class_prior must have one number for each of the {n_classes} classes, but has shape {shape}. "
+        "class_prior must have one entry for each of the {n_classes} classes, but has shape {shape}. "
         "The classes are {classes}."
     )
     SUM = (

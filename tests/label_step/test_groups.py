@@ -254,8 +254,11 @@ INF = np.inf
 TWO = Groups([2, 2, 3], [0], [1])
 MESSAGES = [
     (lambda: Groups([2, 2, 3], [2], [1]), "group 0 has low 2 and high 1"),
-    (lambda: Groups([2, 2, 3], [-1], [1]), "low counts of groups must be 0 or more, but group 0 has -1"),
-    (lambda: Groups([2, 2, 3], [0.5], [1]), "low counts of groups must be whole numbers, but group 0 has 0.5"),
+    (lambda: Groups([2, 2, 3], [-1], [1]), "low counts of groups must be whole numbers, 0 or more, but group 0 has -1"),
+    (
+        lambda: Groups([2, 2, 3], [0.5], [1]),
+        "low counts of groups must be whole numbers, 0 or more, but group 0 has 0.5",
+    ),
     (lambda: Groups([2, 2, 3], [0], [1, 2]), "one number for each of the 1 groups"),
     (lambda: Groups([2, 2, 2], [0], [1]), "node 2 is part of 2"),
     (lambda: Groups([1, 2, 3], [0], [1]), "node 0 is part of 1"),
@@ -271,19 +274,19 @@ MESSAGES = [
     (lambda: solve_labels([[0.0, 1.0, 2.0]], [1, 0, 0], groups=TWO), "of the 3 classes there are, but are of 2"),
     (
         lambda: solve_labels([[0.0, 1.0]] * 2, ([1, 1], [2, 2]), groups=TWO),
-        r"group 0 \(classes 0 and 1\) may get at most 1 rows, but its parts must get at least 2",
+        r"group 0 \(classes 0 and 1\) must get 0 to 1 rows, but the parts need at least 2",
     ),
     (
         lambda: solve_labels(np.zeros((5, 3)), ([0] * 3, [1, 1, 5]), groups=Groups([3, 3, 4, 4], [3], [4])),
-        r"group 0 \(classes 0 and 1\) must get at least 3 rows, but its parts may get at most 2",
+        r"group 0 \(classes 0 and 1\) must get 3 to \d+ rows, but the parts need at least \d+ and allow at most 2",
     ),
     (
         lambda: solve_labels(np.zeros((5, 2)), ([0, 0], [5, 5]), groups=TWO),
-        "leave room for the 5 rows there are, but ask for at most 1 in all",
+        "all classes together must get 5 to 5 rows, but the parts need at least 0 and allow at most 1",
     ),
     (
         lambda: solve_labels(np.zeros((5, 3)), ([0, 0, 3], [5] * 3), groups=Groups([3, 3, 4, 4], [3], [4])),
-        "leave room for the 5 rows there are, but ask for at least 6 in all",
+        "all classes together must get 5 to 5 rows, but the parts need at least 6",
     ),
     (
         lambda: solve_labels(
@@ -340,7 +343,7 @@ def test_infeasible_bounds_are_explained_by_numbers_that_prove_it(seeds):
 
 
 def test_an_error_names_groups_where_names_are_known():
-    with pytest.raises(ValueError, match="'sport' may get at most 1 rows"):
+    with pytest.raises(ValueError, match="'sport' must get 0 to 1 rows, but the parts need at least 2"):
         replace(TWO, names=("sport",)).check(np.array([1, 1]), np.array([2, 2]), 2)
 
 

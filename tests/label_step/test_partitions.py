@@ -331,7 +331,7 @@ def test_bad_counts_raise_one_sentence_and_leave_no_state():
         lambda low: Exact().solve_partitions(parts, Bounds(low, low)),
         lambda low: greedy_partitions(parts, Bounds(low, low)),
     ):
-        with pytest.raises(ValueError, match=r"low counts must sum to at most the number of rows, 3.*\.$") as caught:
+        with pytest.raises(ValueError, match=r"3 rows cannot meet the counts: the low counts sum to .*\.$") as caught:
             solve(np.array([2, 2]))
         assert "\n" not in str(caught.value)
         assert not parts.here.partitions[0].state

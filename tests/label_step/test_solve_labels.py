@@ -207,21 +207,21 @@ def test_high_counts_beyond_the_rows_are_no_bound():
 INF, NAN = np.inf, np.nan
 MESSAGES = [
     (([[0.0, 1.0]], [1, 1]), ValueError, "counts must sum to the number of rows, 1, but sum to 2"),
-    (([[0.0, 1.0]], [2, -1]), ValueError, "counts must be 0 or more, but class 1 has -1"),
-    (([[0.0, 1.0]], [0.5, 0.5]), ValueError, "counts must be whole numbers, but class 0 has 0.5"),
-    (([[0.0, 1.0]], [1, NAN]), ValueError, "counts must be whole numbers, but class 1 has nan"),
+    (([[0.0, 1.0]], [2, -1]), ValueError, "counts must be whole numbers, 0 or more, but class 1 has -1"),
+    (([[0.0, 1.0]], [0.5, 0.5]), ValueError, "counts must be whole numbers, 0 or more, but class 0 has 0.5"),
+    (([[0.0, 1.0]], [1, NAN]), ValueError, "counts must be whole numbers, 0 or more, but class 1 has nan"),
     (([[0.0, 1.0]], [1]), ValueError, "one number for each of the 2 columns"),
     (([[0.0, 1.0]], ["a", "b"]), TypeError, "counts must be whole numbers"),
     (([[0.0, 1.0]], ([1, 0], [0, 1])), ValueError, "class 0 has low 1 and high 0"),
     (
         ([[0.0, 1.0]], ([1, 1], [1, 1])),
         ValueError,
-        "low counts must sum to at most the number of rows, 1, but sum to 2",
+        "1 rows cannot meet the counts: the low counts sum to 2",
     ),
     (
         ([[0.0, 1.0]], ([0, 0], [0, 0])),
         ValueError,
-        "high counts must sum to at least the number of rows, 1, but sum to 0",
+        "1 rows cannot meet the counts: the high counts sum to 0",
     ),
     (([[0.0, 1.0]], ([1, 0], [1])), ValueError, "high counts must have one number for each of the 2 columns"),
     (([[0.0, NAN]], [1, 0]), ValueError, "row 0, class 1 is nan"),

@@ -145,25 +145,11 @@ class Groups:
         """Raise ValueError if no whole numbers of rows meet the bounds (K,) of the classes and those of the groups."""
         conflict = self.find_conflict(low, high, n_rows)
         if conflict is not None:
-            raise ValueError(self._sentence(conflict))
-
-    def _sentence(self, conflict: CountConflict) -> str:
-        group, low, high, needed, allowed = conflict
-        if group is None:
-            asked = f"at least {needed}" if conflict.is_too_small else f"at most {allowed}"
-            return (
-                f"the counts of classes and groups must leave room for the {low} rows there are, but ask for {asked} "
-                f"in all. {'Lower some low' if conflict.is_too_small else 'Raise some high'} counts."
+            name = "all classes together" if conflict.group is None else self.name_of(conflict.group)
+            raise ValueError(
+                f"{name} must get {conflict.low} to {conflict.high} rows, but the parts need at least "
+                f"{conflict.needed} and allow at most {conflict.allowed}. Change some of these counts."
             )
-        if conflict.is_too_small:
-            return (
-                f"{self.name_of(group)} may get at most {high} rows, but its parts must get at least {needed} rows. "
-                "Raise its high count, or lower the low counts of its parts."
-            )
-        return (
-            f"{self.name_of(group)} must get at least {low} rows, but its parts may get at most {allowed} rows. "
-            "Lower its low count, or raise the high counts of its parts."
-        )
 
     def center(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
         """Class proportions (K,) in the middle of all bounds: low + t (high − low), the same t for parts of a group."""
@@ -260,16 +246,9 @@ def count_bounds(
                 "Correct them, or pass fractions through counts_from_fractions."
             )
     _check_order(low, high, "class")
-    if low.sum() > n_rows:
-        raise ValueError(
-            f"the low counts must sum to at most the number of rows, {n_rows}, but sum to {low.sum()}. "
-            "Lower some of them."
-        )
-    if high.sum() < n_rows:
-        raise ValueError(
-            f"the high counts must sum to at least the number of rows, {n_rows}, but sum to {high.sum()}. "
-            "Raise some of them."
-        )
+    if not low.sum() <= n_rows <= high.sum():
+        total = f"low counts sum to {low.sum()}" if low.sum() > n_rows else f"high counts sum to {high.sum()}"
+        raise ValueError(f"{n_rows} rows cannot meet the counts: the {total}. Widen some of them.")
     return low, high
 
 
@@ -303,17 +282,12 @@ def _whole_numbers(
         )
     if at_most is not None:
         array = np.where(array > at_most, float(at_most), array)
-    bad = ~(np.isfinite(array) & (array == np.floor(array)))
+    bad = ~(np.isfinite(array) & (array == np.floor(array)) & (array >= 0))
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"{what} must be whole numbers, but {each} {k} has {array[k]}. "
+            f"{what} must be whole numbers, 0 or more, but {each} {k} has {array[k]:g}. "
             "Pass fractions through counts_from_fractions."
-        )
-    if np.any(array < 0):
-        k = int(np.argmax(array < 0))
-        raise ValueError(
-            f"{what} must be 0 or more, but {each} {k} has {int(array[k])}. Use 0 for a {each} without rows."
         )
     if array.max(initial=0.0) > 2**53:
         raise ValueError(f"{what} must be at most 2**53, but reach {array.max():.3g}. Correct them.")

@@ -92,36 +92,15 @@ def prior_bounds(
         check_units(class_prior.items())
         if _is_open(class_prior, taxonomy):
             return _bounds_from_ranges(class_prior, names, labels, n_rows, taxonomy)
-    elif isinstance(class_prior, (Sequence, np.ndarray)):
-        check_units(zip(names, class_prior, strict=False))
-    return Bounds.exact(prior_counts(class_prior, classes, labels, n_rows, taxonomy))
-
-
-def prior_counts(
-    class_prior: object, classes: Array, labels: IntArray, n_rows: int, taxonomy: Taxonomy | None = None
-) -> IntArray:
-    """Exact counts from fractions or counts, in order or by name.
-
-    >>> prior_counts({"coffee": 0.75, "tea": 0.25}, np.array(["tea", "coffee"]), np.array([0, 1]), 8)
-    array([2, 6])
-    """
-    names = classes.tolist()
-    if isinstance(class_prior, Mapping):
         check_names(class_prior, names, labels, taxonomy)
         class_prior = [class_prior[name] for name in names]
-    values = _as_numbers(class_prior, names)
-    if n_rows == 0:
-        return np.zeros(classes.size, np.int64)
-    total = values.sum()
-    if total == n_rows and np.all(values == np.floor(values)):
-        return values.astype(np.int64)
-    if abs(total - 1.0) > SUM_TOLERANCE:
-        raise PriorError(PriorErrorKind.SUM, total=float(total), n_rows=n_rows)
-    return apportion(values, n_rows)
+    elif isinstance(class_prior, (Sequence, np.ndarray)):
+        check_units(zip(names, class_prior, strict=False))
+    return Bounds.exact(_exact_counts(class_prior, names, n_rows))
 
 
-def _as_numbers(sizes: Any, names: list[Any]) -> FloatArray:
-    """Single sizes (K,) in the order of the classes, checked."""
+def _exact_counts(sizes: Any, names: list[Any], n_rows: int) -> IntArray:
+    """Counts from fractions or counts in the order of the classes."""
     try:
         if any(isinstance(size, str) for size in (sizes if np.ndim(sizes) else ())):
             raise TypeError
@@ -132,7 +111,12 @@ def _as_numbers(sizes: Any, names: list[Any]) -> FloatArray:
         raise PriorError(PriorErrorKind.SHAPE, n_classes=len(names), shape=values.shape, classes=Names(names))
     for name, size in zip(names, values.tolist(), strict=True):
         check_size(name, size)
-    return values
+    total = float(values.sum())
+    if n_rows == 0 or (total == n_rows and np.all(values == np.floor(values))):
+        return values.astype(np.int64) if n_rows else np.zeros(len(names), np.int64)
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        raise PriorError(PriorErrorKind.SUM, total=total, n_rows=n_rows)
+    return apportion(values, n_rows)
 
 
 def _bounds_from_labels(counts: FloatArray, n_rows: int, forbidden: Array | None) -> Bounds:

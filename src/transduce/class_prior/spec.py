@@ -75,7 +75,7 @@ def by_name(class_prior: object, classes: Sequence[Any]) -> object:
     if not any(map(is_range, sizes)):
         return class_prior
     if len(sizes) != len(classes):
-        raise PriorError(PriorErrorKind.LENGTH, n_classes=len(classes), n_entries=len(sizes), classes=Names(classes))
+        raise PriorError(PriorErrorKind.SHAPE, n_classes=len(classes), shape=(len(sizes),), classes=Names(classes))
     return dict(zip(classes, sizes, strict=True))
 
 
@@ -106,12 +106,9 @@ def bounds_of_size(name: object, size: object) -> tuple[float, float]:
 
 def check_size(name: object, size: float) -> None:
     """Raise PriorError for a number that is no size."""
-    if np.isnan(size):
-        raise PriorError(PriorErrorKind.NAN, name=name, value=size)
-    if size < 0:
-        raise PriorError(PriorErrorKind.NEGATIVE, name=name, value=size)
-    if size == np.inf:
-        raise PriorError(PriorErrorKind.INFINITE, name=name, value=size)
+    if not 0 <= size < np.inf:
+        kind = PriorErrorKind.NEGATIVE if size < 0 else PriorErrorKind.INFINITE if size > 0 else PriorErrorKind.NAN
+        raise PriorError(kind, name=name, value=size)
 
 
 def check_names(
