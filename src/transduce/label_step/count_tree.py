@@ -85,6 +85,11 @@ class CountTree:
             closed[j] |= closed[self.above[j]]
         return closed[:-1]
 
+    @property
+    def closed_classes(self) -> BoolArray:
+        """Classes (K,) that may have no rows."""
+        return self.closed[: self.n_classes]
+
     def sums(self, of_classes: NDArray[Any]) -> NDArray[Any]:
         """Extend numbers (K,) of the classes to all nodes (N,)."""
         return np.concatenate((of_classes, self.members @ of_classes)) if self.n_groups else of_classes

@@ -52,7 +52,7 @@ class DualNewton:
     @property
     def open_classes(self) -> IntArray:
         """Classes that may have rows."""
-        return np.flatnonzero(~self.tree.closed[: self.tree.n_classes])
+        return np.flatnonzero(~self.tree.closed_classes)
 
     def at(self, u: FloatArray, products: bool = False) -> Point:
         """Sums at these multipliers, and the value of the dual."""
@@ -73,7 +73,7 @@ class DualNewton:
     def maximize(self, v: FloatArray, tol: float, max_steps: int) -> tuple[Point, int, bool]:
         """Maximise the dual from prices v until the counts are met; return the end, the steps, and whether they are."""
         allowed = tol * np.maximum(self.tree.low, 1.0)
-        start = np.append(np.where(self.tree.closed[: v.size], 0.0, v), np.zeros(self.tree.n_groups))
+        start = np.append(np.where(self.tree.closed_classes, 0.0, v), np.zeros(self.tree.n_groups))
         point = self.at(start, self.rows.eager_products)
         best, since, step = np.inf, 0, 0
         for step in range(1, max_steps + 1):

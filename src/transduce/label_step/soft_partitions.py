@@ -41,13 +41,13 @@ class SoftPartitions:
     def of_problem(cls, problem: LabelProblem, n_threads: int) -> "SoftPartitions":
         """Rows in memory."""
         rows = LocalPartitions([Partition(problem.costs, np.zeros(0, np.int64))])
-        (statistics,) = rows.each(_read, _closed(problem.tree), n_threads)
+        (statistics,) = rows.each(_read, problem.tree.closed_classes, n_threads)
         return cls(rows, problem.tree, statistics, n_threads, problem)
 
     @classmethod
     def of_partitions(cls, partitions: Partitions, bounds: Bounds, n_threads: int) -> "SoftPartitions":
         """Rows elsewhere; each partition has `n_threads` threads."""
-        found = partitions.each(_read, _closed(CountTree.create(bounds, 1)), n_threads)
+        found = partitions.each(_read, CountTree.create(bounds, 1).closed_classes, n_threads)
         statistics = reduce(CostStatistics.__add__, found, CostStatistics())
         return cls(partitions, CountTree.create(bounds, statistics.n_rows), statistics, n_threads)
 
@@ -62,30 +62,27 @@ class SoftPartitions:
     def sums(self, v: FloatArray, T: float, columns: IntArray | None) -> Sums:
         """Sums over all rows at prices v (K,) in units of T, with products of these columns."""
         is_remote = self.problem is None
-        some = self.partitions.each(_sums, _closed(self.tree), self.n_threads, v, T, columns, is_remote)
+        some = self.partitions.each(_sums, self.tree.closed_classes, self.n_threads, v, T, columns, is_remote)
         return Sums.total(some, v.size, columns)
 
     def solve_exactly(self) -> LabelSolution:
         """The solution of the exact label step; raises InfeasibleError if the counts cannot be met."""
-        if self.exact is None and self.problem is None:
-            self.exact = Exact().solve_partitions(self.partitions, self.tree.bounds)
-        elif self.exact is None and self.problem is not None:
-            self.exact = Exact().solve(self.problem)
-        assert self.exact is not None
+        if self.exact is None:
+            self.exact = (
+                Exact().solve_partitions(self.partitions, self.tree.bounds)
+                if self.problem is None
+                else Exact().solve(self.problem)
+            )
         return self.exact
 
     def write(self, v: FloatArray, T: float, out: NDArray[Any] | None = None) -> None:
         """Leave the distributions at these prices in state["posterior"], or in `out` if rows are in memory."""
-        self.partitions.each(_write, _closed(self.tree), self.n_threads, v, T, out)
+        self.partitions.each(_write, self.tree.closed_classes, self.n_threads, v, T, out)
 
     def write_exact(self, out: NDArray[Any] | None = None) -> None:
         """Leave the labels of the exact label step as distributions."""
         labels = None if self.problem is None else self.solve_exactly().labels
         self.partitions.each(_write_labels, labels, out)
-
-
-def _closed(tree: CountTree) -> BoolArray:
-    return tree.closed[: tree.n_classes]
 
 
 # ---- what a partition does
