@@ -1,4 +1,4 @@
-"""The alternation: J never rises within a stage, counts are met, rounds come to an end, endings tell the truth."""
+"""Algorithm 1: J never increases within a stage, counts are met, stages end, and the status is true."""
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
@@ -24,7 +24,7 @@ from transduce.label_step import METHODS, Exact, LabelProblem
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import THRESHOLD, Settings
-from transduce.solvers.schedule import PAPER, stages
+from transduce.solvers.schedule import PAPER
 from transduce.weight_step import DualLargeMargin, weight_step_for
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -36,7 +36,7 @@ def by_stage(result) -> list:
 
 
 def check_result(run: AlternationRun, result, seed: int = 0) -> None:
-    """What holds however it went."""
+    """What holds for every run, interrupted or not."""
     problem, weights = run.problem, run.settings.weights
     for rows in by_stage(result):
         for before, after in pairwise(rows):
@@ -47,8 +47,8 @@ def check_result(run: AlternationRun, result, seed: int = 0) -> None:
     assert all(a.seconds <= b.seconds for a, b in pairwise(result.history))
     last = result.history[-1]
     assert result.objective == last.objective
-    honest = problem.objective(result.W, result.labels, problem.kappa(last.unlabeled_weight))
-    assert last.objective == pytest.approx(honest, rel=1e-9)
+    true_objective = problem.objective(result.W, result.labels, problem.kappa(last.unlabeled_weight))
+    assert last.objective == pytest.approx(true_objective, rel=1e-9)
     tally = np.bincount(result.labels[problem.n_labeled :], minlength=problem.n_classes)
     assert np.all(tally >= run.low)
     assert np.all(tally <= run.high)
@@ -58,7 +58,7 @@ def check_result(run: AlternationRun, result, seed: int = 0) -> None:
 @every_loss
 @flat_and_tree
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_objective_never_rises_and_every_stage_settles(taxonomy, loss, seed):
+def test_the_objective_never_increases_and_every_stage_converges(taxonomy, loss, seed):
     run = alternation(loss, taxonomy, seed)
     result = run.run(known_labels(seed))
     check_result(run, result, seed)
@@ -83,13 +83,13 @@ def test_every_label_step_meets_the_counts(method):
     result = run.run(known_labels())
     problem, last = run.problem, result.history[-1]
     assert np.array_equal(np.bincount(result.labels[N_LABELED:], minlength=4), run.low)
-    honest = problem.objective(result.W, result.labels, problem.kappa(last.unlabeled_weight))
-    assert last.objective == pytest.approx(honest, rel=1e-9)
+    true_objective = problem.objective(result.W, result.labels, problem.kappa(last.unlabeled_weight))
+    assert last.objective == pytest.approx(true_objective, rel=1e-9)
     if method != "greedy":
         check_result(run, result)
 
 
-def test_the_objective_never_rises_with_greedy_labels():
+def test_the_objective_never_increases_with_greedy_labels():
     """A label step that ignores where it starts may offer labels that cost more."""
     for seed in range(4):
         run = alternation(label_step=METHODS["greedy"], max_rounds=15, seed=seed)
@@ -97,7 +97,7 @@ def test_the_objective_never_rises_with_greedy_labels():
 
 
 @dataclass
-class Perverse:
+class EveryOtherWorst:
     """The worst labels in every other call."""
 
     calls: int = 0
@@ -109,7 +109,7 @@ class Perverse:
 
 
 def test_labels_that_cost_more_are_not_taken():
-    run = alternation(label_step=Perverse(), annealing=None, max_rounds=6)
+    run = alternation(label_step=EveryOtherWorst(), annealing=None, max_rounds=6)
     check_result(run, run.run(known_labels()))
 
 
@@ -167,7 +167,7 @@ def test_one_round_a_stage_is_out_of_rounds():
 
 
 @dataclass
-class Restless:
+class Swapping:
     """The exact step, but every answer exchanges the labels of rows that are the same row twice."""
 
     twins: list = field(default_factory=list)
@@ -189,7 +189,7 @@ class Restless:
     [LargeMargin(), MaxEnt()],
     ids=["large-margin", "maxent"],
 )
-def test_labels_that_change_for_ever_at_equal_cost_come_to_an_end(loss):
+def test_labels_that_would_change_forever_at_equal_cost_end(loss):
     """Twins between two classes may swap labels in every round without any change of J."""
     run = alternation(loss, annealing=None, max_rounds=10**6, on_round=stop_after(60))
     X, _ = blobs()
@@ -199,7 +199,7 @@ def test_labels_that_change_for_ever_at_equal_cost_come_to_an_end(loss):
     run = replace(
         run,
         problem=TrainingProblem.create(design, loss, 1e-2, N_LABELED),
-        label_step=Restless(twins),
+        label_step=Swapping(twins),
         weight_step=weight_step_for(loss, 300),
     )
     result = run.run(known_labels())
@@ -208,7 +208,7 @@ def test_labels_that_change_for_ever_at_equal_cost_come_to_an_end(loss):
 
 
 @dataclass
-class Indifferent:
+class Shuffling:
     """Shuffles the labels among the rows, all of which have scores of 0 and so equal costs."""
 
     rng: np.random.Generator
@@ -218,7 +218,7 @@ class Indifferent:
         return replace(answer, labels=self.rng.permutation(answer.labels))
 
 
-def test_rows_without_features_and_a_restless_label_step_come_to_an_end():
+def test_rows_without_features_and_a_random_label_step_end():
     """Unlabelled rows without features cost the same under every label, and J is the same in every round."""
     X, _ = blobs()
     X[N_LABELED:] = 0.0
@@ -226,7 +226,7 @@ def test_rows_without_features_and_a_restless_label_step_come_to_an_end():
     run = replace(
         run,
         problem=TrainingProblem.create(Design.create(X, FLAT), LargeMargin(), 1e-2, N_LABELED),
-        label_step=Indifferent(np.random.default_rng(0)),
+        label_step=Shuffling(np.random.default_rng(0)),
         on_round=stop_after(60),
     )
     result = run.run(known_labels())
@@ -236,14 +236,14 @@ def test_rows_without_features_and_a_restless_label_step_come_to_an_end():
 
 @every_loss
 @flat_and_tree
-def test_a_sloppy_weight_step_never_raises_the_objective(taxonomy, loss):
+def test_an_inaccurate_weight_step_never_increases_the_objective(taxonomy, loss):
     for seed in range(3):
         run = alternation(loss, taxonomy, seed, tol=0.5, early_tol=0.5)
         check_result(run, run.run(known_labels(seed)), seed)
 
 
 @pytest.mark.parametrize("loss", [LargeMargin(), MaxEnt()], ids=["large-margin", "maxent"])
-def test_too_few_sweeps_never_raise_the_objective(loss):
+def test_too_few_sweeps_never_increase_the_objective(loss):
     for n_sweeps in (1, 2, 5):
         run = alternation(loss, weight_step=weight_step_for(loss, n_sweeps), max_rounds=30)
         check_result(run, run.run(known_labels()))
@@ -308,7 +308,7 @@ def test_an_interrupt_after_the_supervised_start_meets_the_counts_or_is_passed_o
     check_result(run, result)
 
 
-# ---- the rest
+# ---- reproducibility, weights and types
 
 
 @every_loss
@@ -321,7 +321,7 @@ def test_the_same_seed_gives_the_same_result(loss):
     assert strip[0] == strip[1]
 
 
-def test_labels_given_and_labels_of_unlabelled_rows_play_no_part():
+def test_inputs_stay_and_labels_of_unlabelled_rows_are_ignored():
     labels = known_labels()
     copy = labels.copy()
     one = alternation().run(labels)
@@ -351,13 +351,13 @@ def test_sample_weights_weigh_losses_and_label_costs(loss):
     result = run.run(known_labels())
     check_result(run, result)
     scores = run.problem.design.scores(result.W)
-    shares = weights[N_LABELED:] / weights[N_LABELED:].sum()
+    row_weights = weights[N_LABELED:] / weights[N_LABELED:].sum()
     given = weights[:N_LABELED] / weights[:N_LABELED].sum()
     losses = loss.value(scores, result.labels)
     penalty = 0.5 * run.problem.alpha * (result.W**2).sum()
-    expected = penalty + given @ losses[:N_LABELED] + shares @ losses[N_LABELED:]
+    expected = penalty + given @ losses[:N_LABELED] + row_weights @ losses[N_LABELED:]
     assert result.objective == pytest.approx(expected, rel=1e-9)
-    costs = shares[:, None] * loss.label_costs(scores[N_LABELED:])
+    costs = row_weights[:, None] * loss.label_costs(scores[N_LABELED:])
     best = METHODS["simplex"].solve(LabelProblem(costs, run.low, run.high)).cost
     assert costs[np.arange(len(costs)), result.labels[N_LABELED:]].sum() == pytest.approx(best, rel=1e-9)
 
@@ -376,7 +376,7 @@ def test_an_unlabelled_row_of_no_weight_leaves_the_weights_alone():
     assert result.objective == pytest.approx(best, rel=1e-6)
 
 
-def test_float32_rows_settle_too():
+def test_float32_rows_converge_too():
     X, _ = blobs()
     run = alternation()
     problem = TrainingProblem.create(Design.create(X.astype(np.float32), FLAT), LargeMargin(), 1e-2, N_LABELED)
@@ -384,34 +384,3 @@ def test_float32_rows_settle_too():
     assert result.W.dtype == np.float32
     assert result.objective == pytest.approx(alternation().run(known_labels()).objective, rel=0.05)
     assert np.array_equal(np.bincount(result.labels[N_LABELED:], minlength=4), run.low)
-
-
-# ---- the schedule
-
-
-@pytest.mark.parametrize(
-    ("annealing", "final", "weights"),
-    [
-        (None, 0.3, (0.3,)),
-        ("paper", 1.0, PAPER),
-        ("paper", 2.0, tuple(2.0 * share for share in PAPER)),
-        ([1, 1, 2], 9.0, (1.0, 1.0, 2.0)),
-        (np.array([0.5]), 1.0, (0.5,)),
-        ((0.1, 1), 1.0, (0.1, 1.0)),
-    ],
-)
-def test_stages_grow_to_the_final_weight(annealing, final, weights):
-    assert stages(annealing, final) == weights
-    assert all(isinstance(weight, float) for weight in stages(annealing, final))
-
-
-@pytest.mark.parametrize("annealing", ["slow", [], [1.0, 0.5], [0.0, 1.0], [-1.0], [[1.0]], [0.1, np.nan]])
-def test_bad_schedules_get_one_sentence(annealing):
-    with pytest.raises(ValueError, match=r"annealing must be .* but is"):
-        stages(annealing, 1.0)
-
-
-@pytest.mark.parametrize("annealing", [3, ["a", "b"], [0.1, np.inf]])
-def test_schedules_of_no_numbers_get_one_sentence(annealing):
-    with pytest.raises(ValueError, match=r"annealing must be .* but is"):
-        stages(annealing, 1.0)

@@ -1,11 +1,11 @@
-"""The direct methods: gradients by differences, optima by brute force, class sizes met or said not to be."""
+"""The direct methods: optima by brute force, and class sizes that are met or reported as not met."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from helpers.solver_problems import maxent_problem, solve_direct, solve_posterior
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from transduce import (
@@ -19,7 +19,6 @@ from transduce.history import FitStatus
 from transduce.losses import MaxEnt
 from transduce.problem import TrainingProblem
 from transduce.solvers.direct import MAX_RESIDUAL
-from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, through_posterior
 from transduce.taxonomy import Taxonomy
 
 N_LABELED, ALPHA = 12, 1e-2
@@ -32,7 +31,7 @@ every_tree = pytest.mark.parametrize("taxonomy", TREES.values(), ids=TREES)
 
 
 def sizes(problem, W) -> np.ndarray:
-    """The model's own class sizes on the unlabelled rows."""
+    """Predicted class sizes of the unlabelled rows."""
     return MaxEnt().posterior(problem.design.scores(W)[problem.n_labeled :]).sum(axis=0)
 
 
@@ -45,34 +44,6 @@ def entropy_of(problem, W) -> float:
     return float(-(p * np.log(p)).sum(axis=1).mean())
 
 
-PENALTIES = {
-    "entropy": lambda low, high: Entropy(0.7, np.full(9, 1 / 9)),
-    "mismatch": lambda low, high: Mismatch(3.0, low, high),
-    "constraint": lambda low, high: CountConstraint(low, high, np.array([0.2, -0.1, 0.3]), 5.0),
-}
-
-
-@pytest.mark.parametrize("ranges", [False, True], ids=["counts", "ranges"])
-@pytest.mark.parametrize("make", PENALTIES.values(), ids=PENALTIES)
-def test_slopes_equal_differences(make, ranges):
-    low = np.array([5, 1, 3])
-    penalty = make(low, low + ranges * np.array([1, 4, 0]))
-    S = np.random.default_rng(1).normal(size=(9, 3))
-    value = lambda flat: penalty.value_and_slope(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
-    p = MaxEnt().posterior(S)
-    slope = through_posterior(p, penalty.value_and_slope(p)[1])
-    np.testing.assert_allclose(slope.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
-
-
-def test_a_range_that_holds_costs_nothing():
-    p = MaxEnt().posterior(np.random.default_rng(0).normal(size=(9, 3)))
-    low, high = np.floor(p.sum(axis=0)), np.ceil(p.sum(axis=0))
-    assert Mismatch(3.0, low, high).value_and_slope(p)[0] == 0.0
-    constraint = CountConstraint(low, high, np.zeros(3), 5.0)
-    assert constraint.value_and_slope(p)[0] == 0.0
-    assert constraint.residual(p) == 0.0
-
-
 @every_tree
 def test_expectation_constraint_reaches_the_optimum_under_constraints(taxonomy):
     """The optimum by sequential quadratic programming from several starts."""
@@ -83,7 +54,7 @@ def test_expectation_constraint_reaches_the_optimum_under_constraints(taxonomy):
     shape = result.W.shape
     best = min(
         answer.fun
-        for seed in range(3)
+        for seed in range(2)
         if (
             answer := minimize(
                 lambda flat: supervised_objective(problem, flat.reshape(shape), truth),
@@ -116,14 +87,13 @@ def test_expectation_regularisation_reaches_the_brute_force_optimum(taxonomy):
 
 
 @every_tree
-@pytest.mark.parametrize("seed", [0, 1])
-def test_entropy_regularisation_is_surer_at_the_same_sizes(taxonomy, seed):
-    problem, truth, counts = maxent_problem(taxonomy, seed)
-    plain, sure = (solve_direct(problem, truth, counts, entropy, tol=1e-4) for entropy in (0.0, 1.0))
-    assert plain.status is sure.status is FitStatus.CONSTRAINTS_MET
-    assert np.all(np.abs(sizes(problem, sure.W) - counts) <= MAX_RESIDUAL * counts)
-    assert entropy_of(problem, sure.W) < 0.7 * entropy_of(problem, plain.W)
-    assert supervised_objective(problem, sure.W, truth) >= supervised_objective(problem, plain.W, truth)
+def test_entropy_regularisation_lowers_the_entropy_at_the_same_sizes(taxonomy):
+    problem, truth, counts = maxent_problem(taxonomy)
+    plain, low_entropy = (solve_direct(problem, truth, counts, entropy, tol=1e-4) for entropy in (0.0, 1.0))
+    assert plain.status is low_entropy.status is FitStatus.CONSTRAINTS_MET
+    assert np.all(np.abs(sizes(problem, low_entropy.W) - counts) <= MAX_RESIDUAL * counts)
+    assert entropy_of(problem, low_entropy.W) < 0.7 * entropy_of(problem, plain.W)
+    assert supervised_objective(problem, low_entropy.W, truth) >= supervised_objective(problem, plain.W, truth)
 
 
 def test_sizes_may_be_ranges():
@@ -158,7 +128,7 @@ def test_labels_meet_the_counts_and_given_ones_stay(taxonomy):
     assert np.array_equal(result.labels[:N_LABELED], truth[:N_LABELED])
 
 
-def test_sizes_that_are_not_met_are_said_not_to_be():
+def test_sizes_that_are_not_met_are_reported():
     problem, truth, counts = maxent_problem(TREES["flat"])
     wild = np.array([counts.sum() - 3, 1, 1, 1])
     assert solve_direct(problem, truth, wild, max_rounds=1).status is FitStatus.UNMET
@@ -191,7 +161,7 @@ def test_weights_must_be_above_zero(kind):
         kind(unlabeled_weight=-1.0).fit(np.eye(3), [0, 1, -1])
 
 
-def test_float32_rows_and_sure_posteriors_stay_finite():
+def test_float32_rows_and_extreme_posteriors_stay_finite():
     X = (100.0 * np.random.default_rng(0).normal(size=(40, 3))).astype(np.float32)
     y = np.array([0, 1, 2] + [-1] * 37)
     model = EntropyRegularizedClassifier(random_state=0).fit(X, y)
@@ -209,9 +179,8 @@ def test_the_scale_of_rows_does_not_matter():
         1e-6 * ALPHA,
         N_LABELED,
     )
-    for entropy in (0.0, 1.0):
-        one, other = (solve_direct(p, truth, counts, entropy, tol=1e-5) for p in (problem, small))
-        assert one.objective == pytest.approx(other.objective, rel=1e-2)
+    one, other = (solve_direct(p, truth, counts, 1.0, tol=1e-4) for p in (problem, small))
+    assert one.objective == pytest.approx(other.objective, rel=1e-2)
 
 
 def test_posterior_regularisation_refuses_uneven_weights_of_unlabelled_rows():

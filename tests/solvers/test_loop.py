@@ -1,0 +1,128 @@
+"""The solver loop: history, clock, interruption and checkpoints, with solvers that only count."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from helpers.solver_problems import stop_after
+
+from transduce.history import FitResult, FitStatus, HistoryRow
+from transduce.io.checkpoint import CheckpointSlot
+from transduce.solvers.loop import Loop, Solver, catch_interrupt
+
+
+@dataclass
+class Counting(Solver):
+    """Stages of so many rounds each; the objective falls by 1 in every round."""
+
+    n_rounds: tuple[int, ...] = (1, 3, 2)
+    n_done: int = 0
+    saved: list[int] = field(default_factory=list)
+    finished: bool = False
+
+    def start(self):
+        return FitResult(np.zeros(2))
+
+    def stages(self, result):
+        for stage in range(self.n_done, len(self.n_rounds)):
+            yield self._rounds(result, stage)
+
+    def _rounds(self, result, stage):
+        for number in range(self.n_rounds[stage]):
+            result.objective = -float(sum(self.n_rounds[:stage]) + number)
+            yield HistoryRow(stage, 1.0, result.objective, 0, 0.0)
+        self.n_done += 1
+
+    def save(self, slot, result):
+        self.saved.append(self.n_done)
+        slot.save({}, {"n_done": self.n_done})
+
+    def resume(self, slot, result):
+        stage = slot.load()
+        self.n_done = 0 if stage is None else stage.metadata["n_done"]
+
+    def finish(self, result):
+        self.finished = True
+
+
+def test_rows_are_reported_and_kept_with_restart_and_time():
+    reported = []
+    result = Loop(reported.append).run(Counting(), restart=3)
+    assert reported == result.history
+    assert [row.stage for row in reported] == [0, 1, 1, 1, 2, 2]
+    assert {row.restart for row in reported} == {3}
+    assert np.all(np.diff([row.seconds for row in reported]) >= 0)
+    assert result.status is FitStatus.CONVERGED
+
+
+def test_each_complete_stage_is_saved_once():
+    solver = Counting()
+    Loop().run(solver)
+    assert solver.saved == [1, 2, 3]
+
+
+def test_an_interrupt_keeps_the_last_round_and_saves_no_half_stage():
+    solver = Counting()
+    result = Loop(stop_after(3)).run(solver)
+    assert result.status is FitStatus.INTERRUPTED
+    assert len(result.history) == 3
+    assert solver.saved == [1]
+    assert solver.finished
+
+
+def test_an_interrupt_before_the_first_result_is_passed_on():
+    solver = Counting()
+    solver.resume = lambda slot, result: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Loop().run(solver)
+    assert not solver.finished
+
+
+def test_a_saved_fit_continues_with_the_next_stage_and_ends_the_same(tmp_path):
+    whole = Loop().run(Counting())
+    Loop(stop_after(5)).run(Counting(), CheckpointSlot(tmp_path / "restart"))
+    result = Loop().run(Counting(), CheckpointSlot(tmp_path / "restart"))
+    assert [(row.stage, row.objective) for row in result.history] == [
+        (row.stage, row.objective) for row in whole.history
+    ]
+
+
+def test_the_clock_continues_after_the_rows_of_a_checkpoint():
+    slot = CheckpointSlot(reported=[HistoryRow(0, 1.0, 0.0, 0, 0.0, seconds=1e6)])
+    history = Loop().run(Counting(), slot).history
+    assert np.all(np.diff([row.seconds for row in history]) >= 0)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_an_interrupt_in_one_restart_stops_the_others(n_threads):
+    loop, results = Loop(stop_after(4)), {}
+
+    def run_one(k):
+        if not loop.stopped.is_set():
+            results[k] = loop.run(Counting((2, 10_000)), restart=k)
+            if results[k].status is FitStatus.INTERRUPTED:
+                loop.stopped.set()
+
+    assert loop.run_all(run_one, 3, n_threads)
+    assert all(result.status is FitStatus.INTERRUPTED for result in results.values())
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_error_in_a_restart_is_raised(n_threads):
+    def run_one(k):
+        if k == 1:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Loop().run_all(run_one, 3, n_threads)
+
+
+def test_catch_interrupt_catches_nothing_else():
+    with catch_interrupt() as interruption:
+        pass
+    assert not interruption.happened
+    with catch_interrupt() as interruption:
+        raise KeyboardInterrupt
+    assert interruption.happened
+    with pytest.raises(ValueError, match="other"), catch_interrupt():
+        raise ValueError("other")

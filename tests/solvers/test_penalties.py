@@ -1,0 +1,35 @@
+"""Terms in the posterior: slopes by finite differences, and ranges that are met cost nothing."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from transduce.losses import MaxEnt
+from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, through_posterior
+
+PENALTIES = {
+    "entropy": lambda low, high: Entropy(0.7, np.full(9, 1 / 9)),
+    "mismatch": lambda low, high: Mismatch(3.0, low, high),
+    "constraint": lambda low, high: CountConstraint(low, high, np.array([0.2, -0.1, 0.3]), 5.0),
+}
+
+
+@pytest.mark.parametrize("ranges", [False, True], ids=["counts", "ranges"])
+@pytest.mark.parametrize("make", PENALTIES.values(), ids=PENALTIES)
+def test_slopes_equal_differences(make, ranges):
+    low = np.array([5, 1, 3])
+    penalty = make(low, low + ranges * np.array([1, 4, 0]))
+    S = np.random.default_rng(1).normal(size=(9, 3))
+    value = lambda flat: penalty.value_and_slope(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
+    p = MaxEnt().posterior(S)
+    slope = through_posterior(p, penalty.value_and_slope(p)[1])
+    np.testing.assert_allclose(slope.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
+
+
+def test_a_range_that_holds_costs_nothing():
+    p = MaxEnt().posterior(np.random.default_rng(0).normal(size=(9, 3)))
+    low, high = np.floor(p.sum(axis=0)), np.ceil(p.sum(axis=0))
+    assert Mismatch(3.0, low, high).value_and_slope(p)[0] == 0.0
+    constraint = CountConstraint(low, high, np.zeros(3), 5.0)
+    assert constraint.value_and_slope(p)[0] == 0.0
+    assert constraint.residual(p) == 0.0
