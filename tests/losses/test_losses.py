@@ -1,75 +1,21 @@
-"""Losses against their definitions, gradients against finite differences, and error messages."""
+"""All losses against their definitions, gradients against finite differences, and error messages."""
 
 import numpy as np
 import pytest
+from helpers.loss_problems import (
+    MEANS,
+    K,
+    by_definition,
+    every_loss,
+    mean_losses,
+    plain_losses,
+    smooth_losses,
+    some_labels,
+    some_posteriors,
+    some_scores,
+)
 
-from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, smoothed
-from transduce.taxonomy import Taxonomy
-
-TREE = Taxonomy.create(["a/x/1", "a/x/2", "a/y", "b", "c/z"])
-K = TREE.n_classes
-
-
-def any_margins(seed: int = 0) -> np.ndarray:
-    """Margins without structure: not symmetric, some 0, no triangle inequality."""
-    margins = 3.0 * np.random.default_rng(seed).random((K, K))
-    margins[margins < 0.6] = 0.0
-    np.fill_diagonal(margins, 0.0)
-    return margins
-
-
-MARGINS = {"unit": None, "any": any_margins(), "tree": TREE.margins(), "zero": np.zeros((K, K))}
-LOSSES = {f"large-margin-{name}": LargeMargin(margins) for name, margins in MARGINS.items()}
-LOSSES |= {f"squared-{name}": SquaredLargeMargin(margins) for name, margins in MARGINS.items()}
-LOSSES["maxent"] = MaxEnt()
-LOSSES |= {f"smooth-margin-{name}": SmoothMargin(0.1, margins) for name, margins in MARGINS.items()}
-LOSSES["wide-smooth-margin"] = SmoothMargin(2.0, any_margins(1))
-MEANS = {name: loss for name, loss in LOSSES.items() if not isinstance(loss, SmoothMargin)}
-SMOOTH = {name: loss for name, loss in LOSSES.items() if not isinstance(loss, LargeMargin)}
-PLAIN = (LargeMargin(), SquaredLargeMargin(), MaxEnt(), SmoothMargin())
-
-every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-mean_losses = pytest.mark.parametrize("loss", MEANS.values(), ids=MEANS)
-smooth_losses = pytest.mark.parametrize("loss", SMOOTH.values(), ids=SMOOTH)
-plain_losses = pytest.mark.parametrize("loss", PLAIN, ids=lambda loss: type(loss).__name__)
-
-
-def by_definition(loss, scores: np.ndarray) -> np.ndarray:
-    """Costs one label at a time, by the formulas of the package's docstring."""
-    n, k = scores.shape
-    costs = np.empty((n, k))
-    for i in range(n):
-        for y in range(k):
-            if isinstance(loss, MaxEnt):
-                costs[i, y] = np.logaddexp.reduce(scores[i]) - scores[i, y]
-                continue
-            margins = 1.0 - np.eye(k) if loss.margins is None else loss.margins
-            if isinstance(loss, SmoothMargin):
-                lifted = margins[y] + scores[i] - scores[i, y]
-                costs[i, y] = loss.width * np.logaddexp.reduce(lifted / loss.width)
-                continue
-            hinge = max(margins[y, j] + scores[i, j] - scores[i, y] for j in range(k))
-            costs[i, y] = hinge**2 if isinstance(loss, SquaredLargeMargin) else hinge
-    return costs
-
-
-def some_scores(seed: int = 0, n: int = 60, n_classes: int = K) -> np.ndarray:
-    """Scores of ordinary size, with ties in some rows and sizes up to 1e3 in others."""
-    scores = np.random.default_rng(seed).normal(size=(n, n_classes))
-    scores[:10] = np.rint(scores[:10])
-    scores[10] = 0.0
-    scores[11:20] *= 1e3
-    scores[20, 0], scores[21, -1], scores[22] = 1e3, -1e3, 1e3
-    scores[23] = np.where(np.arange(n_classes) % 2, 1e3, -1e3)
-    return scores
-
-
-def some_labels(n: int = 60, n_classes: int = K) -> np.ndarray:
-    return np.random.default_rng(1).integers(n_classes, size=n)
-
-
-def some_posteriors(n: int = 60, n_classes: int = K) -> np.ndarray:
-    return np.random.default_rng(2).dirichlet(np.full(n_classes, 0.5), size=n)
+from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin
 
 
 @every_loss
@@ -220,142 +166,3 @@ def test_bad_margins_raise(kind, margins, sentence):
 def test_scores_must_be_a_matrix(loss):
     with pytest.raises(ValueError, match="scores must be a matrix"):
         loss.label_costs([0.0, 1.0])
-
-
-# ---- the smooth margin
-
-
-def smooth_value_by_definition(loss: SmoothMargin, scores: np.ndarray, posteriors: np.ndarray) -> np.ndarray:
-    """γ log Σ_k exp((Σ_y q_y Δ(y, k) + s_k) / γ) − q·s, one row at a time."""
-    margins = 1.0 - np.eye(K) if loss.margins is None else loss.margins
-    rows = zip(scores, posteriors, strict=True)
-    return np.array([loss.width * np.logaddexp.reduce((q @ margins + s) / loss.width) - q @ s for s, q in rows])
-
-
-smooth_margins = pytest.mark.parametrize("margins", MARGINS.values(), ids=MARGINS)
-
-
-@smooth_margins
-@pytest.mark.parametrize("width", [0.02, 0.1, 1.0, 10.0])
-def test_a_distribution_has_the_mean_of_its_margins(margins, width):
-    loss, scores, posteriors = SmoothMargin(width, margins), some_scores(), some_posteriors()
-    expected = smooth_value_by_definition(loss, scores, posteriors)
-    np.testing.assert_allclose(loss.value(scores, posteriors), expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(loss.label_costs(scores), by_definition(loss, scores), rtol=1e-9, atol=1e-9)
-
-
-@smooth_margins
-@pytest.mark.parametrize("width", [0.02, 0.1, 1.0, 10.0])
-def test_the_smooth_margin_of_a_distribution_is_at_most_the_mean_over_its_labels(margins, width):
-    loss, scores, posteriors = SmoothMargin(width, margins), some_scores(), some_posteriors()
-    mean = (posteriors * loss.label_costs(scores)).sum(axis=1)
-    value = loss.value(scores, posteriors)
-    assert np.all(value <= mean + 1e-9 * (1 + mean))
-    assert np.any(value < (1 - 1e-5) * mean) or (margins is not None and not margins.any())
-
-
-@smooth_margins
-def test_a_certain_distribution_is_its_label(margins):
-    loss, scores, labels = SmoothMargin(0.1, margins), some_scores(), some_labels()
-    certain = np.eye(K)[labels]
-    np.testing.assert_allclose(loss.value(scores, certain), loss.value(scores, labels), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(loss.gradient(scores, certain), loss.gradient(scores, labels), atol=1e-12)
-
-
-@smooth_margins
-def test_the_smooth_margin_lies_above_the_large_margin_by_at_most_its_width_times_log_k(margins):
-    scores = some_scores()
-    hinge = LargeMargin(margins).label_costs(scores)
-    for width in (1.0, 0.1, 0.02):
-        above = SmoothMargin(width, margins).label_costs(scores) - hinge
-        assert above.min() >= -1e-9
-        assert above.max() <= width * np.log(K) + 1e-9
-    assert SmoothMargin(0.1, margins).label_costs(scores) == pytest.approx(hinge, abs=0.1 * np.log(K))
-
-
-def test_the_smooth_margin_of_width_one_without_margins_is_maxent():
-    loss, scores = SmoothMargin(1.0, np.zeros((K, K))), some_scores()
-    np.testing.assert_allclose(loss.label_costs(scores), MaxEnt().label_costs(scores), rtol=1e-12, atol=1e-12)
-    for targets in (some_labels(), some_posteriors()):
-        np.testing.assert_allclose(loss.value(scores, targets), MaxEnt().value(scores, targets), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(loss.gradient(scores, targets), MaxEnt().gradient(scores, targets), atol=1e-12)
-
-
-@smooth_margins
-def test_a_common_shift_of_the_scores_changes_nothing(margins):
-    loss, scores = SmoothMargin(0.1, margins), np.random.default_rng(0).normal(size=(60, K))
-    shift = np.linspace(-50.0, 50.0, 60)[:, None]
-    np.testing.assert_allclose(loss.label_costs(scores + shift), loss.label_costs(scores), atol=1e-11)
-    for targets in (some_labels(), some_posteriors()):
-        np.testing.assert_allclose(loss.value(scores + shift, targets), loss.value(scores, targets), atol=1e-11)
-        np.testing.assert_allclose(loss.gradient(scores + shift, targets), loss.gradient(scores, targets), atol=1e-11)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
-@pytest.mark.parametrize("width", [1e-3, 0.1, 10.0])
-def test_huge_scores_and_huge_margins_stay_finite(dtype, size, width):
-    scores = (size * some_scores()).astype(dtype)
-    for margins in (None, any_margins(), size * any_margins()):
-        loss = SmoothMargin(width, margins)
-        costs = loss.label_costs(scores)
-        assert np.all(np.isfinite(costs))
-        assert np.all(costs >= 0)
-        for targets in (some_labels(), some_posteriors().astype(dtype)):
-            assert np.all(np.isfinite(loss.value(scores, targets)))
-            gradient = loss.gradient(scores, targets)
-            assert np.all(np.abs(gradient) <= 1 + 1e-6)
-
-
-# ---- losses while labels are soft
-
-
-@pytest.mark.parametrize("kind", [LargeMargin, SquaredLargeMargin])
-def test_margin_losses_are_smoothed_to_the_smooth_margin_with_their_margins(kind):
-    for margins in (None, any_margins()):
-        soft = smoothed(kind(margins))
-        assert isinstance(soft, SmoothMargin)
-        assert soft.margins is margins
-
-
-def test_smooth_losses_are_used_as_they_are_for_soft_labels():
-    for loss in (MaxEnt(), SmoothMargin()):
-        assert smoothed(loss) is loss
-
-
-class OfLabels:
-    """A loss that takes labels only."""
-
-    def __init__(self, loss):
-        self.label_costs, self.loss = loss.label_costs, loss
-
-    def value(self, scores, labels):
-        assert np.ndim(labels) == 1
-        return self.loss.value(scores, labels)
-
-    def gradient(self, scores, labels):
-        assert np.ndim(labels) == 1
-        return self.loss.gradient(scores, labels)
-
-
-def test_a_user_defined_loss_may_choose_its_smoothed_loss():
-    class Own(OfLabels):
-        def smoothed(self):
-            return MaxEnt()
-
-    assert smoothed(Own(LargeMargin())) == MaxEnt()
-
-
-@mean_losses
-def test_other_losses_are_averaged_over_labels(loss):
-    soft, scores = smoothed(OfLabels(loss)), some_scores()
-    np.testing.assert_array_equal(soft.label_costs(scores), loss.label_costs(scores))
-    for targets in (some_labels(), some_posteriors()):
-        np.testing.assert_allclose(soft.value(scores, targets), loss.value(scores, targets), rtol=1e-12)
-        np.testing.assert_allclose(soft.gradient(scores, targets), loss.gradient(scores, targets), atol=1e-9)
-
-
-def test_large_margins_follow_the_definition():
-    margins = np.array([[0.0, 100.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    loss, scores = SmoothMargin(0.1, margins), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, -1.0]])
-    np.testing.assert_allclose(loss.label_costs(scores), by_definition(loss, scores), rtol=1e-9)

@@ -130,8 +130,11 @@ def subtract_targets(targets: Targets, out: FloatArray) -> None:
 
 def as_distributions(targets: Targets, S: FloatArray) -> FloatArray:
     """Return targets as distributions of the shape and type of the scores."""
-    if targets.ndim == 2:
-        return targets.astype(S.dtype, copy=False)
-    one_hot = np.zeros_like(S)
-    one_hot[np.arange(len(S)), targets] = 1.0
-    return one_hot
+    return targets.astype(S.dtype, copy=False) if targets.ndim == 2 else one_hot(targets, S.shape[1], S.dtype)
+
+
+def one_hot(labels: Targets, n_classes: int, dtype: Any) -> FloatArray:
+    """Return labels as one-hot rows (n, K)."""
+    out = np.zeros((len(labels), n_classes), dtype)
+    out[np.arange(len(labels)), labels] = 1.0
+    return out

@@ -16,6 +16,7 @@ import numpy as np
 
 from transduce.kernels.rows import add_rows
 from transduce.losses import LargeMargin, SmoothMargin, SquaredLargeMargin
+from transduce.losses.blockwise import one_hot
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step.base import Array, WeightReport, WeightState
@@ -246,11 +247,7 @@ class DualMaxEnt(DualStep):
 
 def as_distributions(targets: Array, n_classes: int, dtype: Any = np.float64) -> Array:
     """Return targets as distributions (n, K); labels become one-hot rows of the given type."""
-    if targets.ndim == 2:
-        return targets
-    one_hot = np.zeros((targets.size, n_classes), dtype)
-    one_hot[np.arange(targets.size), targets] = 1.0
-    return one_hot
+    return targets if targets.ndim == 2 else one_hot(targets, n_classes, dtype)
 
 
 def _margins(problem: TrainingProblem) -> Array:
