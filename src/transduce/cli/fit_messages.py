@@ -91,12 +91,8 @@ def describe_warning(caught: WarningMessage) -> str | None:
     warning = caught.message
     if isinstance(warning, PriorWarning):
         conflicts = " ".join(map(_describe_conflict, warning.conflicts))
-        return _PRIOR_WARNINGS[warning.kind].format(conflicts=conflicts)
-    if isinstance(warning, LabelWarning):
-        return None
-    if isinstance(warning, ConvergenceWarning):
-        return _STATUSES[FitStatus.NOT_CONVERGED]
-    return str(warning)
+        return _PRIOR_WARNINGS.get(warning.kind, warning.kind.value).format(conflicts=conflicts)
+    return None if isinstance(warning, LabelWarning | ConvergenceWarning) else str(warning)
 
 
 def _describe_conflict(conflict: PriorConflict) -> str:
