@@ -78,7 +78,7 @@ def describe_prior_error(error: PriorError) -> str:
 
 def describe_infeasible(error: InfeasibleError) -> str:
     """Why stated class sizes and partial labels cannot both be met."""
-    return str(error.kind.value).format_map({**error.fields, **_INFEASIBLE})
+    return str(InfeasibleError(error.kind, **(error.fields | _INFEASIBLE)))
 
 
 def describe_status(status: FitStatus) -> str:
