@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from transduce.engines.dask.data import DaskData
 from transduce.engines.dask.engine import GROUPS_FILE
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.history import HistoryRow
 from transduce.label_step import Exact
 from transduce.labels.classes import as_objects
 from transduce.labels.missing import AUTO
@@ -131,19 +129,20 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     def _fit_with_retries(self, data: DaskData, seeds: list[int]) -> None:
         """Start again when a worker is lost, as long as the fit gets further from time to time."""
-        pool, most_rounds, n_retries = data.pool, -1, 0
+        pool, furthest, n_retries = data.pool, -1, 0
         while True:
-            n_checkpoints, self._n_rounds = pool.n_checkpoints, 0
+            n_checkpoints, n_round_trips = pool.n_checkpoints, pool.n_round_trips
             try:
                 return self._fit_data(data, seeds)
             except WorkerLostError as error:
                 if pool.interrupted:
                     raise KeyboardInterrupt from error
-                progress = self._n_rounds > most_rounds or pool.n_checkpoints > n_checkpoints
-                most_rounds, n_retries = max(most_rounds, self._n_rounds), 0 if progress else n_retries + 1
+                reached = pool.n_round_trips - n_round_trips
+                n_retries = 0 if reached > furthest or pool.n_checkpoints > n_checkpoints else n_retries + 1
+                furthest = max(furthest, reached)
                 if n_retries >= MAX_RETRIES:
                     raise ClusterError(
-                        f"Workers were lost {n_retries + 1} times in the same round, the last time because {error}. "
+                        f"Workers were lost {n_retries + 1} times at the same point, the last time because {error}. "
                         "Give them more memory, or look at their logs."
                     ) from None
 
@@ -184,15 +183,6 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             return [[[int(b) for b in shard] for shard in group] for group in groups]
         except (OSError, ValueError, TypeError):
             return None
-
-    def _progress_callback(self) -> Callable[[HistoryRow], None]:
-        report = super()._progress_callback()
-
-        def count_and_report(row: HistoryRow) -> None:
-            self._n_rounds += 1
-            report(row)
-
-        return count_and_report
 
     def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
         parts = super()._fingerprint(bounds, seeds)

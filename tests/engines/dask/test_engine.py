@@ -29,8 +29,18 @@ def check_same(clf, local):
     np.testing.assert_allclose(clf.coef_, local.coef_, atol=0.02 * np.abs(local.coef_).max())
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "maxent"])
-@pytest.mark.parametrize("ends", [(100,), (13, 90, 90, 200)], ids=["two blocks", "five blocks, one empty"])
+@pytest.mark.parametrize(
+    ("loss", "ends"),
+    [
+        ("hinge", (100,)),
+        ("squared_hinge", (100,)),
+        ("maxent", (13, 90, 90, 200)),
+        pytest.param("hinge", (13, 90, 90, 200), marks=pytest.mark.slow),
+        pytest.param("squared_hinge", (13, 90, 90, 200), marks=pytest.mark.slow),
+        pytest.param("maxent", (100,), marks=pytest.mark.slow),
+    ],
+    ids=lambda one: one if isinstance(one, str) else f"{len(one) + 1} blocks",
+)
 def test_blocks_give_the_same_fit_as_one_matrix(loss, ends):
     X, truth = make_rows()
     y = hide_most(truth)
@@ -91,7 +101,7 @@ def test_memory_mapped_rows_are_not_reordered(monkeypatch, tmp_path):
     assert orders == []
 
 
-@pytest.mark.parametrize("n_shards", [2, 3])
+@pytest.mark.parametrize("n_shards", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_shards_sweep_in_turn_and_more_at_once(n_shards, monkeypatch):
     X, truth = make_rows()
     y, ends = hide_most(truth), tuple(range(80, 80 * n_shards, 80))
@@ -186,7 +196,9 @@ def test_all_kinds_of_labels_class_sizes_and_weights(kind):
     assert clf.bounds_.high.tolist() == local.bounds_.high.tolist()
 
 
-@pytest.mark.parametrize(("dtype", "prior"), [(np.float32, "estimate"), (np.float64, "labeled")])
+@pytest.mark.parametrize(
+    ("dtype", "prior"), [(np.float32, "estimate"), pytest.param(np.float64, "labeled", marks=pytest.mark.slow)]
+)
 def test_default_settings_are_as_accurate_as_in_one_place(dtype, prior):
     X, truth = make_rows(n=600, dtype=dtype)
     y = hide_most(truth, 60)
@@ -220,7 +232,7 @@ def test_all_rows_labelled_is_a_supervised_fit():
 QUICK = {"alpha": 1e-2, "tol": 1e-2, "random_state": 3, "class_prior": "labeled"}
 
 
-@pytest.mark.parametrize("annealing", ["paper", "soft"])
+@pytest.mark.parametrize("annealing", ["paper", pytest.param("soft", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("stored", [False, True], ids=["from the start", "from the last stage"])
 def test_a_fit_that_loses_its_workers_gives_the_same_result(annealing, stored, tmp_path):
     X, truth = make_rows()
@@ -237,9 +249,9 @@ def test_a_fit_that_loses_its_workers_gives_the_same_result(annealing, stored, t
         assert_equal_fits(clf, undisturbed)
 
 
-def test_workers_that_are_lost_in_the_same_round_again_and_again_end_the_fit():
+def test_workers_that_are_lost_at_the_same_point_again_and_again_end_the_fit():
     X, truth = make_rows()
-    with pytest.raises(ClusterError, match=r"were lost 6 times in the same round"):
+    with pytest.raises(ClusterError, match=r"were lost 6 times at the same point"):
         fit_inline(OverDask(random_state=3), [X], [hide_most(truth)], n_workers=1, lost_at=tuple(range(3, 100)))
 
 

@@ -255,7 +255,7 @@ def test_a_round_that_kills_its_worker_again_and_again_ends_in_an_error_with_the
 ):
     monkeypatch.setattr(estimator, "MAX_RETRIES", 1)
     clf = TransductiveClassifier(Deadly(), client=mortal, checkpoint=tmp_path, **QUICK)
-    with pytest.raises(ClusterError, match=r"lost 2 times in the same round") as caught:
+    with pytest.raises(ClusterError, match=r"lost 2 times at the same point") as caught:
         clf.fit(*BLOCKS)
     assert caught.value.checkpoint == tmp_path
     assert f"Completed stages are in {tmp_path}" in str(caught.value)

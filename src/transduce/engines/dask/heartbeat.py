@@ -52,14 +52,13 @@ def _seconds(name: str, default: str) -> float:
 
 @dataclass(eq=False)
 class Heartbeats:
-    """When the scheduler last answered, when it last heard of each worker, and since when workers are paused."""
+    """When the scheduler last answered, and when each worker last sent a heartbeat while it was running."""
 
     client: Client
     timeout: float = field(default_factory=lambda: _seconds("heartbeat-timeout", "15s"))
     worker_timeout: float = field(default_factory=lambda: _seconds("worker-timeout", "25s"))
     _answered: float = field(default_factory=time.monotonic)
-    _heard: dict[str, tuple[float, float]] = field(default_factory=dict)
-    _paused: dict[str, float] = field(default_factory=dict)
+    _heartbeats: dict[str, tuple[Any, float]] = field(default_factory=dict)
     _no_worker_since: float | None = None
 
     @property
@@ -71,7 +70,7 @@ class Heartbeats:
     def reset(self) -> None:
         """Start to wait: what happened before does not count."""
         self._answered, self._no_worker_since = time.monotonic(), None
-        self._paused.clear()
+        self._heartbeats.clear()
 
     def wait_for_workers(self) -> dict[str, Any]:
         """Return the workers that respond, by address; wait until there is one."""
@@ -107,8 +106,9 @@ class Heartbeats:
             return None
         now = self._answered = time.monotonic()
         for address, info in known.items():
-            if self._heard.get(address, (None, 0.0))[0] != info["last_seen"]:
-                self._heard[address] = (info["last_seen"], now)
+            last, _ = self._heartbeats.setdefault(address, (info["last_seen"], now))
+            if last != info["last_seen"] and info["status"] == "running":
+                self._heartbeats[address] = (info["last_seen"], now)
         return known
 
     def check(self, addresses: Iterable[str]) -> None:
@@ -127,12 +127,8 @@ class Heartbeats:
             info = known.get(address)
             if info is None:
                 raise WorkerLostError(f"worker {address} has left")
-            if now - self._heard[address][1] > self.timeout:
-                raise WorkerLostError(f"worker {address} sends no heartbeats")
-            if info["status"] == "running":
-                self._paused.pop(address, None)
-            elif now - self._paused.setdefault(address, now) > self.timeout:
-                raise WorkerLostError(f"worker {address} is {info['status']}")
+            if now - self._heartbeats[address][1] > self.timeout:
+                raise WorkerLostError(f"worker {address} is {info['status']}, but not at work")
 
 
 async def run_on_each(
