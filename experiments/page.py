@@ -8,6 +8,7 @@ from experiments.cells import module
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, unique
 
 WORDS = (AGREES, PARTLY, DIFFERS)
+_PLURAL = {AGREES: "agree", PARTLY: "agree in part", DIFFERS: "differ"}
 
 HEAD = """# The paper, reproduced
 
@@ -60,7 +61,7 @@ def _summary(verdicts: Sequence[tuple[str, Verdict]]) -> str:
 
 def _counted(verdicts: Sequence[tuple[str, Verdict]]) -> str:
     words = [verdict.word for _, verdict in verdicts]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in WORDS if word in words)
+    counts = ", ".join(f"{words.count(word)} {_PLURAL[word]}" for word in WORDS if word in words)
     return f"{len(words)} claims: {counts}."
 
 
@@ -96,7 +97,7 @@ def _verdict_tables(verdicts: list[tuple[str, Verdict]], level: str) -> list[str
     ):
         mine = [(name, verdict) for name, verdict in verdicts if verdict.is_own == is_own]
         words = [verdict.word for _, verdict in mine]
-        counts = ", ".join(f"{words.count(word)} {word}" for word in WORDS if word in words)
+        counts = ", ".join(f"{words.count(word)} {_PLURAL[word]}" for word in WORDS if word in words)
         if mine:
             parts.append(f"{level} {title}\n\n{len(mine)} {noun}: {counts}.\n")
             parts.append(_verdict_table(mine))
