@@ -23,15 +23,20 @@ from transduce.label_step.entropic import Entropic
 from transduce.losses import Averaged, LargeMargin, MaxEnt
 from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 
-ESTIMATORS = [
-    *(TransductiveClassifier(loss) for loss in ("hinge", "maxent", "squared_hinge")),
-    TransductiveClassifier(annealing="paper"),
+FAST = [
+    TransductiveClassifier(),
+    TransductiveClassifier("maxent", annealing="paper"),
     EntropyRegularizedClassifier(),
-    ExpectationConstrainedClassifier(),
-    ExpectationRegularizedClassifier(),
     PosteriorRegularizedClassifier(),
 ]
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+SLOW = [
+    TransductiveClassifier("maxent"),
+    TransductiveClassifier("squared_hinge"),
+    TransductiveClassifier(annealing="paper"),
+    ExpectationConstrainedClassifier(),
+    ExpectationRegularizedClassifier(),
+]
+every_estimator = pytest.mark.parametrize("estimator", FAST + SLOW, ids=str)
 WEIGHTS = (
     "stops at a duality gap, with rows visited in random order, so equal problems give equal models only up to tol; "
     "check_repeated_row_equals_weight_two shows the equivalence at a small tol"
@@ -47,11 +52,23 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES
 
 
-@pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
-@pytest.mark.filterwarnings("ignore:The last weight step stopped")  # the checks set max_iter to 5
-@pytest.mark.filterwarnings("ignore:The predicted class sizes are still off")  # likewise
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def few_rounds(test):
+    """Ignore the warnings of fits that stop early: the checks set max_iter to 5."""
+    for message in ("y holds only -1 and 1", "The last weight step stopped", "The predicted class sizes are still off"):
+        test = pytest.mark.filterwarnings(f"ignore:{message}")(test)
+    return test
+
+
+@few_rounds
+@parametrize_with_checks(FAST, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@few_rounds
+@parametrize_with_checks(SLOW, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_of_the_other_estimators(estimator, check):
     check(estimator)
 
 
@@ -60,9 +77,19 @@ def test_signs_as_classes_pass_the_check_that_minus_one_fails():
     check_classifiers_classes("TransductiveClassifier", TransductiveClassifier(unlabeled=None))
 
 
-@every_estimator
-@pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
+every_check = pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
+
+
+@pytest.mark.parametrize("estimator", FAST, ids=str)
+@every_check
 def test_semi_supervised_checks(check, estimator):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", SLOW, ids=str)
+@every_check
+def test_semi_supervised_checks_of_the_other_estimators(check, estimator):
     check(estimator)
 
 

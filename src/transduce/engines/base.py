@@ -138,12 +138,12 @@ class SoftLabels(Protocol):
         """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
         ...
 
-    def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
-        """Save the state and these facts."""
+    def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
+        """Save the state and this metadata."""
         ...
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Restore the state; return the facts, or None if nothing was saved."""
+        """Restore the state; return the metadata, or None if nothing was saved."""
         ...
 
 
@@ -198,12 +198,12 @@ class Restart(Protocol):
         """Write the accepted weights and labels into the result."""
         ...
 
-    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-        """Save the state beside these arrays and facts; without the state of the weight step if the restart is done."""
+    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
+        """Save the state with these arrays and metadata; without that of the weight step if the restart is done."""
         ...
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Restore the state; return arrays and facts, or None if nothing was saved."""
+        """Restore the state; return arrays and metadata, or None if nothing was saved."""
         ...
 
 

@@ -251,21 +251,21 @@ class LocalRestart:
         """Write the accepted weights and labels into the result."""
         result.W, result.labels = self.W, self.labels
 
-    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-        """Save the state beside these arrays and facts; without the state of the weight step if the restart is done."""
+    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
+        """Save the state with these arrays and metadata; without that of the weight step if the restart is done."""
         if slot.path is None:
             return
         own = {"W": self.W, "labels": self.labels} | ({} if done else packed_state(self.state))
-        slot.save(arrays | own, facts | {"rng": self.rng.bit_generator.state})
+        slot.save(arrays | own, metadata | {"rng": self.rng.bit_generator.state})
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Restore the state; return arrays and facts, or None if nothing was saved."""
+        """Restore the state; return arrays and metadata, or None if nothing was saved."""
         saved = slot.load()
         if saved is None:
             return None
-        arrays, facts = saved
+        arrays, metadata = saved
         self.W[...], self.labels[...] = arrays["W"], arrays["labels"]
         if "state_W" in arrays:
-            self.rng.bit_generator.state = facts["rng"]
+            self.rng.bit_generator.state = metadata["rng"]
             self.state = unpacked_state(self.problem, arrays)
-        return arrays, facts
+        return arrays, metadata

@@ -97,22 +97,22 @@ class LocalSoftLabels:
         restart.labels[self._unlabeled] = restart.settings.label_step.solve(label_problem).labels
         restart.reset_weights()
 
-    def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
-        """Save the state and these facts."""
+    def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
+        """Save the state and this metadata."""
         if slot.path is None:
             return
         arrays = packed_state(self.state) | {"prices": self.prices, "best": self.best}
-        slot.save(arrays, facts | {"temperature": self.temperature, "rng": self.restart.rng.bit_generator.state})
+        slot.save(arrays, metadata | {"temperature": self.temperature, "rng": self.restart.rng.bit_generator.state})
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Restore the state; return the facts, or None if nothing was saved."""
+        """Restore the state; return the metadata, or None if nothing was saved."""
         saved = slot.load()
         if saved is None:
             return None
-        arrays, facts = saved
+        arrays, metadata = saved
         self.state = unpacked_state(self.problem, arrays)
         self.targets = self.state.targets.copy()
-        self.temperature, self.restart.rng.bit_generator.state = facts["temperature"], facts["rng"]
+        self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         self.prices, self.best = arrays["prices"], arrays["best"]
         self.scores = self.problem.design.scores(self.state.W)
-        return facts
+        return metadata
