@@ -3,13 +3,12 @@
     python -m benchmarks.workers --rows 200000 --workers 2 --repeat 3
     python -m benchmarks.workers --rows 200000 --early-tol 1e-4 --tol 1e-4
 
-Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread each, and a block of rows. Fits
-of both kinds take turns, --repeat times; the ratio is that of the median times, all else is of the last. With weight
-steps that are accurate from the start (a small --early-tol) both follow one path; with loose ones, the default, they
-may part as two fits with other seeds do, which --seeds shows beside it. So both are shown, unless tolerances are given:
-the default ones, and accurate ones. Bytes are those that workers received from one
-another, by their own count, against 2 (G - 1) times the weights for each time that changes are added up, which is what
-it would be if every row of W changed each time.
+Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread and one block of rows each. Fits
+on one core and on the workers alternate, --repeat times; the ratio is that of the median times, all other figures are
+of the last pair. Accurate weight steps (a small --early-tol) lead both to the same labels; with the default tolerance
+they may differ as two seeds do (--seeds). Both settings are run unless tolerances are given. Bytes are counted by the
+workers as they receive deltas from one another; the bound is 2 (G - 1) times the weights for each reduction, as if
+every row of W changed each time.
 """
 
 import argparse
@@ -50,7 +49,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seeds", action="store_true", help="a second fit on one core, with another seed")
     parser.add_argument("--data", help="folder of the data sets; TRANSDUCE_DATA if not given")
-    parser.add_argument("--cache", type=Path, help="folder that rows are kept in; a temporary one if not given")
+    parser.add_argument("--cache", type=Path, help="folder to cache the rows in; a temporary one if not given")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
