@@ -18,7 +18,7 @@ from experiments.peers import PEERS
 
 CORE = Path(transduce.__file__).parent
 HERE = Path(__file__).parent
-NOT_OF_THE_METHOD = {"app", "checks.py", "corpora", "model_selection", "plots.py", "__main__.py"}
+NOT_OF_THE_METHOD = {"cli", "testing", "datasets", "model_selection", "plots.py", "__main__.py"}
 BELOW_PEERS = ("numpy", "scipy", "scikit-learn")
 BELOW_OURS = (*BELOW_PEERS, "numba")
 
@@ -30,8 +30,8 @@ def version(study: ModuleType, cell: dict[str, Any], root: Path | None = None) -
     """
     here = HERE if root is None else Path(root) / "experiments"
     core = CORE if root is None else Path(root) / "src" / "transduce"
-    corpora = (core / "corpora" / "__init__.py", *sorted((core / "corpora").glob("*.gz")))
-    parts = [_digest((here / "data.py", here.parent / "benchmarks" / "data.py", *corpora))]
+    datasets = (core / "datasets" / "__init__.py", *sorted((core / "datasets").glob("*.gz")))
+    parts = [_digest((here / "data.py", here.parent / "benchmarks" / "data.py", *datasets))]
     parts.append(_reached(here / Path(str(study.__file__)).name, "run"))
     if cell.get("method") in PEERS:
         parts += [_digest((here / "peers.py",)), _libraries(BELOW_PEERS)]

@@ -348,7 +348,7 @@ def test_a_refit_with_another_loss_forgets_probabilities():
         ({"label_step": 3}, "label_step must be one of exact"),
         ({"label_step": "magic"}, "label_step must be one of exact"),
         ({"annealing": "slow"}, "annealing must be 'soft', 'paper'"),
-        ({"annealing": [1.0, 0.5]}, "growing weights"),
+        ({"annealing": [1.0, 0.5]}, "increasing weights"),
         ({"max_iter": 0}, "max_iter must be a whole number"),
         ({"taxonomy": ["0", "1"]}, "2"),
     ],
@@ -398,5 +398,5 @@ def test_a_label_step_without_branches_is_called_by_its_parameter(label_step):
     model = TransductiveClassifier(
         class_prior={"hot": 0.5, "cold": 0.5}, taxonomy=["hot/a", "hot/b", "cold"], label_step=label_step
     )
-    with pytest.raises(ValueError, match=r"takes no sizes of branches, .* Use label_step='exact'"):
+    with pytest.raises(ValueError, match=r"cannot bound branches .* Use label_step='exact'"):
         model.fit(np.eye(5), ["hot/a", "hot/b", "cold", "", ""])

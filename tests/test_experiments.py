@@ -62,7 +62,7 @@ def test_the_page_has_a_verdict_for_every_claim(smoke):
             assert verdict.word in (study.AGREES, study.PARTLY, study.DIFFERS)
             assert verdict.claim in text
     head, own = text.split("## Our own targets and additions")
-    assert "## Claims of the paper, in a word" in head
+    assert "## Claims of the paper" in head
     assert "our own target" not in head
     assert "our own target: without the class sizes" in own
 
@@ -252,8 +252,8 @@ def test_versions_of_another_checkout(tmp_path):
     assert first == [versions.version(leaderboard, cell, ROOT) for cell in (ours, peer)]
     for name, changed in (
         ("benchmarks/data.py", (True, True)),
-        ("src/transduce/corpora/__init__.py", (True, True)),
-        ("src/transduce/corpora/clinc150.txt.gz", (True, True)),
+        ("src/transduce/datasets/__init__.py", (True, True)),
+        ("src/transduce/datasets/clinc150.txt.gz", (True, True)),
         ("src/transduce/estimators.py", (True, False)),
         ("experiments/peers.py", (False, True)),
         ("experiments/study.py", (False, False)),

@@ -278,7 +278,7 @@ def test_an_interrupt_before_the_second_fit_keeps_the_first(monkeypatch):
     assert not np.array_equal(model.bounds_.low, done.bounds_.low)
 
 
-def interrupted(self, *rest):
+def interrupted(self, *args, **kwargs):
     raise KeyboardInterrupt
 
 
