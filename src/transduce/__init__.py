@@ -55,7 +55,7 @@ __all__ = [
     "TransductiveClassifier",
     "solve_labels",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULE_OF = {
     "EntropyRegularizedClassifier": "baselines",
