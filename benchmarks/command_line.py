@@ -1,8 +1,8 @@
 """The whole job from the command line on 20 newsgroups as one JSONL: label, evaluate, predict; time, memory, speed.
 
-A hundred documents keep their label, every second of the others is held back. Each command is a process of its own.
-Throughput of predict stands beside scikit-learn's vectoriser and LinearSVC on the same texts, in one process each, from
-texts in memory to labels; `whole` is the command itself, from file to file. Needs the paper's data: --data DIR.
+A hundred documents keep their label; half of the others are held out. Each command runs in its own process. Throughput
+of predict is compared with scikit-learn's vectoriser and LinearSVC on the same texts, in one process each, from texts
+in memory to labels; `whole` is the command itself, from file to file. Needs the paper's data: --data DIR.
 """
 
 import argparse

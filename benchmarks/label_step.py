@@ -44,7 +44,7 @@ def equal(one: float, other: float) -> str:
 
 
 def off(instance: Instance) -> float:
-    """Share by which the counts differ from the histogram of the cheapest labels."""
+    """Fraction by which the counts differ from the histogram of the cheapest labels."""
     histogram = np.bincount(instance.costs.argmin(axis=1), minlength=instance.counts.size)
     return float(np.abs(histogram - instance.counts).sum() / len(instance.costs))
 

@@ -1,7 +1,7 @@
-"""All methods side by side: macro F on test rows of ten data sets, three label sizes, true counts, fresh splits.
+"""Comparison of all methods: macro F on test rows of ten data sets, three label sizes, true counts, fresh splits.
 
-One line of the cache is one method on one split, so a stopped run goes on where it was. Needs the paper's data sets:
---data DIR or TRANSDUCE_DATA. Each of the two processes has one core; times are seconds of one fit on it.
+One line of the cache is one method on one split, so an interrupted run resumes where it stopped. Needs the paper's
+data sets: --data DIR or TRANSDUCE_DATA. Each of the two processes has one core; times are seconds of one fit on it.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from multiprocessing import Pool
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy wakes its threads: a process has one core
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core per process; must be set before numpy is imported
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -41,8 +41,8 @@ COLUMNS = {
     "clinc150": 80,
     "dmoz4": 40,
 }
-SHARES = (0.25, 1, 4)
-FIELDS = ("set", "share", "seed", "method", "macro_f", "seconds")
+LABEL_FRACTIONS = (0.25, 1, 4)
+FIELDS = ("set", "label_fraction", "seed", "method", "macro_f", "seconds")
 DEFAULT, PAPER = "transduce, default", "paper's annealing, large margin"
 
 
@@ -64,7 +64,7 @@ class Split:
         return float(f1_score(truth, guesses, average="macro", labels=range(self.n_classes), zero_division=0))
 
     def present(self) -> np.ndarray:
-        """Counts of the classes that have a label, in proportion; peers know of no others."""
+        """Counts scaled to the classes that have a label, since peers know no others."""
         counts = self.counts[np.unique(self.given)]
         return counts_from_fractions(counts / counts.sum(), int(self.counts.sum()))
 
@@ -161,16 +161,16 @@ METHODS: dict[str, Callable[[Split], Callable]] = {
 def cell(task: tuple[str, str, float, int, tuple[str, ...]]) -> list[tuple]:
     """All missing methods on one split."""
     warnings.simplefilter("ignore")  # peers warn of classes with few labels, ours of steps that end early
-    folder, name, share, seed, methods = task
+    folder, name, label_fraction, seed, methods = task
     X, y = load(Path(folder), name)
-    split = Split(X, y, max(2, round(COLUMNS[name] * share)), seed)
+    split = Split(X, y, max(2, round(COLUMNS[name] * label_fraction)), seed)
     rows = []
     for method in methods:
         begin = time.perf_counter()
         predict = METHODS[method](split)
         seconds = time.perf_counter() - begin
         macro_f = float("nan") if predict is None else split.macro_f(predict(X[split.test]))
-        rows.append((name, share, seed, method, round(macro_f, 5), round(seconds, 4)))
+        rows.append((name, label_fraction, seed, method, round(macro_f, 5), round(seconds, 4)))
     return rows
 
 
@@ -179,7 +179,7 @@ def read(cache: Path) -> dict[tuple[str, float, int, str], tuple[float, float]]:
         return {}
     with cache.open(newline="") as file:
         return {
-            (row["set"], float(row["share"]), int(row["seed"]), row["method"]): (
+            (row["set"], float(row["label_fraction"]), int(row["seed"]), row["method"]): (
                 float(row["macro_f"]),
                 float(row["seconds"]),
             )
@@ -188,26 +188,26 @@ def read(cache: Path) -> dict[tuple[str, float, int, str], tuple[float, float]]:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Rank of each method in a column, 1 the best, ties shared, methods without a value last."""
+    """Rank of each method in a column, 1 the best, ties share the mean rank, methods without a value last."""
     filled = np.where(np.isnan(values), -1.0, values)
     return np.array([1 + np.sum(filled > v) + (np.sum(filled == v) - 1) / 2 for v in filled])
 
 
-def table(results: dict, share: float, seeds: range) -> None:
+def table(results: dict, label_fraction: float, seeds: range) -> None:
     """Mean macro F of each method and set, the mean over sets, the mean rank, the mean time."""
-    names = [name for name in COLUMNS if all((name, share, seed, PAPER) in results for seed in seeds)]
+    names = [name for name in COLUMNS if all((name, label_fraction, seed, PAPER) in results for seed in seeds)]
     if not names:
         return
     means = np.full((len(METHODS), len(names)), np.nan)
     times = np.full_like(means, np.nan)
     for m, method in enumerate(METHODS):
         for c, name in enumerate(names):
-            cells = [results.get((name, share, seed, method), (np.nan, np.nan)) for seed in seeds]
+            cells = [results.get((name, label_fraction, seed, method), (np.nan, np.nan)) for seed in seeds]
             got = [cell for cell in cells if not np.isnan(cell[0])]
             if got:
                 means[m, c], times[m, c] = np.mean(got, axis=0)
     rank = np.mean([ranks(means[:, c]) for c in range(len(names))], axis=0)
-    print(f"\nLabels: {share} of the sizes {', '.join(str(COLUMNS[n]) for n in names)}; {len(seeds)} splits.")
+    print(f"\nLabels: {label_fraction} of the sizes {', '.join(str(COLUMNS[n]) for n in names)}; {len(seeds)} splits.")
     print(f"{'':38}" + "".join(f"{name[:8]:>9}" for name in names) + f"{'mean':>8}{'rank':>7}{'seconds':>9}")
     for m, method in enumerate(METHODS):
         line = "".join(f"{v:9.3f}" for v in means[m])
@@ -221,18 +221,20 @@ def main() -> None:
     parser.add_argument("--data")
     parser.add_argument("--cache", type=Path, default=Path("methods.csv"))
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--shares", type=float, nargs="+", default=SHARES)
-    parser.add_argument("--show", action="store_true", help="print the tables of what the cache holds, run nothing")
+    parser.add_argument("--label-fractions", type=float, nargs="+", default=LABEL_FRACTIONS)
+    parser.add_argument(
+        "--show", action="store_true", help="print the tables of cached results without running anything"
+    )
     options = parser.parse_args()
     seeds, results = range(options.splits), read(options.cache)
     if not options.show:
         folder, tasks = str(data_folder(options.data)), []
-        for share in options.shares:
+        for label_fraction in options.label_fractions:
             for name in COLUMNS:
                 for seed in seeds:
-                    missing = tuple(m for m in METHODS if (name, share, seed, m) not in results)
+                    missing = tuple(m for m in METHODS if (name, label_fraction, seed, m) not in results)
                     if missing:
-                        tasks.append((folder, name, share, seed, missing))
+                        tasks.append((folder, name, label_fraction, seed, missing))
         fresh = not options.cache.exists()
         with options.cache.open("a", newline="") as file, Pool(2) as pool:
             writer = csv.writer(file)
@@ -245,10 +247,10 @@ def main() -> None:
                     f"{done} of {len(tasks)}: {rows[0][0]}, {rows[0][1]} of its labels, split {rows[0][2]}", flush=True
                 )
         results = read(options.cache)
-    for share in options.shares:
-        table(results, share, seeds)
+    for label_fraction in options.label_fractions:
+        table(results, label_fraction, seeds)
     print(
-        "\n* cannot be given the class sizes. Self-training by a calibrated machine needs two labels a class; its mean "
+        "\n* cannot be given the class sizes. Self-training by a calibrated machine needs two labels per class; its mean "
         "is over the splits that have them, and a column without any ranks it last."
     )
 

@@ -1,7 +1,7 @@
 """A million short rows by `transduce label`: the built-in corpus repeated with noise words; time, memory, progress.
 
-The command runs in a process of its own; its lines are passed on with the time at which they came, and the longest
-silence between two of them is told, as is the most memory that it had, which is to stay below --gib.
+The command runs in a separate process. Its output is shown with timestamps; then come the longest time between two
+lines and the peak memory, which should stay below --gib.
 """
 
 import argparse
@@ -22,7 +22,7 @@ NOISE_WORDS, VOCABULARY = 3, 20_000
 
 
 def make(path: Path, n_rows: int, n_labeled: int, level: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Write text, label and nothing else; give the truth and which rows are labelled."""
+    """Write a CSV with columns text and label; return the true classes and which rows are labelled."""
     texts, paths, _ = load_clinc150()
     rng = np.random.default_rng(seed)
     rows = np.concatenate([rng.permutation(len(texts)) for _ in range(-(-n_rows // len(texts)))])[:n_rows]
@@ -41,7 +41,7 @@ def make(path: Path, n_rows: int, n_labeled: int, level: int, seed: int) -> tupl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--labels", type=int, default=10, help="labelled rows a class")
+    parser.add_argument("--labels", type=int, default=10, help="labelled rows per class")
     parser.add_argument("--level", type=int, default=1, help="1 for ten domains, 2 for 150 intents")
     parser.add_argument("--gib", type=float, default=12.0)
     parser.add_argument("options", nargs="*", help="more options of transduce label, after --")
@@ -67,7 +67,7 @@ def main() -> None:
         done = pl.read_parquet(out)["label"].to_numpy()
         f = f1_score(truth[~labeled], done[~labeled], average="macro")
         verdict = "within" if peak <= options.gib else "OVER"
-        print(f"{time.perf_counter() - begin:.0f} s, at most {peak:.2f} GiB a process ({verdict} {options.gib:g}), "
+        print(f"{time.perf_counter() - begin:.0f} s, at most {peak:.2f} GiB per process ({verdict} {options.gib:g}), "
               f"longest silence {silence:.0f} s, macro F {f:.3f}")  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from benchmarks.data import data_folder, load
 from transduce import TransductiveClassifier
 
 N_LABELED, N_UNLABELED = 100, 10_000
-WAYS = {
+METHODS = {
     "supervised": {"annealing": None},
     "no annealing": {"annealing": None},
     "paper's annealing": {"annealing": "paper"},
@@ -40,9 +40,9 @@ def main() -> None:
     print(f"{'set':<14}{'method':<22}{'macro F':>9}{'±':>8}{'seconds':>9}{'of one supervised fit':>23}")
     for name in ("20ng_raw", "news20_train"):
         X, y = load(folder, name)
-        scores = {restart: [] for restart in WAYS}
-        seconds = {restart: [] for restart in WAYS}
-        theirs = []
+        scores = {method: [] for method in METHODS}
+        seconds = {method: [] for method in METHODS}
+        baseline = []
         for seed in range(options.splits):
             train, test = split_of(y, seed)
             marked = np.where(np.arange(train.size) < N_LABELED, y[train], -1)
@@ -52,22 +52,22 @@ def main() -> None:
             LogisticRegression(tol=1e-4, C=1 / (1e-4 * train.size), fit_intercept=False, max_iter=1000).fit(
                 rows, y[train]
             )
-            theirs.append(time.perf_counter() - begin)
-            for restart, parameters in WAYS.items():
-                used = slice(None, N_LABELED) if restart == "supervised" else slice(None)
-                prior = "labeled" if restart == "supervised" else counts
+            baseline.append(time.perf_counter() - begin)
+            for method, parameters in METHODS.items():
+                used = slice(None, N_LABELED) if method == "supervised" else slice(None)
+                prior = "labeled" if method == "supervised" else counts
                 model = TransductiveClassifier(class_prior=prior, random_state=seed, **parameters)
                 begin = time.perf_counter()
                 model.fit(rows[used], marked[used])
-                seconds[restart].append(time.perf_counter() - begin)
-                scores[restart].append(f1_score(y[test], model.predict(X[test]), average="macro"))
-        for restart in WAYS:
+                seconds[method].append(time.perf_counter() - begin)
+                scores[method].append(f1_score(y[test], model.predict(X[test]), average="macro"))
+        for method in METHODS:
             print(
-                f"{name:<14}{restart:<22}{np.mean(scores[restart]):>9.3f}{np.std(scores[restart]):>8.3f}{np.mean(seconds[restart]):>9.2f}"
-                f"{np.mean(seconds[restart]) / np.mean(theirs):>23.2f}",
+                f"{name:<14}{method:<22}{np.mean(scores[method]):>9.3f}{np.std(scores[method]):>8.3f}{np.mean(seconds[method]):>9.2f}"
+                f"{np.mean(seconds[method]) / np.mean(baseline):>23.2f}",
                 flush=True,
             )
-        print(f"{name:<14}{'LogisticRegression':<22}{'':>17}{np.mean(theirs):>9.2f}{1:>23.2f}")
+        print(f"{name:<14}{'LogisticRegression':<22}{'':>17}{np.mean(baseline):>9.2f}{1:>23.2f}")
 
 
 if __name__ == "__main__":

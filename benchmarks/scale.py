@@ -5,9 +5,9 @@
     python -m benchmarks.scale classes --tree --nodes 10000 --rows 50000
 
 A row has a random half of the words of each of two documents of its class; words are counted, weighted and scaled as
-those of 20 newsgroups are. Each fit has a process of its own, which tells the time, the most memory that it had, with
-the rows in memory or, by --mapped, in a file, and the share of each kind of work. Times leave out compilation and the
-making of rows.
+those of 20 newsgroups are. Each fit runs in its own process and reports its time, its peak memory and the fraction of
+time spent in each phase. Rows are in memory or, with --mapped, in a file. Times exclude compilation and the generation
+of rows.
 """
 
 import argparse
@@ -56,8 +56,8 @@ STATUS, RESET_PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
-class Engine:
-    """Which rows to make: how many, of which classes (None for the newsgroups themselves), of which words."""
+class RowsSpec:
+    """Rows to generate: number, classes (None for the newsgroups themselves) and size of the vocabulary."""
 
     data: Path
     cache: Path
@@ -68,7 +68,7 @@ class Engine:
     n_words: int | None = None
 
     @property
-    def place(self) -> Path:
+    def folder(self) -> Path:
         classes = "groups" if self.n_classes is None else f"{self.n_classes}-{self.pool:g}"
         return self.cache / f"{self.n}-{classes}-{self.n_words or 'all'}-{self.seed}"
 
@@ -76,32 +76,32 @@ class Engine:
 def make_rows(
     folder: Path, n: int, seed: int, cache: Path, n_labels: int = 10, **options: Any
 ) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
-    """Rows mapped from the cache, where they are put first if they are not there; their classes; which are labelled."""
-    rows = Engine(folder, cache, n, seed, **options)
-    if not (rows.place / "store" / HEADER).exists():
-        _make(rows)
-    y = np.load(rows.place / "classes.npy")
-    return open_rows(rows.place / "store"), y, _labelled(y, n_labels, np.random.default_rng([seed, 1]))
+    """Rows mapped from the cache, generated first if they are missing; their classes; which of them are labelled."""
+    spec = RowsSpec(folder, cache, n, seed, **options)
+    if not (spec.folder / "store" / HEADER).exists():
+        _make(spec)
+    y = np.load(spec.folder / "classes.npy")
+    return open_rows(spec.folder / "store"), y, _labelled(y, n_labels, np.random.default_rng([seed, 1]))
 
 
-def _make(rows: Engine) -> None:
-    counts, groups, idf = _documents(rows.data, rows.cache, rows.n_words)
-    rng = np.random.default_rng([rows.seed, rows.n, rows.n_classes or 0])
-    if rows.n_classes is None:
+def _make(spec: RowsSpec) -> None:
+    counts, groups, idf = _documents(spec.data, spec.cache, spec.n_words)
+    rng = np.random.default_rng([spec.seed, spec.n, spec.n_classes or 0])
+    if spec.n_classes is None:
         pools = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
-        y = rng.choice(groups, rows.n)
+        y = rng.choice(groups, spec.n)
     else:
-        pools = [_pool(np.flatnonzero(groups == c % (groups.max() + 1)), rows.pool, rng) for c in range(rows.n_classes)]
-        y = rng.permutation(np.arange(rows.n) % rows.n_classes)
-    rows.place.mkdir(parents=True, exist_ok=True)
-    np.save(rows.place / "classes.npy", y)
-    pack_rows(_parts(counts, idf, pools, y, rng), rows.place / "store")
+        pools = [_pool(np.flatnonzero(groups == c % (groups.max() + 1)), spec.pool, rng) for c in range(spec.n_classes)]
+        y = rng.permutation(np.arange(spec.n) % spec.n_classes)
+    spec.folder.mkdir(parents=True, exist_ok=True)
+    np.save(spec.folder / "classes.npy", y)
+    pack_rows(_parts(counts, idf, pools, y, rng), spec.folder / "store")
 
 
 def _documents(folder: Path, cache: Path, n_words: int | None) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
-    """Counts of the commonest words in the bodies of 20 newsgroups, the groups, and the weight of each word."""
-    kept = cache / "counts.npz"
-    if not kept.exists():
+    """Counts of the most frequent words in the bodies of 20 newsgroups, the groups, and the idf of each word."""
+    cached = cache / "counts.npz"
+    if not cached.exists():
         with gzip.open(folder / "20ng_raw" / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
             documents = [json.loads(line) for line in file]
         counts = CountVectorizer(dtype=np.int32).fit_transform(d["text"].split("\n\n", 1)[-1] for d in documents)
@@ -110,8 +110,8 @@ def _documents(folder: Path, cache: Path, n_words: int | None) -> tuple[sparse.c
         np.save(cache / "groups.npy", groups)
         counts.sort_indices()
         sparse.save_npz(cache / "part.npz", counts, compressed=False)
-        os.replace(cache / "part.npz", kept)
-    counts, groups = sparse.load_npz(kept), np.load(cache / "groups.npy")
+        os.replace(cache / "part.npz", cached)
+    counts, groups = sparse.load_npz(cached), np.load(cache / "groups.npy")
     frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
     if n_words is not None and n_words < counts.shape[1]:
         common = np.sort(np.argsort(-frequencies, kind="stable")[:n_words])
@@ -121,14 +121,14 @@ def _documents(folder: Path, cache: Path, n_words: int | None) -> tuple[sparse.c
     return counts[full], groups[full], idf.astype(np.float32)
 
 
-def _pool(documents: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    return np.sort(rng.choice(documents, max(2, round(share * documents.size)), replace=False))
+def _pool(documents: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    return np.sort(rng.choice(documents, max(2, round(fraction * documents.size)), replace=False))
 
 
 def _parts(
     counts: sparse.csr_matrix, idf: np.ndarray, pools: list[np.ndarray], y: np.ndarray, rng: np.random.Generator
 ) -> Iterator[sparse.csr_matrix]:
-    """A chunk of rows at a time."""
+    """Generate the rows in chunks."""
     documents, sizes = np.concatenate(pools), np.array([pool.size for pool in pools])
     starts = np.cumsum(sizes) - sizes
     n_tokens = np.asarray(counts.sum(axis=1)).ravel()
@@ -136,8 +136,8 @@ def _parts(
         classes = y[begin : begin + CHUNK]
         pairs = documents[starts[classes] + (rng.random((2, classes.size)) * sizes[classes]).astype(np.int64)]
         chance = rng.random(int(n_tokens[pairs].sum()), np.float32)
-        room = int(np.diff(counts.indptr)[pairs].sum())
-        data, columns = np.empty(room, np.float32), np.empty(room, np.int32)
+        capacity = int(np.diff(counts.indptr)[pairs].sum())
+        data, columns = np.empty(capacity, np.float32), np.empty(capacity, np.int32)
         ends = np.zeros(classes.size + 1, np.int64)
         mix(pairs, counts.data, counts.indices, counts.indptr, idf, chance, data, columns, ends)
         yield sparse.csr_matrix((data[: ends[-1]], columns[: ends[-1]], ends), (classes.size, counts.shape[1]))
@@ -159,19 +159,19 @@ def mix(
     size = 0
     for doc in pairs.ravel():
         size = max(size, indptr[doc + 1] - indptr[doc])
-    words, kept = np.empty((2, size + 1), np.int64), np.empty((2, size + 1), np.int64)
+    words, tf_half = np.empty((2, size + 1), np.int64), np.empty((2, size + 1), np.int64)
     used, place = 0, 0
     for i in range(pairs.shape[1]):
         for half in range(2):
-            used = thin(pairs[half, i], counts, indices, indptr, chance, used, words[half], kept[half])
+            used = thin(pairs[half, i], counts, indices, indptr, chance, used, words[half], tf_half[half])
         a, b, begin, square = 0, 0, place, 0.0
         while words[0, a] >= 0 or words[1, b] >= 0:
             here = words[0, a] if words[1, b] < 0 or 0 <= words[0, a] <= words[1, b] else words[1, b]
             tf = 0
             if words[0, a] == here:
-                tf, a = tf + kept[0, a], a + 1
+                tf, a = tf + tf_half[0, a], a + 1
             if words[1, b] == here:
-                tf, b = tf + kept[1, b], b + 1
+                tf, b = tf + tf_half[1, b], b + 1
             value = (1.0 + np.log(tf)) * idf[here]
             columns[place], data[place] = here, value
             square += value * value
@@ -190,9 +190,9 @@ def thin(
     chance: np.ndarray,
     used: int,
     words: np.ndarray,
-    kept: np.ndarray,
+    tf: np.ndarray,
 ) -> int:
-    """Write a random half of a document's words, none of which is likelier than another; −1 follows the last."""
+    """Write a uniformly random half of a document's words and their counts; −1 marks the end."""
     left = 0
     for p in range(indptr[doc], indptr[doc + 1]):
         left += counts[p]
@@ -204,14 +204,14 @@ def thin(
                 taken, wanted = taken + 1, wanted - 1
             left, used = left - 1, used + 1
         if taken > 0:
-            words[place], kept[place] = indices[p], taken
+            words[place], tf[place] = indices[p], taken
             place += 1
     words[place] = -1
     return used
 
 
 def _labelled(y: np.ndarray, n_labels: int, rng: np.random.Generator) -> np.ndarray:
-    """So many rows of each class, at random; half of a class that has no more."""
+    """Choose `n_labels` random rows of each class, but at most half of a class."""
     order = rng.permutation(y.size)
     order = order[np.argsort(y[order], kind="stable")]
     sizes = np.bincount(y)
@@ -221,11 +221,11 @@ def _labelled(y: np.ndarray, n_labels: int, rng: np.random.Generator) -> np.ndar
     return labelled
 
 
-# ---- where the time goes
+# ---- time by phase
 
 
 class Phases:
-    """Seconds of each kind of work, less those of other kinds within; all work of a weight step is its own."""
+    """Seconds of each phase, excluding nested phases; everything inside a weight step counts as weights."""
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
@@ -252,7 +252,7 @@ class Phases:
         return run
 
     def watch(self) -> None:
-        """Time methods, and functions wherever a module of the package has them by name."""
+        """Wrap methods with timers, and functions in every module of the package that imports them."""
         for kind in (DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin, LBFGS):
             for name in ("start", "retarget", "solve"):
                 setattr(kind, name, self.timed("weights", getattr(kind, name)))
@@ -277,8 +277,8 @@ class Phases:
                 for member in [key for key, value in vars(module).items() if value is old]:
                     setattr(module, member, new)
 
-    def shares(self) -> list[float]:
-        """Of all threads' time but what they waited for each other."""
+    def fractions(self) -> list[float]:
+        """Fraction of each phase in the time of all threads, excluding time spent waiting."""
         total = sum(self.seconds[phase] for phase in PHASES) or 1.0
         return [self.seconds[phase] / total for phase in PHASES]
 
@@ -288,9 +288,9 @@ class Phases:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit to be made in a process of its own."""
+    """Settings of one fit."""
 
-    rows: Engine
+    spec: RowsSpec
     n_labels: int
     loss: str
     annealing: str
@@ -302,7 +302,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of it."""
+    """Measurements of one fit."""
 
     n: int
     n_classes: int
@@ -310,36 +310,36 @@ class Measured:
     nnz: int
     seconds: float
     peak: float
-    shares: list[float]
+    phase_fractions: list[float]
     accuracy: float
     supervised: float
     status: str
 
 
-def alone(fit: Fit) -> Measured:
-    """The answer of a fresh process, whose memory is its own."""
+def run_in_new_process(fit: Fit) -> Measured:
+    """Run a fit in a new process, so that its peak memory is measured alone."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
         return fresh.submit(_fit, fit).result()
 
 
-def made_alone(rows: Engine) -> None:
-    """Make rows where nothing that they need stays in this process."""
+def make_in_new_process(spec: RowsSpec) -> None:
+    """Generate rows in a new process, so that this one keeps none of the memory."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
-        fresh.submit(_made, rows).result()
+        fresh.submit(_make_if_missing, spec).result()
 
 
-def _made(rows: Engine) -> None:
+def _make_if_missing(spec: RowsSpec) -> None:
     begin = time.perf_counter()
-    if not (rows.place / "store" / HEADER).exists():
-        _make(rows)
-        print(f"{rows.n:,} rows made in {time.perf_counter() - begin:.0f} s", flush=True)
+    if not (spec.folder / "store" / HEADER).exists():
+        _make(spec)
+        print(f"{spec.n:,} rows generated in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
 def _fit(fit: Fit) -> Measured:
-    rows = fit.rows
+    spec = fit.spec
     X, y, labelled = make_rows(
-        rows.data, rows.n, rows.seed, rows.cache, fit.n_labels,
-        n_classes=rows.n_classes, pool=rows.pool, n_words=rows.n_words,
+        spec.data, spec.n, spec.seed, spec.cache, fit.n_labels,
+        n_classes=spec.n_classes, pool=spec.pool, n_words=spec.n_words,
     )  # fmt: skip
     names = (
         np.arange(y.max() + 1).astype(str) if fit.n_nodes is None else np.array(tree_names(y.max() + 1, fit.n_nodes))
@@ -360,7 +360,7 @@ def _fit(fit: Fit) -> Measured:
     n_nodes = model.taxonomy_.n_nodes
     supervised = _model(fit, names.tolist(), "labeled").fit(X[labelled], given[labelled])
     return Measured(
-        len(y), names.size, n_nodes, X.nnz, seconds, peak, phases.shares(), right,
+        len(y), names.size, n_nodes, X.nnz, seconds, peak, phases.fractions(), right,
         float(np.mean(_predicted(supervised, X[~labelled]) == names[y[~labelled]])), model.termination_condition_,
     )  # fmt: skip
 
@@ -379,14 +379,14 @@ def _predicted(model: TransductiveClassifier, X: sparse.csr_matrix) -> np.ndarra
 
 
 def _warm(fit: Fit) -> None:
-    """Have all that is compiled in memory before any clock starts."""
+    """Compile all kernels before timing starts."""
     X = sparse.random(60, 20, 0.5, format="csr", dtype=np.float32, random_state=0)
     names = ["a/x", "a/y", "b"] if fit.n_nodes else ["a", "b", "c"]
     _model(fit, names, "estimate").fit(X, np.array([names[i % 3] if i < 12 else "" for i in range(60)]))
 
 
 def tree_names(n_classes: int, n_nodes: int) -> list[str]:
-    """Classes as paths of four: a newsgroup, two levels of groups at random, the class; about n_nodes nodes in all."""
+    """Classes as paths of length four: newsgroup, two levels of random groups, class; about n_nodes nodes in total."""
     n_groups = 20
     inner = (n_nodes - n_classes) // n_groups - 1
     if inner < 2:
@@ -409,7 +409,7 @@ def _reset_peak() -> None:
 
 
 def _peak() -> float:
-    """The most memory that this process had, in GiB; pages of mapped rows among it."""
+    """Peak memory of this process in GiB, including pages of mapped rows."""
     if STATUS.exists():
         return next(int(s.split()[1]) for s in STATUS.read_text().splitlines() if s.startswith("VmHWM:")) / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -419,7 +419,7 @@ def _peak() -> float:
 
 
 def growth(sizes: list[int], seconds: list[float]) -> float:
-    """x where seconds grow as size^x, over all sizes."""
+    """Exponent x of a fit of seconds = c · size^x over all sizes."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
@@ -430,17 +430,17 @@ def table(what: str, fits: list[Fit], size: Callable[[Measured], int], limit: fl
     )
     measured: list[Measured] = []
     for fit in fits:
-        made_alone(fit.rows)
-        measured.append(alone(fit))
+        make_in_new_process(fit.spec)
+        measured.append(run_in_new_process(fit))
         one = measured[-1]
         rate = (
             f"{growth([size(t) for t in measured[-2:]], [t.seconds for t in measured[-2:]]):.2f}"
             if len(measured) > 1
             else ""
         )
-        shares = "".join(f"{share:>13.1%}" for share in one.shares)
+        fractions = "".join(f"{fraction:>13.1%}" for fraction in one.phase_fractions)
         print(
-            f"{size(one):>10,}{one.seconds:>10.2f}{rate:>8}{one.peak:>10.2f}{8 * one.nnz / 2**30:>10.2f}{shares}"
+            f"{size(one):>10,}{one.seconds:>10.2f}{rate:>8}{one.peak:>10.2f}{8 * one.nnz / 2**30:>10.2f}{fractions}"
             f"{one.accuracy:>10.3f}{one.supervised:>9.3f}  {one.status}",
             flush=True,
         )
@@ -449,8 +449,8 @@ def table(what: str, fits: list[Fit], size: Callable[[Measured], int], limit: fl
         steps = [growth([size(t) for t in two], [t.seconds for t in two]) for two in pairwise(measured)]
         verdict = "within" if overall <= limit else "OVER"
         print(
-            f"\nSeconds grow as {what}^{overall:.2f} over all sizes, between two at most as {what}^{max(steps):.2f}; "
-            f"wanted at most {limit}: {verdict}."
+            f"\nSeconds grow as {what}^{overall:.2f} over all sizes, and between two sizes at most as "
+            f"{what}^{max(steps):.2f}; target at most {limit}: {verdict}."
         )
 
 
@@ -466,9 +466,7 @@ def classes_command(options: argparse.Namespace, cache: Path) -> None:
         print(f"A tree over {n_classes:,} classes, {options.rows:,} rows, {options.words or 'all'} words.")
         table("nodes", [fit], lambda measured: measured.n_nodes, np.inf)
         return
-    print(
-        f"Growth in classes at {options.rows:,} rows: parts of newsgroups, each of {options.pool:.0%} of its documents."
-    )
+    print(f"Growth in classes at {options.rows:,} rows: each is {options.pool:.0%} of the documents of a newsgroup.")
     fits = [_job(options, cache, options.rows, k) for k in options.sizes or (20, 105, 330, 1000)]
     table("classes", fits, lambda measured: measured.n_classes, CLASSES_EXPONENT)
 
@@ -476,9 +474,9 @@ def classes_command(options: argparse.Namespace, cache: Path) -> None:
 def _job(
     options: argparse.Namespace, cache: Path, n: int, n_classes: int | None = None, nodes: int | None = None
 ) -> Fit:
-    rows = Engine(data_folder(options.data), cache, n, options.seed, n_classes, options.pool, options.words)
+    spec = RowsSpec(data_folder(options.data), cache, n, options.seed, n_classes, options.pool, options.words)
     return Fit(
-        rows, options.labels, options.loss, options.annealing, options.jobs, options.mapped, options.estimate, nodes
+        spec, options.labels, options.loss, options.annealing, options.jobs, options.mapped, options.estimate, nodes
     )
 
 
@@ -487,23 +485,27 @@ def parsed() -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     rows = commands.add_parser("rows", help="growth with rows")
     rows.add_argument("--sizes", type=int, nargs="+", default=[10_000, 31_623, 100_000, 316_228, 1_000_000])
-    classes = commands.add_parser("classes", help="growth with classes, or one tree")
-    classes.add_argument("--sizes", type=int, nargs="+", help="classes; 20 105 330 1000 if not given")
+    classes = commands.add_parser("classes", help="growth with classes, or one taxonomy")
+    classes.add_argument("--sizes", type=int, nargs="+", help="numbers of classes (default: 20 105 330 1000)")
     classes.add_argument("--rows", type=int, default=50_000)
-    classes.add_argument("--tree", action="store_true", help="one fit in a tree, of 4/5 as many classes as nodes")
+    classes.add_argument("--tree", action="store_true", help="one fit with a taxonomy, 4/5 of whose nodes are classes")
     classes.add_argument("--nodes", type=int, default=10_000)
     for command in (rows, classes):
-        command.add_argument("--data", help="folder of the data sets; TRANSDUCE_DATA if not given")
-        command.add_argument("--cache", type=Path, help="folder that rows are kept in; a temporary one if not given")
-        command.add_argument("--labels", type=int, default=10, help="labelled rows a class")
+        command.add_argument("--data", help="folder of the data sets (default: TRANSDUCE_DATA)")
+        command.add_argument("--cache", type=Path, help="folder to cache the rows in (default: a temporary folder)")
+        command.add_argument("--labels", type=int, default=10, help="labelled rows per class")
         command.add_argument("--loss", default="hinge", choices=("hinge", "squared_hinge", "maxent"))
         command.add_argument("--annealing", default="soft", choices=("soft", "paper", "none"))
-        command.add_argument("--jobs", type=int, help="threads; one a core if not given")
-        command.add_argument("--mapped", action="store_true", help="leave rows in their file, and take no copy of them")
+        command.add_argument("--jobs", type=int, help="threads (default: one per core)")
+        command.add_argument(
+            "--mapped", action="store_true", help="leave rows in their file instead of copying them to memory"
+        )
         command.add_argument("--estimate", action="store_true", help="let the fit estimate the class sizes")
         command.add_argument("--seed", type=int, default=0)
-        command.add_argument("--words", type=int, help="keep only so many words, the commonest")
-        command.add_argument("--pool", type=float, default=0.3, help="share of a newsgroup that a class is drawn from")
+        command.add_argument("--words", type=int, help="use only this many of the most frequent words")
+        command.add_argument(
+            "--pool", type=float, default=0.3, help="fraction of a newsgroup that a class is drawn from"
+        )
     options = parser.parse_args()
     if options.command == "classes" and options.tree and options.words is None:
         options.words = 20_000
@@ -513,7 +515,7 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     options = parsed()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    print(f"{options.loss}, annealing {options.annealing}, {options.labels} labels a class, {cores} cores")
+    print(f"{options.loss}, annealing {options.annealing}, {options.labels} labels per class, {cores} cores")
     with tempfile.TemporaryDirectory() as temporary:
         command = rows_command if options.command == "rows" else classes_command
         command(options, options.cache or Path(temporary))

@@ -1,10 +1,10 @@
-"""A fit on rows that are larger than half of memory, mapped from a store: time, and memory that cannot be given back.
+"""A fit on rows that are larger than half of memory, mapped from a file: time, and memory that cannot be reclaimed.
 
     python -m benchmarks.stored --gib 12
 
-Rows are those of the built-in corpus again and again, each time with other noise, which makes them as long as it takes.
-Pages of the store are the system's to keep or to drop; what a process must have is its anonymous memory, and that is to
-stay a small part of the store. It is sampled while the fit runs, in a process of its own.
+Rows are those of the built-in corpus, repeated with different noise until the store is large enough. The operating
+system may drop pages of the store at any time; what a process really needs is its anonymous memory, which should be a
+small fraction of the store. It is sampled while the fit runs in a separate process.
 """
 
 import argparse
@@ -30,14 +30,14 @@ from transduce.io.memmap import open_rows, pack_rows
 
 STATUS = Path("/proc/self/status")
 BUCKET = 256
-"""Columns that a noise value falls into one of."""
+"""Number of columns among which a noise value is placed."""
 CHUNK_VALUES = 1 << 24
-SHARE = 0.5
-"""Of a row's squared length that is noise."""
+NOISE_FRACTION = 0.5
+"""Fraction of the squared length of a row that is noise."""
 
 
 class Memory:
-    """The most anonymous and file-backed memory that this process has while it is watched, in bytes."""
+    """Peak anonymous and file-backed memory of this process, sampled inside a `with` block, in bytes."""
 
     def __init__(self, seconds: float = 0.02) -> None:
         self.seconds, self.anonymous, self.mapped = seconds, 0, 0
@@ -64,7 +64,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of a fit: seconds, bytes, accuracy of the unlabelled rows, and how it ended."""
+    """Measurements of a fit: seconds, bytes, accuracy on the unlabelled rows, termination condition."""
 
     seconds: float
     anonymous: int
@@ -74,14 +74,14 @@ class Measured:
 
 
 def corpus() -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Rows of length 1 of the built-in corpus, and the numbers of their domains."""
+    """Rows of length 1 of the built-in corpus, and the indices of their domains."""
     texts, paths, _ = load_clinc150()
     X = TfidfVectorizer(sublinear_tf=True, dtype=np.float32).fit_transform(texts).tocsr()
     return X, np.unique([path.split("/")[0] for path in paths], return_inverse=True)[1]
 
 
 def noisy(X: sparse.csr_matrix, n_noise: int, rng: np.random.Generator) -> sparse.csr_matrix:
-    """The rows with so many noise values each, the k-th in one of the k-th bucket of columns; of length 1 again."""
+    """Add `n_noise` noise values to each row, the k-th in the k-th bucket of columns; rows have length 1 again."""
     n, d = X.shape
     sizes = np.diff(X.indptr) + n_noise
     ends = np.concatenate(([0], np.cumsum(sizes)))
@@ -89,8 +89,8 @@ def noisy(X: sparse.csr_matrix, n_noise: int, rng: np.random.Generator) -> spars
     data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
     mine = np.zeros(ends[-1], bool)
     mine[own] = True
-    data[mine], indices[mine] = np.sqrt(1.0 - SHARE) * X.data, X.indices
-    data[~mine] = np.sqrt(SHARE / n_noise)
+    data[mine], indices[mine] = np.sqrt(1.0 - NOISE_FRACTION) * X.data, X.indices
+    data[~mine] = np.sqrt(NOISE_FRACTION / n_noise)
     noise = (
         rng.integers(BUCKET, size=(n, n_noise), dtype=np.int32) + np.int32(d) + BUCKET * np.arange(n_noise, dtype="i4")
     )
@@ -105,7 +105,7 @@ def parts(X: sparse.csr_matrix, order: np.ndarray, n_noise: int, seed: int) -> I
 
 
 def make(store: Path, gib: float, n_noise: int, seed: int) -> np.ndarray:
-    """Write a store of about this size; the classes of its rows."""
+    """Write a store of about this size; return the classes of its rows."""
     X, domains = corpus()
     n = max(1000, int(gib * 2**30 / (8 * (n_noise + X.nnz / X.shape[0]))))
     order = np.random.default_rng(seed).integers(X.shape[0], size=n)
@@ -114,7 +114,7 @@ def make(store: Path, gib: float, n_noise: int, seed: int) -> np.ndarray:
 
 
 def fitted(store: Path, y: np.ndarray, n_labels: int, options: dict) -> Measured:
-    """Fit on the store."""
+    """Fit on the store and measure."""
     warnings.simplefilter("ignore")
     X, rng = open_rows(store), np.random.default_rng(0)
     given = np.full(y.size, -1)
@@ -139,12 +139,12 @@ def report(store: Path, measured: Measured) -> None:
         ("physical memory", _gib(whole), "GiB"),
         ("store", _gib(size), f"GiB, {size / whole:.0%} of memory"),
         ("anonymous at most", _gib(measured.anonymous), f"GiB, {measured.anonymous / size:.1%} of the store"),
-        ("mapped at most", _gib(measured.mapped), "GiB, which the system may take back"),
+        ("mapped at most", _gib(measured.mapped), "GiB, which the system may reclaim"),
         ("time", f"{measured.seconds:.1f}", "s"),
         ("accuracy", f"{measured.accuracy:.3f}", measured.status),
     ):
         print(f"{name:<20}{value:>12} {more}")
-    verdict = "shown" if shown else "NOT SHOWN, take a larger --gib"
+    verdict = "shown" if shown else "NOT SHOWN, use a larger --gib"
     print(f"\nA fit on rows larger than half of memory, in less than half of their size: {verdict}.")
 
 
@@ -154,23 +154,25 @@ def _gib(size: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gib", type=float, help="size of the store; 0.6 of memory if not given")
-    parser.add_argument("--noise", type=int, default=1000, help="noise values a row")
-    parser.add_argument("--labels", type=int, default=50, help="labelled rows a class")
+    parser.add_argument("--gib", type=float, help="size of the store (default: 0.6 of memory)")
+    parser.add_argument("--noise", type=int, default=1000, help="noise values per row")
+    parser.add_argument("--labels", type=int, default=50, help="labelled rows per class")
     parser.add_argument("--loss", default="hinge", choices=("hinge", "squared_hinge", "maxent"))
     parser.add_argument("--annealing", default="none", choices=("soft", "paper", "none"))
-    parser.add_argument("--jobs", type=int, help="threads; one a core if not given")
-    parser.add_argument("--folder", type=Path, help="where the store is written, and taken away again")
+    parser.add_argument("--jobs", type=int, help="threads (default: one per core)")
+    parser.add_argument("--folder", type=Path, help="folder for the temporary store")
     options = parser.parse_args()
     if not STATUS.exists():
-        raise SystemExit(f"This needs a system that tells the kinds of memory in {STATUS}.")
+        raise SystemExit(f"This benchmark needs {STATUS}, which exists on Linux only.")
     gib = options.gib or 0.6 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     annealing = None if options.annealing == "none" else options.annealing
     chosen = {"loss": options.loss, "n_jobs": options.jobs, "annealing": annealing}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         store = Path(folder) / "store"
         if shutil.disk_usage(folder).free < 1.05 * gib * 2**30:
-            raise SystemExit(f"{folder} must have room for {gib:.1f} GiB, but has less. Name another by --folder.")
+            raise SystemExit(
+                f"{folder} has less than {gib:.1f} GiB of free space. Choose another with --folder, or a smaller --gib."
+            )
         begin = time.perf_counter()
         y = make(store, gib, options.noise, 0)
         print(f"store written in {time.perf_counter() - begin:.0f} s", flush=True)

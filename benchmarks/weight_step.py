@@ -56,9 +56,7 @@ def peer(model, X, y, problem: TrainingProblem) -> tuple[float, float]:
 
 
 def large_margin(X, y) -> None:
-    print(
-        "\nLarge margin: seconds to the objective at which LIBLINEAR stops, and objectives above the best one."
-    )
+    print("\nLarge margin: seconds to the objective at which LIBLINEAR stops, and objectives above the best one.")
     print(f"{'alpha':>8}{'LIBLINEAR':>12}{'ours':>9}{'ratio':>8}{'LIBLINEAR above':>18}{'ours at gap 1e-4 above':>25}")
     for alpha in (1e-3, 1e-4):
         problem = problem_of(X, y, LargeMargin(), alpha)
@@ -136,9 +134,7 @@ def start_up() -> None:
         "TransductiveClassifier().fit(X, y); c = time.perf_counter(); print((b - a) - (c - b))"
     )
     runs = [subprocess.run([sys.executable, "-c", fit], check=True, capture_output=True, text=True) for _ in range(3)]
-    print(
-        f"Extra time of the first fit in a process, with cached kernels: {min(float(r.stdout) for r in runs):.2f} s."
-    )
+    print(f"Extra time of the first fit in a process, with cached kernels: {min(float(r.stdout) for r in runs):.2f} s.")
 
 
 def memory(folder: Path) -> None:

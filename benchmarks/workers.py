@@ -26,7 +26,7 @@ from distributed import Client, LocalCluster
 from benchmarks.data import data_folder
 from benchmarks.scale import make_rows
 from transduce import TransductiveClassifier
-from transduce.dask import TransductiveClassifier as OverWorkers
+from transduce.dask import TransductiveClassifier as DaskClassifier
 from transduce.engines.dask.all_reduce import Reduction, bytes_received
 from transduce.engines.dask.worker_pool import WorkerPool
 
@@ -82,7 +82,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     ):
         begun = params | {"class_prior": "labeled"}
         TransductiveClassifier(n_jobs=1, **begun).fit(X[few], np.where(few % 3, y[few], -1))
-        OverWorkers(**begun).fit([X[i] for i in small], [given[i] for i in small])
+        DaskClassifier(**begun).fit([X[i] for i in small], [given[i] for i in small])
         for _ in range(options.repeat):
             begin = time.perf_counter()
             one = TransductiveClassifier(n_jobs=1, **params).fit(X, given)
@@ -90,7 +90,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
             report("one core", alone[-1], one.objective_, one.transduction_, y, labelled)
             reductions.clear()
             before = sum(client.run(bytes_received).values())
-            clf = OverWorkers(**params)
+            clf = DaskClassifier(**params)
             begin = time.perf_counter()
             clf.fit(blocks, labels)
             together.append(time.perf_counter() - begin)
