@@ -250,8 +250,8 @@ def main() -> None:
     for label_fraction in options.label_fractions:
         table(results, label_fraction, seeds)
     print(
-        "\n* cannot be given the class sizes. Self-training by a calibrated machine needs two labels per class; its mean "
-        "is over the splits that have them, and a column without any ranks it last."
+        "\n* cannot be given the class sizes. Self-training by a calibrated machine needs two labels per class; its "
+        "mean is over the splits that have them, and a column without any ranks it last."
     )
 
 

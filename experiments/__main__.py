@@ -24,14 +24,16 @@ def main() -> int:
     parser.add_argument("name", choices=[*STUDIES, "all", "page"], help="a study, all of them, or the page alone")
     parser.add_argument("--data", help="folder of the paper's data sets; or the environment variable TRANSDUCE_DATA")
     parser.add_argument(
-        "--smoke", action="store_true", help="a few cells on the built-in corpus, kept nowhere but in --results"
+        "--smoke", action="store_true", help="a few cells on the built-in corpus, saved only with --results"
     )
-    parser.add_argument("--results", type=Path, help="folder of the results, experiments/results if left out")
+    parser.add_argument("--results", type=Path, help="folder of the results (default: experiments/results)")
     parser.add_argument("--jobs", type=int, default=2, help="processes, each with one core")
-    parser.add_argument("--any-version", action="store_true", help="take cells of earlier code as they are")
+    parser.add_argument(
+        "--any-version", action="store_true", help="accept cells computed by earlier versions of the code"
+    )
     options = parser.parse_args()
     if options.name == "page" and options.smoke and options.results is None:
-        parser.error("page --smoke needs --results, the folder that a smoke run was kept in")
+        parser.error("page --smoke needs --results, the folder with the results of a smoke run")
     names = STUDIES if options.name in ("all", "page") else (options.name,)
     grids = {name: module(name).grid(options.smoke) for name in names}
     if options.name == "page":
@@ -45,17 +47,17 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace, grids: Grids, source: Source, folder: Path) -> int:
-    """Run the cells that are missing, and show all of them; 1 if some failed, 130 after Ctrl-C."""
+    """Run missing cells and show all results; return 1 if some cells failed, 130 after Ctrl-C."""
     with locked(folder):
         try:
             n_failed = run_missing(options, grids, source, folder)
         except KeyboardInterrupt:
-            print("\nStopped. The cells that were done are kept: run the same command to go on.", file=sys.stderr)
+            print("\nStopped. Finished cells are saved; run the same command to continue.", file=sys.stderr)
             return 130
         except WorkerError:
             print(
-                "A worker was killed, perhaps for want of memory; the cells that were done are kept: run the same "
-                "command to go on, with fewer --jobs if it happens again.",
+                "A worker was killed, perhaps because memory ran out. Finished cells are saved; run the same command "
+                "to continue, with fewer --jobs if it happens again.",
                 file=sys.stderr,
             )
             return 1
@@ -63,14 +65,14 @@ def run(options: argparse.Namespace, grids: Grids, source: Source, folder: Path)
             tidy(name, folder, grid, origin(source))
         show(options, grids, folder)
     if n_failed:
-        print(f"Cells that failed: {n_failed}; run the same command to try them again.", file=sys.stderr)
+        print(f"{n_failed} cells failed; run the same command to try them again.", file=sys.stderr)
     elif options.name == "all" and options.smoke:
         print("All studies ran.")
     return int(n_failed > 0)
 
 
 def run_missing(options: argparse.Namespace, grids: Grids, source: Source, folder: Path) -> int:
-    """Studies that measure time run a cell at a time, before all others; how many cells failed."""
+    """Run timed studies one cell at a time, then all others; return the number of failed cells."""
     timed, others = [], []
     for name, grid in grids.items():
         left = missing(name, grid, read(folder / f"{name}.csv"), options.any_version, origin(source))
@@ -85,7 +87,7 @@ def run_missing(options: argparse.Namespace, grids: Grids, source: Source, folde
 
 
 def show(options: argparse.Namespace, grids: Grids, folder: Path) -> None:
-    """Figures, and the page or the section of one study, from the results as they are."""
+    """Write figures, and write the page or print the section of one study, from existing results."""
     source = SMOKE if options.smoke else DATA
     found = {name: shown(name, folder, grid, source) for name, grid in grids.items()}
     found = {name: rows for name, rows in found.items() if rows}

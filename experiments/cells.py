@@ -31,10 +31,10 @@ from experiments.versions import version
 Row = dict[str, Any]
 Task = tuple[str, Source, Row]
 DATA, SMOKE = "data", "smoke"
-KEPT = ("source", "cell_rows", "cell_seconds", "version")
+COMMON_COLUMNS = ("source", "cell_rows", "cell_seconds", "version")
 """Columns of every file: where rows come from, the rows and seconds of their cell, and the version of its code."""
-WITHOUT = {"source": DATA, "cell_rows": "", "cell_seconds": 0.0, "version": ""}
-"""What rows of files without these columns have; such cells count as whole."""
+DEFAULTS = {"source": DATA, "cell_rows": "", "cell_seconds": 0.0, "version": ""}
+"""Values for files without these columns; their cells count as complete."""
 TEXTS = ("source", "version")
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -48,21 +48,21 @@ def module(name: str) -> ModuleType:
 
 
 def origin(source: Source) -> str:
-    """What the column "source" says of rows from there."""
+    """Value of the column "source" for rows of this source."""
     return SMOKE if source.folder is None else DATA
 
 
 def read(path: Path) -> list[Row]:
-    """Rows of a CSV, numbers as numbers; one that was cut off is none."""
+    """Read the rows of a CSV, converting numbers; a truncated row is skipped."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
         whole = [row for row in csv.DictReader(file) if None not in row and None not in row.values()]
-    return [WITHOUT | {name: text if name in TEXTS else _value(text) for name, text in row.items()} for row in whole]
+    return [DEFAULTS | {name: text if name in TEXTS else _value(text) for name, text in row.items()} for row in whole]
 
 
 def missing(name: str, cells: Sequence[Row], rows: Sequence[Row], any_version: bool, source: str = DATA) -> list[Row]:
-    """Cells that no whole run stands for; rows of other code count only where any version will do."""
+    """Cells without a complete run by this version of the code, or by any version if `any_version`."""
     study = module(name)
     done = {
         _key(study, run[0])
@@ -73,14 +73,14 @@ def missing(name: str, cells: Sequence[Row], rows: Sequence[Row], any_version: b
 
 
 def shown(name: str, folder: Path, cells: Iterable[Row], source: str = DATA) -> list[Row]:
-    """Rows of the grid, one whole run a cell, the last that came, in the order of the grid."""
+    """Rows of the grid in its order, from the last complete run of each cell."""
     study = module(name)
     last = _last_runs(study, read(folder / f"{name}.csv"))
     return [row for cell in cells for row in last.get(_key(study, cell | {"source": source}), [])]
 
 
 def tidy(name: str, folder: Path, cells: Sequence[Row], source: str = DATA) -> None:
-    """Write the file anew: one whole run a cell, the last that came; cells of the grid first, then all others."""
+    """Rewrite the file with the last complete run of each cell, cells of the grid first."""
     study, path = module(name), folder / f"{name}.csv"
     last = _last_runs(study, read(path))
     first = [_key(study, cell | {"source": source}) for cell in cells]
@@ -90,7 +90,7 @@ def tidy(name: str, folder: Path, cells: Sequence[Row], source: str = DATA) -> N
 
 
 def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
-    """Run the cells of any studies and add their rows to the files in the folder, as they come; how many failed."""
+    """Run cells and append their rows to the files in the folder as they finish; return how many failed."""
     folder.mkdir(parents=True, exist_ok=True)
     begin, n_failed, is_broken = time.monotonic(), 0, False
     before = set(multiprocessing.active_children())
@@ -112,7 +112,7 @@ def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
                 _append(name, folder, rows)
                 left = (time.monotonic() - begin) / number * (len(tasks) - number)
                 print(f"{number} of {len(tasks)}: {name}: {text}; about {left / 60:.0f} min left", flush=True)
-        except BrokenProcessPool:  # by a worker that ended while cells were still handed out
+        except BrokenProcessPool:  # a worker ended while cells were being submitted
             is_broken = True
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -126,7 +126,7 @@ def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let one run at a time write into a folder; the lock is free again when its process ends."""
+    """Allow one run at a time to write into a folder; the lock is released when its process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", timeout=0):
@@ -137,7 +137,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Processes that are started here use one thread for linear algebra, from the moment that they load it."""
+    """Make processes started in this block use one thread for linear algebra."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
@@ -151,10 +151,10 @@ def _one_thread() -> Iterator[None]:
 
 
 def _alone() -> None:
-    """A worker leaves Ctrl-C to the one who started it, and does not outlive it."""
+    """Make a worker ignore Ctrl-C, which its parent handles, and exit when its parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, daemon=True).start()
-    warnings.simplefilter("ignore")  # peers warn of classes with few labels, ours of class sizes that are wrong
+    warnings.simplefilter("ignore")  # peers warn about classes with few labels, ours about wrong class sizes
 
 
 def _follow() -> None:
@@ -165,7 +165,7 @@ def _follow() -> None:
 
 
 def _work(task: Task) -> tuple[str, Row, list[Row], str]:
-    """Rows of a cell, or the reason why there are none."""
+    """Run a cell; return its rows, or the error message."""
     name, source, cell = task
     begin = time.perf_counter()
     try:
@@ -184,7 +184,7 @@ def _work(task: Task) -> tuple[str, Row, list[Row], str]:
 
 
 def _whole_runs(study: ModuleType, rows: Iterable[Row]) -> list[list[Row]]:
-    """Rows of each run of a cell, in the order in which runs ended; one that was cut off is left out."""
+    """Rows of each complete run of a cell, in the order in which runs ended."""
     runs: dict[tuple, list[Row]] = {}
     for row in rows:
         which = (_key(study, row), *(row[name] for name in ("version", "cell_seconds", "cell_rows")))
@@ -204,7 +204,7 @@ def _last_runs(study: ModuleType, rows: Iterable[Row]) -> dict[tuple, list[Row]]
 
 
 def _append(name: str, folder: Path, rows: list[Row]) -> None:
-    """Add the rows of a cell in one go; a file with another header is written anew before."""
+    """Append the rows of a cell in one write; a file with another header is rewritten first."""
     path, study = folder / f"{name}.csv", module(name)
     if _header(path) != _columns(study):
         _write(path, study, read(path))
@@ -237,7 +237,7 @@ def _header(path: Path) -> list[str]:
 
 
 def _columns(study: ModuleType) -> list[str]:
-    return [*study.KEYS, *study.RESULTS, *KEPT]
+    return [*study.KEYS, *study.RESULTS, *COMMON_COLUMNS]
 
 
 def _key(study: ModuleType, row: Row) -> tuple:

@@ -78,7 +78,7 @@ def run(source: Source, cell: Row) -> list[Row]:
 
 
 def largest_rise(history: list[Any]) -> float:
-    """Largest rise of J from one round to the next within a stage, as a share of it; 0 if it never rises."""
+    """Largest relative increase of J from one round to the next within a stage; 0 if it never increases."""
     pairs = [(a, b) for a, b in pairwise(history) if a.stage == b.stage]
     return max([0.0, *((b.objective - a.objective) / abs(a.objective) for a, b in pairs)])
 
@@ -122,7 +122,7 @@ def _loops(rows: list[Row]) -> Verdict:
         f"{mean:.1f} on average over label steps in which rows move: {_described(moved, '.1f')}; in the first "
         f"label step {_described(first, '.0f')}; {summary(rows, 'loops').mean:.1f} over all label steps",
         AGREES if is_about else PARTLY if of_three > 0.9 else DIFFERS,
-        "" if is_about else f"Three loops make {of_three:.1%} of the fall of the cost; the others go on until no "
+        "" if is_about else f"Three loops achieve {of_three:.1%} of the decrease of the cost; the rest run until no "
         "switch is left.",
     )  # fmt: skip
 

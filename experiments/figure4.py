@@ -35,8 +35,8 @@ SIZES = {
     "usps": (20, 40, 80, 160, 320, 640, 1859),
 }
 N_SEEDS = 10
-GOOD, SHARP, MILD, ALIKE = 0.03, 0.1, 0.06, 0.05
-"""What we take a good, a sharp and a mild improvement to be, and a similar one."""
+GOOD, SHARP, MILD, SIMILAR = 0.03, 0.1, 0.06, 0.05
+"""Thresholds for a good, a sharp, a mild and a similar improvement."""
 
 
 def grid(smoke: bool) -> list[Row]:
@@ -79,7 +79,7 @@ def lifts(rows: list[Row], name: str, method: str) -> dict[int, float]:
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
     found = [verdict for name in unique(rows, "set") for verdict in _improvement(rows, name)]
-    return [*found, *_alike(rows, "usps", "mnist")]
+    return [*found, *_similar(rows, "usps", "mnist")]
 
 
 def _improvement(rows: list[Row], name: str) -> list[Verdict]:
@@ -115,14 +115,14 @@ def _improvement(rows: list[Row], name: str) -> list[Verdict]:
     ]
 
 
-def _alike(rows: list[Row], one: str, other: str) -> list[Verdict]:
-    """Whether two sets behave alike: at every number of labels that both have, or on average."""
+def _similar(rows: list[Row], one: str, other: str) -> list[Verdict]:
+    """Whether two sets gain similarly, at every number of labels that both have or on average."""
     lift, others = lifts(rows, one, "paper"), lifts(rows, other, "paper")
     sizes = sorted(lift.keys() & others.keys())
     if not sizes:
         return []
     text = ", ".join(f"{lift[n]:+z.3f} and {others[n]:+z.3f} at {n}" for n in sizes)
     apart = [abs(lift[n] - others[n]) for n in sizes]
-    word = AGREES if max(apart) <= ALIKE else PARTLY if np.mean(apart) <= ALIKE else DIFFERS
+    word = AGREES if max(apart) <= SIMILAR else PARTLY if np.mean(apart) <= SIMILAR else DIFFERS
     reason = "" if word == AGREES else f"Apart by {np.mean(apart):.3f} on average, by {max(apart):.3f} at most."
-    return [Verdict(f"{one} and {other} perform alike", "similar", text, word, reason)]
+    return [Verdict(f"{one} and {other} perform similarly", "similar", text, word, reason)]

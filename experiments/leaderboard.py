@@ -61,7 +61,7 @@ def run(source: Source, cell: Row) -> list[Row]:
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """Rows of the splits that all methods have: nobody is compared by other splits than the others."""
+    """Rows of the splits that have results of all methods, so that all are compared on the same splits."""
     methods: dict[tuple, set[str]] = {}
     for row in rows:
         methods.setdefault((row["set"], row["each"], row["seed"]), set()).add(row["method"])
@@ -86,7 +86,7 @@ def ranks(rows: Sequence[Row], ours: str = OURS) -> dict[str, np.ndarray]:
 
 
 def table(rows: list[Row]) -> str:
-    """How methods stand over all cells, and each cell."""
+    """Mean results of each method over all cells, and the results of each cell."""
     rows = compared(rows)
     standing = {**ranks(rows, WITHOUT_SIZES), **ranks(rows)}
     everything = cells_of(rows)
@@ -105,7 +105,7 @@ def table(rows: list[Row]) -> str:
         lines.append([name, str(each), *text])
     n_splits = len(unique(rows, "seed"))
     note = (
-        f"Means over {len(everything)} cells (a set and a number of labels a class), at most {n_splits} splits each. "
+        f"Means over {len(everything)} cells (a set and a number of labels per class), at most {n_splits} splits each. "
         f'Ranks are those of the peers and "{SHOWN[OURS]}"; "{SHOWN[WITHOUT_SIZES]}" has the rank it '
         "would get in its place."
     )
@@ -113,7 +113,7 @@ def table(rows: list[Row]) -> str:
         note,
         markdown(["method", "mean macro F", "mean rank", "first in", "mean seconds"], total),
         "Macro F on test rows, mean ± deviation over the seeds.",
-        markdown(["set", "labels a class", *(SHOWN.get(method, method) for method in METHODS)], lines),
+        markdown(["set", "labels per class", *(SHOWN.get(method, method) for method in METHODS)], lines),
     ))  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
 
 
 def _targets(rows: list[Row], ours: str, text: str) -> list[Verdict]:
-    """How one of ours stands among the peers."""
+    """Compare one of our methods with the peers, by mean rank and by the number of cells that it wins."""
     found = ranks(rows, ours)
     mean = {method: float(r.mean()) for method, r in found.items()}
     peer = min(PEERS, key=mean.__getitem__)
@@ -149,7 +149,7 @@ def _targets(rows: list[Row], ours: str, text: str) -> list[Verdict]:
 
 
 def plot(rows: list[Row]) -> Figure:
-    """Mean rank of each method, with the rank of every cell behind it."""
+    """Plot the mean rank of each method, with its rank in every cell."""
     rows = compared(rows)
     standing = {**ranks(rows, WITHOUT_SIZES), **ranks(rows)}
     order = sorted((m for m in METHODS if standing[m].size), key=lambda m: -standing[m].mean())

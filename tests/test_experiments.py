@@ -1,4 +1,4 @@
-"""The studies run on the built-in corpus, keep their cells, and go on where they were."""
+"""Studies run on the built-in corpus, store their cells, and resume after an interruption."""
 
 import csv
 import os
@@ -28,8 +28,8 @@ def cell_of(seed=0, n_unlabeled=60, method="paper"):
 
 
 def row_of(version="0123456789", source="data", cell_rows=1, cell_seconds=1.0, macro_f=0.5, **cell):
-    kept = {"source": source, "cell_rows": cell_rows, "cell_seconds": cell_seconds, "version": version}
-    return cell_of(**cell) | {"macro_f": macro_f, "seconds": 0.1} | kept
+    common = {"source": source, "cell_rows": cell_rows, "cell_seconds": cell_seconds, "version": version}
+    return cell_of(**cell) | {"macro_f": macro_f, "seconds": 0.1} | common
 
 
 def write(folder, *rows, name="figure2"):
@@ -345,10 +345,10 @@ def test_the_lift_must_be_largest_where_labels_are_sparse(lifts, word):
         ({40: 0.1}, []),
     ],
 )
-def test_two_sets_are_alike_by_what_they_share(others, words):
+def test_two_sets_are_compared_at_the_label_numbers_that_both_have(others, words):
     rows = learning_curve({20: 0.1, 80: 0.0}, "usps") + learning_curve(others, "mnist")
     found = cells.module("figure4").verdicts(rows)
-    assert [verdict.word for verdict in found if "alike" in verdict.claim] == words
+    assert [verdict.word for verdict in found if "similarly" in verdict.claim] == words
 
 
 @pytest.mark.parametrize(
