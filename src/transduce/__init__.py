@@ -26,6 +26,7 @@ Public modules:
     transduce.testing                   checks for any semi-supervised classifier
     transduce.io.memmap                 features in a memory-mapped file
     transduce.dask                      TransductiveClassifier over a Dask cluster
+    transduce.errors                    errors and warnings that carry data
 """
 
 from importlib import import_module
@@ -68,7 +69,18 @@ _MODULE_OF = {
     "TransductiveClassifier": "estimators",
     "solve_labels": "label_step",
 }
-_MODULES = ("class_prior", "datasets", "label_step", "losses", "model_selection", "plots", "testing")
+_MODULES = (
+    "class_prior",
+    "dask",
+    "datasets",
+    "errors",
+    "io",
+    "label_step",
+    "losses",
+    "model_selection",
+    "plots",
+    "testing",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,5 @@
 """The estimator over Dask: the same parameters and attributes, with rows in blocks on the workers of a cluster."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from transduce.engines.dask.data import DaskData
 from transduce.engines.dask.engine import GROUPS_FILE
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.worker_pool import WorkerPool
+from transduce.io.strict_json import loads
 from transduce.label_step import Exact
 from transduce.labels.classes import as_objects
 from transduce.labels.missing import AUTO
@@ -179,7 +179,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         if not isinstance(self.checkpoint, (str, os.PathLike)):
             return None
         try:
-            groups = json.loads(Path(self.checkpoint, GROUPS_FILE).read_text(encoding="utf-8"))
+            groups = loads(Path(self.checkpoint, GROUPS_FILE).read_bytes())
             return [[[int(b) for b in shard] for shard in group] for group in groups]
         except (OSError, ValueError, TypeError):
             return None
@@ -206,11 +206,33 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes, as `decision_function` does scores."""
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : block, list of blocks or dask collection
+            Features.
+
+        Returns
+        -------
+        probabilities : array, future or list of these
+            Probabilities of each block, where the block is.
+        """
         return self._map_blocks("predict_proba", X)
 
     def predict(self, X: Any) -> Any:
-        """Return the class with the best score for each row, as `decision_function` does scores."""
+        """Return the class with the best score for each row.
+
+        Parameters
+        ----------
+        X : block, list of blocks or dask collection
+            Features.
+
+        Returns
+        -------
+        labels : array, future or list of these
+            Labels of each block, where the block is.
+        """
         return self._map_blocks("predict", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -227,7 +249,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             Accuracy.
         """
         single = not self._is_list(X)
-        predicted, sizes = self._fetch([self.predict(X)] if single else self.predict(X)), []
+        predicted = self._fetch([self.predict(X)] if single else self.predict(X))
         given = {"y": y, "sample_weight": sample_weight}
         blocks = {
             name: self._fetch([v] if single else as_blocks(v, name)) for name, v in given.items() if v is not None

@@ -325,6 +325,28 @@ def test_a_checkpoint_of_other_versions_is_an_error(name, tmp_path, monkeypatch)
         Checkpoint.open(tmp_path, "one")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 3},
+        {"format": None},
+        {"versions": None},
+        {"versions": []},
+        {"seeds": None},
+        {"seeds": ["ha"]},
+        pytest.param(None, id="no object"),
+    ],
+    ids=str,
+)
+def test_a_checkpoint_of_another_layout_is_an_error(change, tmp_path):
+    with Checkpoint.open(tmp_path, "one", [7]):
+        pass
+    path = tmp_path / "fit.json"
+    path.write_text("[]" if change is None else json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match="was written by another version of transduce, or is damaged"):
+        Checkpoint.open(tmp_path, "one")
+
+
 def test_files_left_by_a_kill_before_the_first_stage_are_removed(tmp_path):
     for name in ("fit.lock", ".transduce-0123456789ab.part"):
         (tmp_path / name).write_text("ha")

@@ -78,7 +78,7 @@ class FittedLabels(NamedTuple):
 
     transduction      class of every row
     class_counts      (K,) rows without a full label that each class got
-    predicted_counts  (K,) the same by the best scores, without prices
+    predicted_counts  (K,) the same by the best allowed scores, without prices
     distributions     distribution over the classes for every row, or None if the loss has no posterior
     """
 

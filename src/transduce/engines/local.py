@@ -92,7 +92,7 @@ class LocalEngine:
         labels[order] = result.labels
         counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)
         scores = self._unlabeled_scores(result.W)
-        predicted, distributions = np.bincount(scores.argmax(axis=1), minlength=self.n_classes), None
+        predicted, distributions = predicted_counts(problem, scores), None
         if hasattr(problem.loss, "posterior"):
             distributions = np.empty((order.size, self.n_classes), problem.design.dtype)
             distributions[order] = _distributions(problem, result.labels, bounds, scores)

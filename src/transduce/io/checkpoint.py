@@ -203,21 +203,27 @@ def _stored_seeds(folder: Path, fingerprint: str, seeds: tuple[int, ...]) -> tup
         except WriteError as error:
             raise _not_writable(folder, error.reason) from error
         return seeds
+    return _read_seeds(folder, path.read_bytes(), fingerprint)
+
+
+def _read_seeds(folder: Path, content: bytes, fingerprint: str) -> tuple[int, ...]:
+    """Return the seeds in the content of `fit.json`, which must belong to the fit with this fingerprint."""
     try:
-        known = loads(path.read_bytes())
-    except JsonError:
-        known = None
-    if not isinstance(known, dict) or (known.get("format"), known.get("fingerprint")) != (FORMAT, fingerprint):
-        raise ValueError(
-            f"checkpoint {folder} belongs to a fit with other data or parameters. Choose another folder, or delete it."
-        )
-    for name, version in VERSIONS.items():
-        if known["versions"].get(name) != version:
-            raise ValueError(
-                f"checkpoint {folder} was written with {name} {known['versions'].get(name)}, but {version} is "
-                "installed. Choose another folder, or delete it."
-            )
-    return tuple(known["seeds"])
+        header = loads(content)
+        layout, stored, seeds = header["format"], header["fingerprint"], tuple(map(int, header["seeds"]))
+        versions = {name: header["versions"].get(name) for name in VERSIONS}
+    except (JsonError, KeyError, TypeError, AttributeError, ValueError):
+        layout, stored, seeds, versions = None, None, (), VERSIONS
+    if layout != FORMAT:
+        problem = "was written by another version of transduce, or is damaged"
+    elif stored != fingerprint:
+        problem = "belongs to a fit with other data or parameters"
+    elif versions != VERSIONS:
+        name = next(name for name in VERSIONS if versions[name] != VERSIONS[name])
+        problem = f"was written with {name} {versions[name]}, but {VERSIONS[name]} is installed"
+    else:
+        return seeds
+    raise ValueError(f"checkpoint {folder} {problem}. Choose another folder, or delete it.")
 
 
 def _not_writable(folder: Path, reason: str) -> ValueError:

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 from distributed.protocol.pickle import dumps
 
 from transduce.engines.dask import shard_weights, shards, worker_process
+from transduce.engines.dask.failure import Failure
 from transduce.engines.dask.shards import ShardLostError
 from transduce.engines.dask.weight_deltas import WeightDelta, chunk_bounds, split_delta, sum_deltas
-from transduce.engines.dask.worker_process import Call, Failure, run_in_thread
+from transduce.engines.dask.worker_process import Call, run_in_thread
 
 
 class ShardGroup(NamedTuple):

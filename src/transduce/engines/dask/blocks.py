@@ -16,6 +16,7 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
+from transduce.engines.dask.failure import Failure
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.shards import BlockInfo
 from transduce.engines.dask.worker_pool import WorkerPool
@@ -101,8 +102,9 @@ class BlockSource:
         self.computing = []
         infos = dict(sorted(zip(chain.from_iterable(self.shards), chain.from_iterable(found), strict=True)))
         for b, info in infos.items():
-            if isinstance(info, str):
-                raise ValueError(f"block {b}: {info}")
+            if isinstance(info, Failure):
+                info.error.add_note(f"This is block {b} of the {len(infos)} blocks, counted from 0.")
+                raise info.error
             if info.n_features != infos[0].n_features:
                 raise ValueError(
                     f"Block {b} has {info.n_features} columns, but the first has {infos[0].n_features}. Match them."

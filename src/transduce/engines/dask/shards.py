@@ -18,9 +18,11 @@ from sklearn.utils import check_array
 
 from transduce.design import Design
 from transduce.engines.base import ProblemSettings
+from transduce.engines.dask.failure import Failure
 from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta
 from transduce.engines.local import LocalEngine
 from transduce.engines.local_data import LocalData
+from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.fingerprint import fingerprint
 from transduce.label_step.partitions import Partition
 from transduce.labels.classes import as_objects
@@ -152,15 +154,15 @@ class ProblemSpec(NamedTuple):
 
 def create(
     key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], unlabeled: object, digest: bool
-) -> list[BlockInfo | str]:
-    """Store blocks in this process; returns what is known about each, or a sentence that says what is wrong."""
+) -> list[BlockInfo | Failure]:
+    """Store blocks in this process; returns what is known about each, or what is wrong with it."""
     raw: list[tuple[Any, Array | None]] = []
-    found: list[BlockInfo | str] = []
+    found: list[BlockInfo | Failure] = []
     for block in zip(X, y, weights, strict=True):
         try:
             rows, info = _read_block(*block, unlabeled, digest)
         except (ValueError, TypeError) as error:
-            found.append(f"{error}")
+            found.append(Failure.create(error))
             continue
         raw.append(rows)
         found.append(info)
@@ -187,7 +189,7 @@ def _read_block(
     entries, columns = read_matrix(y)
     values, labeled = find_labeled(entries, unlabeled, warn=False)
     if values.size != n_rows:
-        raise ValueError(f"X has {n_rows} rows and y has {values.size}: inconsistent numbers of samples. Match them.")
+        raise LabelError(LabelErrorKind.LENGTH, n_rows=n_rows, n_labels=values.size)
     if values.dtype.kind == "f" and labeled.any():
         check_labels(n_rows, values, labeled)
     weights = check_sample_weight(weights, n_rows)

@@ -19,10 +19,11 @@ from distributed.scheduler import KilledWorker
 
 from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import Reduction, ShardGroup, call_and_reduce, join_fit, release
+from transduce.engines.dask.failure import Failure
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
 from transduce.engines.dask.shards import ShardLostError
 from transduce.engines.dask.weight_deltas import WeightDelta
-from transduce.engines.dask.worker_process import Call, Failure, run_calls
+from transduce.engines.dask.worker_process import Call, run_calls
 
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)

@@ -5,30 +5,14 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from distributed.protocol.pickle import dumps, loads
-
+from transduce.engines.dask.failure import Failure
 from transduce.engines.dask.shards import ShardLostError, call
 from transduce.parallel import one_blas_thread
 
 Call: TypeAlias = tuple[str, Callable[..., Any], Sequence[Any]]
 """Key of a shard, a function of the shard, and further arguments."""
-
-
-class Failure(NamedTuple):
-    """An exception that a call raised, in a form that can be sent."""
-
-    error: Exception
-
-    @classmethod
-    def create(cls, error: Exception) -> "Failure":
-        """Replace an exception that cannot be pickled by its text."""
-        try:
-            loads(dumps(error))
-        except Exception:
-            return cls(RuntimeError(f"{type(error).__name__}: {error}"))
-        return cls(error)
 
 
 async def run_in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
