@@ -167,7 +167,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             counts = supervised_counts(engine, self._first_settings(), np.random.default_rng(0))
             self.prior_diagnostics_ = diagnostics.with_supervised(counts)
         if interruption.happened:
-            self.termination_condition_ = FitStatus.INTERRUPTED.value
+            self._set_status(FitStatus.INTERRUPTED)
 
     def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
         if not isinstance(prior.stated, str):
@@ -203,8 +203,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self.objective_ = result.objective
         self.history_ = result.history
         self.n_iter_ = len(result.history)
-        self.termination_condition_ = result.status.value
+        self._set_status(result.status)
         self.bounds_ = bounds
+
+    def _set_status(self, status: FitStatus) -> None:
+        self._status, self.termination_condition_ = status, status.value
 
     def _set_labels(self, fitted: FittedLabels) -> None:
         """Set the labels of the training rows as fitted attributes."""

@@ -298,13 +298,13 @@ MESSAGES = [
         lambda: solve_labels(
             [[0.0, INF, INF]] * 3 + [[0.0, 1.0, 1.0]], ([0] * 3, [4] * 3), groups=Groups([4, 3, 3, 4], [2], [4])
         ),
-        "group 0 must get 2 rows, but the rows allowed to take classes 1 and 2 are 1",
+        "group 0 must get 2 rows, but only 1 row may take classes 1 and 2, 1 too few",
     ),
     (
         lambda: solve_labels(
             [[INF, 0.0, INF]] * 3 + [[0.0, 1.0, 1.0]], ([0] * 3, [4] * 3), groups=Groups([4, 3, 3, 4], [0], [2])
         ),
-        "3 rows are allowed to take classes 1 and 2 only, but group 0 may get at most 2",
+        "3 rows may take classes 1 and 2 only, but group 0 may get at most 2, 1 too many",
     ),
 ]
 
@@ -333,7 +333,7 @@ def test_infeasible_bounds_are_explained_by_numbers_that_prove_it(seeds):
         with pytest.raises(InfeasibleError, match=r"^the counts cannot be met: .*\.$") as caught:
             made.solve()
         error = caught.value
-        if error.kind is InfeasibleKind.TOO_LITTLE_ROOM:
+        if error.kind is InfeasibleKind.TOO_MANY_ROWS:
             n_full += 1
             assert error.held + error.needed > error.limit
         else:

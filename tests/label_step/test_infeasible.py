@@ -24,14 +24,14 @@ def test_too_few_rows_are_counted():
     assert error.kind is InfeasibleKind.TOO_FEW_ROWS
     assert (error.needing, error.needed, error.held) == (NodeNames((1,)), 2, 1)
     assert str(error) == (
-        "the counts cannot be met: class 1 must get 2 rows, but the rows allowed to take class 1 are 1. "
+        "the counts cannot be met: class 1 must get 2 rows, but only 1 row may take it, 1 too few. "
         "Forbid fewer labels, or widen these counts."
     )
 
 
-def test_too_little_room_is_counted():
+def test_too_many_rows_are_counted():
     error = error_of(([0, 0, 0], [1, 3, 3]))
-    assert error.kind is InfeasibleKind.TOO_LITTLE_ROOM
+    assert error.kind is InfeasibleKind.TOO_MANY_ROWS
     assert (error.holding, error.held, error.limit) == (NodeNames((0,)), 2, 1)
 
 
@@ -39,9 +39,9 @@ def test_names_replace_numbers():
     groups = Groups([4, 3, 3, 4], [2], [3], names=("cold drinks",))
     error = error_of(([0] * 3, [3] * 3), groups).with_names(np.array(["tea", "milk", "juice"]), groups)
     assert str(error).startswith(
-        "class_prior cannot be met beside the partial labels in y: branch 'cold drinks' must get 2"
+        "class_prior and the partial labels in y cannot both be met: branch 'cold drinks' must get 2"
     )
-    assert "'milk' and 'juice' are 1" in str(error)
+    assert "only 1 row may take 'milk' and 'juice', 1 too few. Allow more classes in the partial labels" in str(error)
     numbers = error_of([1, 2, 0]).with_names(np.array([5, 7, 9]), None)
     assert "class 7 must get 2 rows" in str(numbers)
 

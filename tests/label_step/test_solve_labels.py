@@ -230,17 +230,17 @@ MESSAGES = [
     (
         ([[0.0, INF], [1.0, INF], [0.0, 1.0]], [1, 2]),
         ValueError,
-        "class 1 must get 2 rows, but the rows allowed to take class 1 are 1",
+        "class 1 must get 2 rows, but only 1 row may take it, 1 too few",
     ),
     (
         ([[0.0, INF], [1.0, INF]], ([0, 0], [1, 2])),
         ValueError,
-        "2 rows are allowed to take class 0 only, but class 0 may get at most 1",
+        "2 rows may take class 0 only, but class 0 may get at most 1, 1 too many",
     ),
     (
         ([[0.0, INF], [1.0, INF]], ([0, 1], [2, 2])),
         ValueError,
-        "class 1 must get 1 rows, but the rows allowed to take class 1 are 0",
+        "class 1 must get 1 row, but no row may take it, 1 too few",
     ),
     (([[1, 2], [3]], [1, 1]), TypeError, "rows of equal length"),
     (([[1e200, 0.0]], [1, 0]), ValueError, "costs must be below 1e150 in size"),
@@ -278,7 +278,5 @@ def test_bad_input_is_explained_in_one_sentence(arguments, kind, sentence):
 def test_every_step_names_the_classes_that_have_too_few_rows(method):
     costs = np.zeros((100, 12))
     costs[10:, 3:5] = INF
-    with pytest.raises(
-        ValueError, match="classes 3 and 4 must get 16 rows, but the rows allowed to take classes 3 and 4 are 10"
-    ):
+    with pytest.raises(ValueError, match="classes 3 and 4 must get 16 rows, but only 10 rows may take them, 6 too few"):
         solve_labels(costs, [8] * 11 + [12], method)

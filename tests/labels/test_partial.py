@@ -409,24 +409,24 @@ def test_tuples_of_numbers_are_labels():
         (
             dict(zip(NAMES, (2, 2, 74, 74), strict=True)),
             None,
-            "'cold/juice' and 'cold/milk' must get 148 rows, but the rows allowed to take 'cold/juice' and 'cold/milk' "
-            "are 132. Leave more classes open in y, or widen these sizes in class_prior.",
+            "'cold/juice' and 'cold/milk' must get 148 rows, but only 132 rows may take them, 16 too few. "
+            "Allow more classes in the partial labels, or widen these sizes in class_prior.",
         ),
         (
             {"hot/coffee": (0, 2), "hot/tea": (0, 2), "cold/milk": None, "cold/juice": None},
             None,
-            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, "
-            "but 'hot/coffee' and 'hot/tea' may get at most 4.",
+            "20 rows may take 'hot/coffee' and 'hot/tea' only, "
+            "but 'hot/coffee' and 'hot/tea' may get at most 4, 16 too many.",
         ),
         (
             {"hot": 13, "cold": None},
             NAMES,
-            "20 rows are allowed to take 'hot/coffee' and 'hot/tea' only, but branch 'hot' may get at most 13.",
+            "20 rows may take 'hot/coffee' and 'hot/tea' only, but branch 'hot' may get at most 13, 7 too many.",
         ),
         (
             {"cold": 140, "hot": None},
             NAMES,
-            "branch 'cold' must get 140 rows, but the rows allowed to take 'cold/juice' and 'cold/milk' are 132.",
+            "branch 'cold' must get 140 rows, but only 132 rows may take 'cold/juice' and 'cold/milk', 8 too few.",
         ),
     ],
 )
@@ -437,7 +437,7 @@ def test_sizes_that_contradict_partial_labels_are_refused(prior, taxonomy, sente
     y[2:22] = [{"hot/coffee", "hot/tea"}] * 20
     with pytest.raises(ValueError, match=re.escape(sentence)) as complaint:
         TransductiveClassifier(class_prior=prior, taxonomy=taxonomy, annealing=annealing).fit(X, y)
-    assert str(complaint.value).startswith("class_prior cannot be met beside the partial labels in y: ")
+    assert str(complaint.value).startswith("class_prior and the partial labels in y cannot both be met: ")
 
 
 def test_without_names_infeasible_counts_are_reported_by_number():

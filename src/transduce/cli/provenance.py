@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 def describe_fit(clf: TransductiveClassifier) -> dict[str, Any]:
     """Version, time, objective, how the fit ended, and its history."""
-    status = FitStatus(clf.termination_condition_)
+    status = clf._status
     return {
         "transduce": transduce.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -50,16 +50,21 @@ class NodeNames:
 
 
 class InfeasibleKind(Enum):
-    """Why counts cannot be met."""
+    """Why counts cannot be met; the value is the sentence for Python users."""
 
-    TOO_FEW_ROWS = "too few rows are allowed to take some classes"
-    TOO_LITTLE_ROOM = "too many rows are allowed to take nothing but some classes"
+    TOO_FEW_ROWS = (
+        "{opening}: {needing} must get {needed}, but {limits}, {gap} too few. {allow}, or widen these {sizes}."
+    )
+    TOO_MANY_ROWS = (
+        "{opening}: {held} may take {holding} only{others}, but {limits}, {gap} too many. {allow}, or widen these "
+        "{sizes}."
+    )
 
 
 COUNTS = {"opening": "the counts cannot be met", "allow": "Forbid fewer labels", "sizes": "counts"}
 CLASS_PRIOR = {
-    "opening": "class_prior cannot be met beside the partial labels in y",
-    "allow": "Leave more classes open in y",
+    "opening": "class_prior and the partial labels in y cannot both be met",
+    "allow": "Allow more classes in the partial labels",
     "sizes": "sizes in class_prior",
 }
 
@@ -67,19 +72,26 @@ CLASS_PRIOR = {
 class InfeasibleError(Record, ValueError):
     """Counts that forbidden labels make impossible.
 
-    Fields: `needing`, `holding` and `limiting` are NodeNames. The first must get `needed` rows; the rows allowed to
-    take the second are `held` (TOO_FEW_ROWS), or `held` rows may take nothing else (TOO_LITTLE_ROOM); the third may get
-    at most `limit` rows. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
+    Fields: `needing`, `holding` and `limiting` are NodeNames. The first must get `needed` rows; only `held` rows may
+    take the second (TOO_FEW_ROWS), or `held` rows may take nothing else (TOO_MANY_ROWS); the third may get at most
+    `limit` rows. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
     """
 
     def __str__(self) -> str:
-        rows = [f"the rows allowed to take {self.holding} are {self.held}"] if self.holding else []
-        limit = [f"{self.limiting} may get at most {self.limit}"] if self.limiting else []
-        reason = f"{self.needing} must get {self.needed} rows, but {' and '.join(rows + limit)}"
-        if self.kind is InfeasibleKind.TOO_LITTLE_ROOM:
-            needed = f", and {self.needing} must get {self.needed} others" if self.needed else ""
-            reason = f"{self.held} rows are allowed to take {self.holding} only{needed}, but {limit[0]}"
-        return f"{self.opening}: {reason}. {self.allow}, or widen these {self.sizes}."
+        too_few = self.kind is InfeasibleKind.TOO_FEW_ROWS
+        limits = [f"{self.limiting} may get at most {self.limit}"] if self.limiting else []
+        if too_few and self.holding:
+            pronoun = "it" if len(self.needing.classes) == 1 else "them"
+            holding = pronoun if self.holding == self.needing else self.holding
+            limits = [f"{f'only {_rows(self.held)}' if self.held else 'no row'} may take {holding}", *limits]
+        texts = {
+            "needed": _rows(self.needed),
+            "held": _rows(self.held),
+            "limits": " and ".join(limits),
+            "others": f", and {self.needing} must get {self.needed} others" if self.needed else "",
+            "gap": self.needed - self.held - self.limit if too_few else self.held + self.needed - self.limit,
+        }
+        return str(self.kind.value).format_map(self.fields | texts)
 
     def with_names(self, classes: NDArray[Any], groups: Groups | None) -> "InfeasibleError":
         """The same for someone who gave class names, a class_prior and partial labels."""
@@ -88,6 +100,10 @@ class InfeasibleError(Record, ValueError):
             name: own.with_names(*names) if isinstance(own, NodeNames) else own for name, own in self.fields.items()
         }
         return InfeasibleError(self.kind, **(fields | CLASS_PRIOR))
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n} rows"
 
 
 def explain_infeasible(
@@ -101,13 +117,13 @@ def explain_infeasible(
 
     allowed  (K, K) whether a row of a class may move to another
     """
-    K, lacking = tree.n_classes, _closure(_steps(tree, allowed, flow).T, excess < 0)
-    inside, over = lacking[:-1], lacking[tree.above]
+    K, deficient = tree.n_classes, _closure(_steps(tree, allowed, flow).T, excess < 0)
+    inside, over = deficient[:-1], deficient[tree.above]
     needing, limiting, holding = inside & ~over & (tree.low > 0), ~inside & over, inside[:K]
     fields = {"needed": int(tree.low[needing].sum()), "limit": int(tree.high[limiting].sum())}
     kind, held = InfeasibleKind.TOO_FEW_ROWS, int(tally[holding].sum())
-    if lacking[-1]:  # classes outside hold more than their bounds let through
-        kind, holding, held = InfeasibleKind.TOO_LITTLE_ROOM, ~holding, tree.n_rows - held
+    if deficient[-1]:  # classes outside hold more than their bounds let through
+        kind, holding, held = InfeasibleKind.TOO_MANY_ROWS, ~holding, tree.n_rows - held
     names = {
         name: NodeNames(tuple(np.flatnonzero(flags[:K]).tolist()), tuple(np.flatnonzero(flags[K:]).tolist()))
         for name, flags in (("needing", needing), ("holding", holding), ("limiting", limiting))

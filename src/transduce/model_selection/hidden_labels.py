@@ -75,7 +75,7 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     priors = _parameters(model, "class_prior")
     model.set_params(**{key: scale_prior(prior, n_before, n_after) for key, prior in priors.items()})
     model = model.fit(X, values) if sample_weight is None else model.fit(X, values, sample_weight=sample_weight)
-    if getattr(final_step(model), "termination_condition_", None) == FitStatus.INTERRUPTED.value:
+    if getattr(final_step(model), "_status", None) is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
     return model
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from transduce.engines.dask.failure import Failure
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.shards import BlockInfo
-from transduce.engines.dask.worker_pool import WorkerPool
+from transduce.engines.dask.worker_pool import WorkerPool, cancel, find_holders
 
 
 def as_blocks(thing: Any, name: str) -> list[Any]:
@@ -89,7 +89,7 @@ class BlockSource:
         pool.release()
         try:
             if self.computing:
-                pool.cancel(self.computing)
+                cancel(pool, self.computing)
                 self.computing = []
             workers, holders = pool.workers(), self._holders(pool)
             self.groups = self.groups or self._assign(workers, holders)
@@ -159,7 +159,7 @@ class BlockSource:
     def _holders(self, pool: WorkerPool) -> dict[int, list[str]]:
         """Return the workers that hold each block of X that is a future."""
         futures = {b: block for b, block in enumerate(self.X) if isinstance(block, Future)}
-        known = pool.holders(list(futures.values())) if futures else {}
+        known = find_holders(pool, list(futures.values())) if futures else {}
         return {b: list(known.get(future.key, ())) for b, future in futures.items()}
 
     def _check_futures(self) -> None:

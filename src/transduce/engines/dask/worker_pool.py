@@ -197,15 +197,6 @@ class WorkerPool:
         """Send objects to the workers at these addresses, one after the other, to save memory on the scheduler."""
         return list(self._await(_scatter(self.client, things)))
 
-    def cancel(self, futures: Sequence[Future]) -> None:
-        """Let the scheduler forget tasks."""
-        self._await(_call_client(self.client.cancel, list(futures), asynchronous=True, force=True))
-
-    def holders(self, futures: Sequence[Future]) -> dict[str, list[str]]:
-        """Return the addresses of the workers that hold each result, by its key."""
-        self.results(futures, fetch=False)
-        return dict(self._await(_call_client(self.client.who_has, list(futures))))
-
     def _await(self, coroutine: Coroutine[Any, Any, Any], uninterrupted: bool = False) -> Any:
         """Run a coroutine in the event loop of the client, while heartbeats are checked."""
         self.heartbeats.reset()
@@ -230,6 +221,17 @@ class WorkerPool:
         if interrupt is not None:
             raise interrupt
         return answer
+
+
+def cancel(pool: WorkerPool, futures: Sequence[Future]) -> None:
+    """Let the scheduler forget tasks."""
+    pool._await(_call_client(pool.client.cancel, list(futures), asynchronous=True, force=True))
+
+
+def find_holders(pool: WorkerPool, futures: Sequence[Future]) -> dict[str, list[str]]:
+    """Return the addresses of the workers that hold each result, by its key."""
+    pool.results(futures, fetch=False)
+    return dict(pool._await(_call_client(pool.client.who_has, list(futures))))
 
 
 def _raise(error: BaseException) -> None:
