@@ -1,7 +1,6 @@
 """Checkpoints: a fit that was stopped resumes and ends with the same result; folders of other fits are errors."""
 
 import contextlib
-import functools
 import json
 import shutil
 import subprocess
@@ -21,7 +20,6 @@ from scipy import sparse
 from transduce.history import FitStatus, HistoryRow
 from transduce.io import checkpoint as checkpoints
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
-from transduce.io.fingerprint import fingerprint
 from transduce.solvers import loop
 
 FITTED = ("coef_", "intercept_", "transduction_", "prices_", "objective_", "label_distributions_", "class_counts_")
@@ -310,8 +308,6 @@ def test_a_parameter_that_cannot_be_pickled_is_an_error(tmp_path):
     with pytest.raises(TypeError, match="parameters that can be pickled, but loss cannot be"):
         model(tmp_path / "stages", loss=Unpicklable()).fit(X, y)
     assert not (tmp_path / "stages").exists()
-    with pytest.raises(TypeError, match="but b cannot be"):
-        fingerprint({"a": 1, "b": [threading.Lock()]})
 
 
 @pytest.mark.parametrize("name", checkpoints.VERSIONS)
@@ -428,36 +424,3 @@ def test_seconds_continue_from_those_reported_before_the_stop(tmp_path, monkeypa
     history = [row.seconds for row in model(tmp_path).fit(X, y).history_ if row.restart >= 0]
     assert history == sorted(history)
     assert history[-1] > 1000.0
-
-
-def test_fingerprints_distinguish_types_shapes_and_order():
-    a = np.arange(4.0)
-    parts = [[a], [a.astype(np.float32)], [a.reshape(2, 2)], [a, "x"], ["x", a], [a[::-1]], [a, 1], [a, "1"], [a, None]]
-    assert len({fingerprint({"a": part}) for part in parts}) == len(parts)
-    assert fingerprint({"a": 1}) != fingerprint({"b": 1})
-
-
-def far(middle):
-    return np.r_[np.zeros(2000), middle, np.zeros(2000)]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        SquaredDistance, far, np.random.RandomState, np.random.default_rng,
-        lambda a: {"k": a, "l": 0}, lambda a: {a, "x", None},
-        lambda a: functools.partial(max, a), lambda a: np.array([a, "x", None], dtype=object),
-        lambda a: sparse.csr_matrix(np.eye(2) * a), lambda a: (np.exp, np.log)[a - 1], lambda a: (rows, data)[a - 1],
-    ],
-)  # fmt: skip
-def test_fingerprints_distinguish_content(make):
-    one, again, other = (fingerprint({"a": make(a)}) for a in (1, 1, 2))
-    assert one == again
-    assert one != other
-
-
-def test_fingerprints_ignore_the_order_of_sets_and_mappings_and_memory_mapping(tmp_path):
-    assert fingerprint({"a": {"x": 1, "y": 2}}) == fingerprint({"a": {"y": 2, "x": 1}})
-    assert fingerprint({"a": {"x", "y", "z"}}) == fingerprint({"a": {"z", "y", "x"}})
-    np.save(tmp_path / "a.npy", far(1))
-    assert fingerprint({"a": np.load(tmp_path / "a.npy", mmap_mode="r")}) == fingerprint({"a": far(1)})

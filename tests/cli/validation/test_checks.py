@@ -11,16 +11,15 @@ from scipy.stats import binomtest
 
 from transduce.cli.validation import Finding, as_json, check_documents, label_warnings, render_findings
 from transduce.cli.validation.prior_checks import exact_interval
-from transduce.suggest import normalize_name
 
 WORDS = ["river", "stone", "cloud", "amber", "field", "winter", "signal", "garden", "copper", "violin", "harbour"]
 
 
-def clean(n=60, classes=("tea", "coffee", "cocoa"), n_labelled=30):
+def clean(n=60, classes=("tea", "coffee", "cocoa"), n_labeled=30):
     """Documents without problems: distinct texts of similar length, ten labels per class, half of them unlabelled."""
     rng = random.Random(0)
     texts = [f"{' '.join(rng.choices(WORDS, k=12))} number {row}" for row in range(n)]
-    labels = [classes[row % len(classes)] if row < n_labelled else None for row in range(n)]
+    labels = [classes[row % len(classes)] if row < n_labeled else None for row in range(n)]
     return texts, labels
 
 
@@ -168,19 +167,12 @@ def test_labels_that_differ_only_in_spelling_style(other):
 
 
 def test_many_findings_of_one_kind_are_summarised():
-    texts, labels = clean(n=600, classes=tuple(f"class {letter}" for letter in "abcdefghijklmnopqrst"), n_labelled=200)
+    texts, labels = clean(n=600, classes=tuple(f"class {letter}" for letter in "abcdefghijklmnopqrst"), n_labeled=200)
     labels[300:400] = [label.upper() for label in labels[:100]]
     problems = [one for one in check(texts, labels) if one.severity == "problem"]
     assert len(problems) == 6
     assert "15 more of this kind" in problems[-1].message
     assert set(problems[-1].rows) <= set(range(301, 401))
-
-
-def test_normalized_names_ignore_unicode_form_and_separators_but_not_signs():
-    assert normalize_name("Café au lait") == normalize_name(unicodedata.normalize("NFD", "café_au-lait "))
-    assert normalize_name("rec/Sport") == normalize_name("rec/sport") != normalize_name("rec sport")
-    apart = ["C", "C++", "C#", "1", "-1", "+1", "+", "-", "15", "1.5", "week 1", "week 2", "a/bc", "ab/c"]
-    assert len(set(map(normalize_name, apart))) == len(apart)
 
 
 def test_rare_label_close_to_a_frequent_one():
@@ -311,7 +303,7 @@ def test_proportions_far_from_the_labels():
 
 
 def test_harmful_sizes_are_a_warning_unless_labels_are_balanced():
-    texts, labels = clean(n=90, n_labelled=60)
+    texts, labels = clean(n=90, n_labeled=60)
     labels[:30] = ["tea"] * 26 + ["cocoa"] * 4
     found = check(texts, labels, {"cocoa": (0.9, 0.9)})
     assert [(one.severity, one.message[:21]) for one in found if "more than chance" in one.message] == [
