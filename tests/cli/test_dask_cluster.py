@@ -2,9 +2,11 @@
 
 import sys
 
+import dask
 import polars as pl
 import pytest
 from distributed import LocalCluster
+from helpers.dask_cluster import PATIENT
 
 QUICK = ("--annealing", "paper", "--alpha", "0.01", "--quiet")
 
@@ -12,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # distributed warns about pro
 
 
 @pytest.fixture
-def pile(tmp_path):
+def documents(tmp_path):
     """Texts of two classes, half of them labelled, with all of their words."""
     words = {"tea": "leaf cup green kettle", "coffee": "bean roast espresso mill"}
     rows = []
@@ -20,33 +22,43 @@ def pile(tmp_path):
         name = ("tea", "coffee")[number % 2]
         text = " ".join(words[name].split()[(number + k) % 4] for k in range(2)) + f" w{number % 5}"
         rows.append({"text": text, "label": name if number % 8 < 4 else None})
-    path = tmp_path / "pile.csv"
+    path = tmp_path / "documents.csv"
     pl.DataFrame(rows).write_csv(path)
     return path
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """Timeouts that a busy machine does not meet, for connections that are expected to succeed."""
+    monkeypatch.setattr("transduce.cli.dask_cluster.CONNECT_TIMEOUT", 3600)
+    with dask.config.set({**PATIENT, "distributed.comm.timeouts.connect": "1 hour"}):
+        yield
+
+
 @pytest.mark.slow
-def test_workers_of_this_machine_give_the_same_labels(pile, run_command, tmp_path):
+@pytest.mark.usefixtures("patient")
+def test_workers_of_this_machine_give_the_same_labels(documents, run_command, tmp_path):
     one, many = tmp_path / "one.csv", tmp_path / "many.csv"
-    assert run_command("label", pile, "-o", one, *QUICK).code == 0
-    result = run_command("label", pile, "-o", many, *QUICK, "--workers", 2, "--checkpoint", tmp_path / "stages")
+    assert run_command("label", documents, "-o", one, *QUICK).code == 0
+    result = run_command("label", documents, "-o", many, *QUICK, "--workers", 2, "--checkpoint", tmp_path / "stages")
     assert result.code == 0, result.err
     assert pl.read_csv(many)["label"].to_list() == pl.read_csv(one)["label"].to_list()
     assert list((tmp_path / "stages").glob("*shard 1.stage"))
 
 
-def test_a_running_cluster_gives_the_same_labels(pile, run_command, tmp_path):
+@pytest.mark.usefixtures("patient")
+def test_a_running_cluster_gives_the_same_labels(documents, run_command, tmp_path):
     one, many = tmp_path / "one.csv", tmp_path / "many.csv"
-    assert run_command("label", pile, "-o", one, *QUICK).code == 0
+    assert run_command("label", documents, "-o", one, *QUICK).code == 0
     with LocalCluster(2, processes=False, threads_per_worker=1, protocol="tcp", dashboard_address=None) as cluster:
-        result = run_command("label", pile, "-o", many, *QUICK, "--dask", cluster.scheduler_address)
+        result = run_command("label", documents, "-o", many, *QUICK, "--dask", cluster.scheduler_address)
     assert result.code == 0, result.err
     assert pl.read_csv(many)["label"].to_list() == pl.read_csv(one)["label"].to_list()
 
 
-def test_a_missing_scheduler_is_reported_in_one_sentence(pile, run_command, tmp_path, monkeypatch):
+def test_a_missing_scheduler_is_reported_in_one_sentence(documents, run_command, tmp_path, monkeypatch):
     monkeypatch.setattr("transduce.cli.dask_cluster.CONNECT_TIMEOUT", 1)
-    result = run_command("label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9")
+    result = run_command("label", documents, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9")
     assert result.code == 2
     assert "--dask must be the address" in result.err
     assert result.err.count("\n") == 1
@@ -68,9 +80,9 @@ def test_a_missing_extra_is_reported_before_anything_is_read(run_command, tmp_pa
     assert "transduce.engines.dask" in result.err
 
 
-def test_an_address_and_a_number_of_workers_are_refused(pile, run_command, tmp_path):
+def test_an_address_and_a_number_of_workers_are_refused(documents, run_command, tmp_path):
     result = run_command(
-        "label", pile, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9", "--workers", 2
+        "label", documents, "-o", tmp_path / "out.csv", *QUICK, "--dask", "tcp://127.0.0.1:9", "--workers", 2
     )
     assert result.code == 2
     assert "Leave one of them out" in result.err

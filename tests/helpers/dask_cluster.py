@@ -1,4 +1,4 @@
-"""Dask clusters of processes on this machine, and deeds that happen inside their workers."""
+"""Dask clusters of processes on this machine, and faults that happen inside their workers."""
 
 import functools
 import importlib
@@ -6,8 +6,10 @@ import inspect
 import itertools
 import os
 import signal
+import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import dask
 from distributed import Client, LocalCluster, Status
@@ -39,12 +41,13 @@ def wait_until(condition):
 
 def wait_for_both(client):
     """Until two workers answer, and Dask knows them: one that dies before that is not started again."""
+    wait_until(lambda: len(worker_pids(client) & restartable(client)) == 2)
 
-    def restartable():
-        processes = [nanny.process for nanny in client.cluster.workers.values()]
-        return {one.pid for one in processes if one is not None and one.status == Status.running}
 
-    wait_until(lambda: len(worker_pids(client) & restartable()) == 2)
+def restartable(client):
+    """Processes of the workers that Dask starts again if they die."""
+    processes = [nanny.process for nanny in list(client.cluster.workers.values())]
+    return {one.pid for one in processes if one is not None and one.status == Status.running}
 
 
 def worker_pids(client):
@@ -99,15 +102,16 @@ def later_turn(shard, restart, seed, count, others):
     return count > 1
 
 
-def _arm(module, name, number, deed, counts=any_call):
-    """In this process, let a function of transduce.engines.dask do a deed in this one of the calls that count."""
+def _arm(module, name, number, fault, counts=any_call):
+    """In this process, call `fault` before call number `number`, of those that count, of a function of
+    transduce.engines.dask."""
     module = importlib.import_module(f"transduce.engines.dask.{module}")
     plain, calls = inspect.unwrap(getattr(module, name)), itertools.count(1)
 
     @functools.wraps(plain)
     def armed(*args, **kwargs):
         if counts(*args) and next(calls) == number:
-            deed()
+            fault()
         return plain(*args, **kwargs)
 
     setattr(module, name, armed if number else plain)
@@ -133,9 +137,28 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_soon():
-    """Die when Dask knows the worker: one that dies before that is not started again."""
-    time.sleep(0.5)
+@contextmanager
+def mark_restartable(client, folder):
+    """While the block runs, create a file in `folder`, named by its process, for each worker that Dask can restart."""
+    ended = threading.Event()
+
+    def mark():
+        while not ended.wait(0.1):
+            for pid in restartable(client):
+                (folder / str(pid)).touch()
+
+    thread = threading.Thread(target=mark)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def die_when_restartable(folder):
+    """Die when the driver has marked the worker in `folder`: one that dies earlier is not started again."""
+    wait_until((Path(folder) / str(os.getpid())).exists)
     die()
 
 
@@ -143,7 +166,22 @@ def divide_by_zero():
     raise ZeroDivisionError("in the middle")
 
 
-def interrupt(pid):
-    """Send Ctrl-C to the driver, and stay busy for a while, so that it comes in the middle of the call."""
+@contextmanager
+def record_ctrl_c(file):
+    """While the block runs, create `file` in the driver when Ctrl-C arrives, before KeyboardInterrupt is raised."""
+
+    def handle(number, frame):
+        file.touch()
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def interrupt(pid, file):
+    """Send Ctrl-C to the driver, and stay in the call until it has arrived there."""
     os.kill(pid, signal.SIGINT)
-    time.sleep(3)
+    wait_until(Path(file).exists)

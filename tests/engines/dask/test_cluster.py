@@ -106,10 +106,10 @@ def test_the_client_stays_out_of_pickles_and_in_clones(client, expected):
 
 @pytest.mark.slow
 def test_a_client_that_is_not_the_default_is_enough(client, expected, monkeypatch):
-    def nobody(*args):
+    def no_default_client(*args):
         raise ValueError("there is no default client")
 
-    monkeypatch.setattr("distributed.client.default_client", nobody)
+    monkeypatch.setattr("distributed.client.default_client", no_default_client)
     assert_equal_fits(TransductiveClassifier(client=client, **QUICK).fit(*BLOCKS), expected)
 
 

@@ -21,12 +21,14 @@ from helpers.dask_cluster import (
     arm,
     cluster,
     die,
-    die_soon,
+    die_when_restartable,
     disarmed,
     divide_by_zero,
     interrupt,
     later_turn,
+    mark_restartable,
     n_held,
+    record_ctrl_c,
     wait_for_both,
     wait_until_released,
     worker_pids,
@@ -47,6 +49,8 @@ Y = hide_most(TRUTH)
 ENDS = (60, 99, 170)
 BLOCKS = split(X, ENDS), split(Y, ENDS)
 QUICK = {"alpha": 1e-2, "tol": 1e-2, "annealing": "paper", "class_prior": "labeled", "random_state": 3}
+NOTICES_SOON = {"transduce.heartbeat-timeout": "60s"}
+"""For tests that wait for a timeout: short, but longer than a busy machine takes to send a heartbeat."""
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +144,7 @@ def test_groups_of_shards_are_stored_in_the_checkpoint(steady, expected, tmp_pat
 
 
 def wide_blocks(n_rows=150, n_features=10_000, n_words=12):
-    """Short documents in many words, half of which tell the class."""
+    """Short documents in many words, half of which depend on the class."""
     rng = np.random.default_rng(5)
     truth = rng.choice(3, n_rows, p=(0.5, 0.3, 0.2))
     words = rng.integers(n_features, size=(n_rows, n_words))
@@ -197,7 +201,7 @@ def test_scattered_blocks_that_are_lost_with_their_worker_are_named():
 
 def test_a_worker_that_stops_is_replaced(mortal, expected):
     killer = Killer(mortal, 1, signal_=signal.SIGSTOP)
-    with dask.config.set({"transduce.heartbeat-timeout": "5s"}):
+    with dask.config.set(NOTICES_SOON):
         clf = TransductiveClassifier(client=mortal, verbose=killer, **QUICK).fit(*BLOCKS)
     (victim,) = killer.killed
     status = psutil.Process(victim).status()
@@ -220,7 +224,7 @@ def test_a_worker_that_is_paused_is_replaced(steady, expected):
             paused.append(first)
 
     try:
-        with dask.config.set({"transduce.heartbeat-timeout": "5s"}):
+        with dask.config.set(NOTICES_SOON):
             clf = TransductiveClassifier(client=steady, verbose=pause, **QUICK).fit(*BLOCKS)
         assert steady.scheduler_info()["workers"][first]["status"] == "paused"
     finally:
@@ -232,16 +236,20 @@ def test_a_worker_that_is_paused_is_replaced(steady, expected):
 # ---- clusters that cannot complete a fit
 
 
-def test_a_block_that_kills_its_worker_again_and_again_ends_the_fit(mortal):
-    with pytest.raises(ClusterError, match=r"Several workers died|lost 6 times"):
-        TransductiveClassifier(client=mortal, **QUICK).fit([dask.delayed(die_soon)()], [BLOCKS[1][0]])
+def test_a_block_that_kills_its_worker_again_and_again_ends_the_fit(mortal, tmp_path):
+    deadly, error = dask.delayed(die_when_restartable)(str(tmp_path)), r"Several workers died|lost 6 times"
+    with mark_restartable(mortal, tmp_path), pytest.raises(ClusterError, match=error):
+        TransductiveClassifier(client=mortal, **QUICK).fit([deadly], [BLOCKS[1][0]])
 
 
 class Deadly:
     """A loss that kills the worker when a label step begins."""
 
+    def __init__(self, folder):
+        self.folder = str(folder)
+
     def label_costs(self, scores):
-        die_soon()
+        die_when_restartable(self.folder)
 
     def value(self, scores, labels):
         return ((scores - np.eye(scores.shape[1])[labels]) ** 2).sum(axis=1)
@@ -254,11 +262,12 @@ def test_a_round_that_kills_its_worker_again_and_again_ends_in_an_error_with_the
     mortal, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(estimator, "MAX_RETRIES", 1)
-    clf = TransductiveClassifier(Deadly(), client=mortal, checkpoint=tmp_path, **QUICK)
-    with pytest.raises(ClusterError, match=r"lost 2 times at the same point") as caught:
+    checkpoint, error = tmp_path / "fit", r"lost 2 times at the same point"
+    clf = TransductiveClassifier(Deadly(tmp_path), client=mortal, checkpoint=checkpoint, **QUICK)
+    with mark_restartable(mortal, tmp_path), pytest.raises(ClusterError, match=error) as caught:
         clf.fit(*BLOCKS)
-    assert caught.value.checkpoint == tmp_path
-    assert f"Completed stages are in {tmp_path}" in str(caught.value)
+    assert caught.value.checkpoint == checkpoint
+    assert f"Completed stages are in {checkpoint}" in str(caught.value)
 
 
 def test_without_workers_the_fit_ends():
@@ -291,7 +300,7 @@ def test_a_lost_scheduler_ends_the_fit_and_a_new_one_continues_it(expected, tmp_
         clients.append(client)
         clf = TransductiveClassifier(client=client, checkpoint=tmp_path / "fit", **QUICK)
         error = pytest.raises(ClusterError, match=r"The scheduler at .* has not answered")
-        with dask.config.set({"transduce.heartbeat-timeout": "5s"}), error:
+        with dask.config.set(NOTICES_SOON), error:
             clf.set_params(verbose=lambda row: scheduler.kill() if row.stage == 4 else None).fit(*BLOCKS)
         clients.append(start_scheduler(processes)[1])
         with dask.config.set(PATIENT):
@@ -321,7 +330,7 @@ def test_a_lost_scheduler_ends_the_fit_and_a_new_one_continues_it(expected, tmp_
     ],
     ids=lambda one: one[1] if isinstance(one, tuple) else getattr(one, "__name__", one),
 )
-def test_an_error_in_a_reduction_is_raised_as_it_is_and_nobody_waits(steady, which, place, number, counts):
+def test_an_error_in_a_reduction_is_raised_as_it_is_and_no_worker_waits(steady, which, place, number, counts):
     with disarmed(steady, *place):
         arm(steady, *place, number, divide_by_zero, counts, which=which)
         with pytest.raises(ZeroDivisionError, match="in the middle"):
@@ -334,10 +343,10 @@ def test_an_error_in_a_reduction_is_raised_as_it_is_and_nobody_waits(steady, whi
     [(("all_reduce", "sum_deltas"), 3, any_call), (("shard_weights", "turn"), 5, later_turn)],
     ids=["sum", "turn"],
 )
-def test_ctrl_c_in_a_reduction_keeps_the_last_round_and_no_shards(steady, expected, place, number, counts):
+def test_ctrl_c_in_a_reduction_keeps_the_last_round_and_no_shards(steady, expected, place, number, counts, tmp_path):
     clf = TransductiveClassifier(client=steady, **QUICK)
-    with disarmed(steady, *place):
-        arm(steady, *place, number, functools.partial(interrupt, os.getpid()), counts)
+    with disarmed(steady, *place), record_ctrl_c(tmp_path / "arrived"):
+        arm(steady, *place, number, functools.partial(interrupt, os.getpid(), tmp_path / "arrived"), counts)
         clf.fit(*BLOCKS)
     assert "nterrupted" in clf.termination_condition_
     assert 0 < len(clf.history_) < len(expected.history_)
@@ -348,10 +357,10 @@ def test_ctrl_c_in_a_reduction_keeps_the_last_round_and_no_shards(steady, expect
     assert_equal_fits(clf.fit(*BLOCKS), expected)
 
 
-def test_ctrl_c_in_the_first_reduction_is_raised(steady, monkeypatch):
+def test_ctrl_c_in_the_first_reduction_is_raised(steady, monkeypatch, tmp_path):
     monkeypatch.setattr(data, "MIN_GATHERED_BYTES", 0)  # so that the supervised weights need a reduction too
-    with disarmed(steady, "all_reduce", "sum_deltas"):
-        arm(steady, "all_reduce", "sum_deltas", 1, functools.partial(interrupt, os.getpid()))
+    with disarmed(steady, "all_reduce", "sum_deltas"), record_ctrl_c(tmp_path / "arrived"):
+        arm(steady, "all_reduce", "sum_deltas", 1, functools.partial(interrupt, os.getpid(), tmp_path / "arrived"))
         with pytest.raises(KeyboardInterrupt):
             TransductiveClassifier(client=steady, **QUICK).fit(*BLOCKS)
     wait_until_released(steady)
