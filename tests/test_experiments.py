@@ -20,7 +20,7 @@ from experiments.data import Source, Split, dotted  # noqa: E402
 def run(*arguments, without=()):
     command = [sys.executable, "-m", "experiments", *map(str, arguments)]
     env = {name: value for name, value in os.environ.items() if name not in without}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, env=env)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=env)
 
 
 def cell_of(seed=0, n_unlabeled=60, method="paper"):

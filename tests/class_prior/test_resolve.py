@@ -1,4 +1,4 @@
-"""Class sizes as users state them: many ways to say the same, ranges, inner nodes, complaints."""
+"""Class sizes as users state them: equivalent forms, ranges, inner nodes, errors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Counts from fractions: sums, nearness, monotone ties, complaints."""
+"""Counts from fractions: sums, distance to the fractions, monotone ties, errors."""
 
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 
 import pytest
 from helpers.commands import EXACT_SIZES, CommandResult, Example, RunCommand, read
-from helpers.documents import pile
+from helpers.documents import documents
 
 from transduce.cli.formats import write_table
 from transduce.cli.main import run
@@ -36,7 +36,9 @@ def run_ok(run_command: RunCommand) -> RunCommand:
 def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     """Documents that were labelled with exact class sizes."""
     folder = tmp_path_factory.mktemp("example")
-    found = Example(folder, pile(), *(folder / name for name in ("pile.csv", "out.csv", "m.safetensors", "r.html")))
+    found = Example(
+        folder, documents(), *(folder / name for name in ("documents.csv", "out.csv", "m.safetensors", "r.html"))
+    )
     write_table(found.frame, str(found.file))
     sizes = [word for name, rows in EXACT_SIZES.items() for word in ("--prior", f"{name}={rows}")]
     outputs = ["-o", str(found.out), "--model", str(found.model), "--report", str(found.report), "--truth", "truth"]

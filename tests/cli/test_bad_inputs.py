@@ -1,4 +1,4 @@
-"""Every bad input ends with exit code 2 and one sentence that names the culprit and a way out, and leaves no file."""
+"""Every bad input ends with exit code 2 and one sentence that names the cause and a remedy, and leaves no file."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
-from helpers.documents import pile, vectors_of
+from helpers.documents import documents, vectors_of
 from safetensors.numpy import load, save
 from scipy import sparse
 
@@ -31,12 +31,12 @@ GOOD = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\nanother 
 """Two labelled rows and two that are not."""
 FULL = "text,label\ngreen tea with milk,tea\nblack coffee to go,coffee\n"
 TREE = GOOD.replace(",tea", ",hot/tea").replace(",coffee", ",hot/coffee")
-LABEL, PREDICT = "label pile.csv -o out.csv ", "predict m.safetensors pile.csv -o out.csv "
+LABEL, PREDICT = "label documents.csv -o out.csv ", "predict m.safetensors documents.csv -o out.csv "
 ASSUMED = re.compile(
     r"Using column |Note: |Class sizes: |Filled in \d+ answer|Reading \d+ texts|\d+ labelled rows, |"
     r"\S+ holds no results "
 )
-"""What may be said before the sentence."""
+"""Messages that may precede the error."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +147,12 @@ FILES = {
         "label place -o out.csv --format csv", r"place.*expected a csv file.*Name a file", place=folder
     ),
     "csv as folder": case(
-        LABEL + "--format folder", r"pile\.csv.*expected a folder.*this is a file.*Leave out --format"
+        LABEL + "--format folder", r"documents\.csv.*expected a folder.*this is a file.*Leave out --format"
     ),
     "missing as folder": case("label no -o out.csv --format folder", r"no: expected a folder.*does not exist.*Check"),
-    "csv as svmlight": case(LABEL + "--format svmlight", r"pile\.csv, line 1.*target.*check --format"),
-    "csv as parquet": case(LABEL + "--format parquet", r"pile\.csv.*Parquet.*again"),
-    "csv as jsonl": case(LABEL + "--format jsonl", r"pile\.csv, line 1.*JSON.*--format"),
+    "csv as svmlight": case(LABEL + "--format svmlight", r"documents\.csv, line 1.*target.*check --format"),
+    "csv as parquet": case(LABEL + "--format parquet", r"documents\.csv.*Parquet.*again"),
+    "csv as jsonl": case(LABEL + "--format jsonl", r"documents\.csv, line 1.*JSON.*--format"),
     "plain list as Label Studio": on_file(
         "p.json", '[{"text": "a"}]', r", row 1.*data.*Export", "--format label-studio"
     ),
@@ -220,7 +220,7 @@ JSON = {
 }
 
 OTHER_FORMATS = {
-    "Parquet cut": on_file("a.parquet", written(pile(9, 4), cut=300), r".*Parquet.*truncated.*again"),
+    "Parquet cut": on_file("a.parquet", written(documents(9, 4), cut=300), r".*Parquet.*truncated.*again"),
     "Parquet in name only": on_file("a.parquet", GOOD, r".*Parquet.*corrupt.*again"),
     "Parquet without rows": on_file("a.parquet", written(pl.DataFrame({"text": []})), r".*no rows.*Write one"),
     "Parquet with noise": on_file("a.parquet", b"PAR1" + bytes(range(256)) + b"PAR1", r".*Parquet.*corrupt.*again"),
@@ -262,20 +262,23 @@ OTHER_FORMATS = {
 }
 
 COLUMNS = {
-    "text": case(LABEL + "--text txt", r'pile\.csv.*"txt".*Did you mean "text"'),
-    "label": case(LABEL + "--label lable", r'pile\.csv.*"lable".*Did you mean "label"'),
-    "truth": case(LABEL + "--truth turth --report r.html", r'pile\.csv.*"turth".*Did you mean "truth"'),
-    "text is label": case(LABEL + "--text label --label label", r"'label' of pile\.csv.*both.*Name two"),
-    "text twice": case(LABEL + "--text text --text text", r"'text' of pile\.csv.*twice.*once"),
+    "text": case(LABEL + "--text txt", r'documents\.csv.*"txt".*Did you mean "text"'),
+    "label": case(LABEL + "--label lable", r'documents\.csv.*"lable".*Did you mean "label"'),
+    "truth": case(LABEL + "--truth turth --report r.html", r'documents\.csv.*"turth".*Did you mean "truth"'),
+    "text is label": case(LABEL + "--text label --label label", r"'label' of documents\.csv.*both.*Name two"),
+    "text twice": case(LABEL + "--text text --text text", r"'text' of documents\.csv.*twice.*once"),
     "no text": on_file("a.csv", "a,label\nx,y\nz,\n", r".*no column that could be the text.*'a'.*--text"),
     "several texts": on_file("a.csv", f"a,b,label\n{LONG},{LONG},y\n", r".*several columns.*'a', 'b'.*--text"),
     "no labels": on_file("a.csv", f"text,b\n{LONG},1\n{LONG},2\n", r" holds the labels.*'text' and 'b'.*--label"),
-    "predict": case(PREDICT + "--text body", r'pile\.csv.*"body"'),
-    "evaluate": case("evaluate m.safetensors pile.csv --label nope", r'pile\.csv.*"nope".*The columns are: id, text'),
-    "check": case("check pile.csv --label nope", r'pile\.csv.*"nope".*The columns are: id, text'),
-    "queue": case("queue pile.csv -o q.csv --text nope", r'pile\.csv.*"nope".*The columns are: id, text'),
+    "predict": case(PREDICT + "--text body", r'documents\.csv.*"body"'),
+    "evaluate": case(
+        "evaluate m.safetensors documents.csv --label nope", r'documents\.csv.*"nope".*The columns are: id, text'
+    ),
+    "check": case("check documents.csv --label nope", r'documents\.csv.*"nope".*The columns are: id, text'),
+    "queue": case("queue documents.csv -o q.csv --text nope", r'documents\.csv.*"nope".*The columns are: id, text'),
     "report": case(
-        "report m.safetensors pile.csv -o r.html --truth nope", r'pile\.csv.*"nope".*The columns are: id, text'
+        "report m.safetensors documents.csv -o r.html --truth nope",
+        r'documents\.csv.*"nope".*The columns are: id, text',
     ),
     "no text to predict": case(
         "predict m.safetensors a.csv -o out.csv", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
@@ -385,8 +388,8 @@ PRIORS = {
     "empty": case(stated("p.csv"), r"p\.csv.*empty", p__csv=""),
     "empty TOML": case(stated("p.toml"), r"p\.toml must map each class", p__toml=""),
     "CSV with a broken quote": case(stated("p.csv"), r"p\.csv, line 1, must be class, size", p__csv='"travel,1\n'),
-    "unknown class for queue": case("queue pile.csv -o q.csv --prior football=0.2", r"'football'.*Label a row"),
-    "check": case("check pile.csv --prior travel=much", r"--prior travel=much.*'much'"),
+    "unknown class for queue": case("queue documents.csv -o q.csv --prior football=0.2", r"'football'.*Label a row"),
+    "check": case("check documents.csv --prior travel=much", r"--prior travel=much.*'much'"),
 }
 
 
@@ -397,8 +400,8 @@ def with_vectors(content: Content, expected: str, name: str = "v.npy") -> Case:
 VECTORS = {
     "missing": case(LABEL + "--vectors nope.npy", r"nope\.npy does not exist.*Check"),
     "another suffix": case(LABEL + "--vectors v.txt", r"'v\.txt' is neither.*columns are id, text", v__txt="1 2 3"),
-    "text column": case(LABEL + "--vectors text", r"'text' of pile\.csv must contain lists.*Name"),
-    "too few": with_vectors(numpy_file(np.ones((7, 3))), r"v\.npy has 7 rows, but pile\.csv has 120.*Provide"),
+    "text column": case(LABEL + "--vectors text", r"'text' of documents\.csv must contain lists.*Name"),
+    "too few": with_vectors(numpy_file(np.ones((7, 3))), r"v\.npy has 7 rows, but documents\.csv has 120.*Provide"),
     "one-dimensional": with_vectors(numpy_file(np.ones(120)), r"v\.npy must contain a matrix.*Save"),
     "three-dimensional": with_vectors(numpy_file(np.ones((120, 2, 2))), r"v\.npy must contain a matrix.*Save"),
     "no columns": with_vectors(numpy_file(np.ones((120, 0))), r"v\.npy must contain a matrix.*Save"),
@@ -436,10 +439,10 @@ VECTORS = {
 }
 
 MODELS = {
-    "missing": case("predict nope.safetensors pile.csv -o out.csv", r"nope\.safetensors does not exist.*Correct"),
-    "folder": case("predict place pile.csv -o out.csv", r"place is a folder.*Name", place=folder),
+    "missing": case("predict nope.safetensors documents.csv -o out.csv", r"nope\.safetensors does not exist.*Correct"),
+    "folder": case("predict place documents.csv -o out.csv", r"place is a folder.*Name", place=folder),
     "cut in its numbers": case(
-        "predict cut.safetensors pile.csv -o out.csv",
+        "predict cut.safetensors documents.csv -o out.csv",
         r"cut\.safetensors.*not a complete.*Copy it again",
         cut__safetensors=cut_model(0.9),
     ),
@@ -448,11 +451,11 @@ MODELS = {
     ),
     "empty": case("inspect m", r"m is not a usable model.*empty.*Copy it again", m=b""),
     "pickle": case(
-        "predict m.pkl pile.csv -o out.csv", r"m\.pkl.*pickle.*run code.*again", m__pkl=pickle.dumps({"a": 1})
+        "predict m.pkl documents.csv -o out.csv", r"m\.pkl.*pickle.*run code.*again", m__pkl=pickle.dumps({"a": 1})
     ),
-    "archive": case("evaluate m.zip pile.csv", r"m\.zip.*zip archive.*again", m__zip=zipped("x")),
-    "CSV": case("report pile.csv pile.csv -o r.html", r"pile\.csv is not a usable model.*again"),
-    "exchanged with the file": case("predict pile.csv m.safetensors -o out.csv", r"The order is MODEL FILE"),
+    "archive": case("evaluate m.zip documents.csv", r"m\.zip.*zip archive.*again", m__zip=zipped("x")),
+    "CSV": case("report documents.csv documents.csv -o r.html", r"documents\.csv is not a usable model.*again"),
+    "exchanged with the file": case("predict documents.csv m.safetensors -o out.csv", r"The order is MODEL FILE"),
     "another's": case(
         "inspect o.safetensors", r"o\.safetensors.*not one of transduce.*again", o__safetensors=save({"a": np.ones(3)})
     ),
@@ -496,36 +499,36 @@ MODELS = {
         "predict m.safetensors a.svm -o out.csv", r"needs texts.*a\.svm.*Pass a file", a__svm="1 1:1\n"
     ),
     "of vectors for texts": case(
-        "predict v.safetensors pile.csv -o out.csv", r"vectors of 8 numbers.*pile\.csv.*--vectors"
+        "predict v.safetensors documents.csv -o out.csv", r"vectors of 8 numbers.*documents\.csv.*--vectors"
     ),
     "of shorter vectors": case(
-        "predict v.safetensors pile.csv -o out.csv --vectors w.npy",
-        r"vectors of 8 numbers.*pile\.csv have 9.*Make",
+        "predict v.safetensors documents.csv -o out.csv --vectors w.npy",
+        r"vectors of 8 numbers.*documents\.csv have 9.*Make",
         w__npy=numpy_file(np.ones((120, 9))),
     ),
     "of shorter svmlight": case(
         "predict v.safetensors a.svm -o out.csv", r"vectors of 8 numbers.*a\.svm have 9.*Make", a__svm="1 8:1\n"
     ),
     "of vectors for queue": case(
-        "queue pile.csv -o q.csv --model v.safetensors", r"vectors of 8 numbers.*pile\.csv.*--vectors"
+        "queue documents.csv -o q.csv --model v.safetensors", r"vectors of 8 numbers.*documents\.csv.*--vectors"
     ),
     "missing for queue": case(
-        "queue pile.csv -o q.csv --model nope.safetensors", r"nope\.safetensors does not exist.*Correct"
+        "queue documents.csv -o q.csv --model nope.safetensors", r"nope\.safetensors does not exist.*Correct"
     ),
 }
 
 OUTPUTS = {
-    "suffix": case("label pile.csv -o out.txt", r"out\.txt must end in \.csv.*Rename"),
-    "no suffix": case("predict m.safetensors pile.csv -o out", r"output out must end in \.csv.*Rename"),
-    "svmlight": case("label pile.csv -o out.svm", r"out\.svm must end in \.csv.*Rename"),
-    "folder missing": case("label pile.csv -o no/out.csv", r"no/out\.csv.*no folder no.*Make it"),
-    "a folder": case("label pile.csv -o out.csv", r"out\.csv is a folder.*Name a file", out__csv=folder),
-    "the input": case("label pile.csv -o pile.csv", r"pile\.csv is also an input.*Name another"),
+    "suffix": case("label documents.csv -o out.txt", r"out\.txt must end in \.csv.*Rename"),
+    "no suffix": case("predict m.safetensors documents.csv -o out", r"output out must end in \.csv.*Rename"),
+    "svmlight": case("label documents.csv -o out.svm", r"out\.svm must end in \.csv.*Rename"),
+    "folder missing": case("label documents.csv -o no/out.csv", r"no/out\.csv.*no folder no.*Make it"),
+    "a folder": case("label documents.csv -o out.csv", r"out\.csv is a folder.*Name a file", out__csv=folder),
+    "the input": case("label documents.csv -o documents.csv", r"documents\.csv is also an input.*Name another"),
     "the input by another way": case(
-        "label pile.csv -o ./sub/../pile.csv", r"pile\.csv is also an input.*Name another", sub=folder
+        "label documents.csv -o ./sub/../documents.csv", r"documents\.csv is also an input.*Name another", sub=folder
     ),
     "a link to the input": case(
-        "label pile.csv -o l.csv", r"l\.csv is also an input.*Name another", l__csv=link("pile.csv")
+        "label documents.csv -o l.csv", r"l\.csv is also an input.*Name another", l__csv=link("documents.csv")
     ),
     "the answers": case(
         LABEL.replace("out.csv", "q.csv") + "--answers q.csv",
@@ -541,32 +544,32 @@ OUTPUTS = {
     "model folder missing": case(LABEL + "--model no/m.safetensors", r"no/m\.safetensors.*no folder no.*Make it"),
     "report suffix": case(LABEL + "--report r.pdf", r"r\.pdf must end in \.html.*Rename"),
     "report folder missing": case(LABEL + "--report no/r.html", r"no/r\.html.*no folder no.*Make it"),
-    "report on standard output": case("report m.safetensors pile.csv -o -", r"- must end in \.html.*Rename"),
-    "queue suffix": case("queue pile.csv -o q.xlsx", r"q\.xlsx must end in \.csv.*Rename"),
+    "report on standard output": case("report m.safetensors documents.csv -o -", r"- must end in \.html.*Rename"),
+    "queue suffix": case("queue documents.csv -o q.xlsx", r"q\.xlsx must end in \.csv.*Rename"),
     "one file for two": case(
         LABEL + "--report r.html",
         r"out\.csv and r\.html.*Name them differently",
         r__html=link("out.csv"),
         out__csv="x\n",
     ),
-    "two things on standard output": case("label pile.csv -o - --json", r"--json.*standard output.*Name a file"),
+    "two things on standard output": case("label documents.csv -o - --json", r"--json.*standard output.*Name a file"),
     "two things on standard output of predict": case(
-        "predict m.safetensors pile.csv -o - --json", r"--json.*standard output.*Name a file"
+        "predict m.safetensors documents.csv -o - --json", r"--json.*standard output.*Name a file"
     ),
     "two things on standard output of queue": case(
-        "queue pile.csv -o - --json", r"--json.*standard output.*Name a file"
+        "queue documents.csv -o - --json", r"--json.*standard output.*Name a file"
     ),
-    "demo into a file": case("demo -o pile.csv", r"pile\.csv cannot be made.*Name another"),
+    "demo into a file": case("demo -o documents.csv", r"documents\.csv cannot be made.*Name another"),
 }
 
 OPTIONS = {
     "unknown": case(LABEL + "--losss hinge", r"--losss.*Try 'transduce label --help'"),
-    "command": case("lable pile.csv", r"'lable'.*Try 'transduce --help'"),
+    "command": case("lable documents.csv", r"'lable'.*Try 'transduce --help'"),
     "no command": case("", r"Missing command.*Try 'transduce --help'"),
     "no file": case("label -o out.csv", r"'FILE'.*Try 'transduce label --help'"),
-    "no output": case("label pile.csv", r"'-o' / '--out'.*Try 'transduce label --help'"),
+    "no output": case("label documents.csv", r"'-o' / '--out'.*Try 'transduce label --help'"),
     "too many files": case(LABEL + "more.csv", r"more\.csv.*Try 'transduce label --help'"),
-    "no value": case("label pile.csv -o", r"'-o' requires.*Try 'transduce --help'"),
+    "no value": case("label documents.csv -o", r"'-o' requires.*Try 'transduce --help'"),
     "loss": case(LABEL + "--loss l0", r"'--loss'.*'l0'.*'hinge'"),
     "features": case(LABEL + "--features bert", r"'--features'.*'bert'.*'tfidf'"),
     "annealing": case(LABEL + "--annealing slow", r"'--annealing'.*'slow'.*'soft'"),
@@ -579,7 +582,7 @@ OPTIONS = {
     "seed": case(LABEL + "--seed -1", r"'--seed'.*-1"),
     "seed in words": case(LABEL + "--seed x", r"'--seed'.*'x'"),
     "jobs": case(LABEL + "--jobs 0", r"'--jobs'.*0"),
-    "number": case("queue pile.csv -o q.csv -n 0", r"'-n'.*0"),
+    "number": case("queue documents.csv -o q.csv -n 0", r"'-n'.*0"),
     "words": case("inspect m.safetensors --words -1", r"'--words'.*-1"),
     "flag with a value": case(LABEL + "--quiet=yes", r"'--quiet'.*value"),
 }
@@ -625,10 +628,10 @@ CONFIGS = {
     ),
     "a config in a config": configured('config = "d.toml"', r"c\.toml sets 'config'.*Correct or remove"),
     "an argument": configured(
-        '[label]\nfile = "pile.csv"', r"c\.toml sets 'file' for label.*--help", "label -o out.csv "
+        '[label]\nfile = "documents.csv"', r"c\.toml sets 'file' for label.*--help", "label -o out.csv "
     ),
     "unknown class": configured("[prior]\nfootball = 0.2", r"'football'.*Label a row"),
-    "out": configured('out = "x.txt"', r"x\.txt must end in \.csv", "label pile.csv "),
+    "out": configured('out = "x.txt"', r"x\.txt must end in \.csv", "label documents.csv "),
 }
 
 
@@ -650,7 +653,7 @@ ANSWERS = {
     ),
     "twice": answered("row,label\n30,travel\n30,banking\n", r"q\.csv labels row 30 twice.*Keep one"),
     "another text": answered("row,label,text\n30,travel,what?\n", r"row 30 of q\.csv.*'text'.*sorted\?.*Restore"),
-    "queue": answered("row,label\n999,travel\n", r"row 1 of q\.csv labels row 999", "queue pile.csv -o new.csv "),
+    "queue": answered("row,label\n999,travel\n", r"row 1 of q\.csv labels row 999", "queue documents.csv -o new.csv "),
 }
 
 TABLES = {
@@ -673,14 +676,14 @@ CASES = {f"{kind}: {name}": one for kind, table in TABLES.items() for name, one 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pile, and a model of its texts and one of vectors."""
+    """A documents, and a model of its texts and one of vectors."""
     place = tmp_path_factory.mktemp("good")
-    frame = pile()
-    write_table(frame, str(place / "pile.csv"))
+    frame = documents()
+    write_table(frame, str(place / "documents.csv"))
     np.save(place / "vectors.npy", vectors_of(frame))
     typed = [
         "label",
-        str(place / "pile.csv"),
+        str(place / "documents.csv"),
         "--quiet",
         "--annealing",
         "none",
@@ -723,7 +726,7 @@ def test_cases_are_distinct():
 @pytest.mark.parametrize("name", CASES)
 def test_the_error_is_one_sentence_and_no_file_is_left(name, good, tmp_path, monkeypatch, capsys):
     one = CASES[name]
-    for file in ("pile.csv", "m.safetensors", "v.safetensors"):
+    for file in ("documents.csv", "m.safetensors", "v.safetensors"):
         shutil.copy(good / file, tmp_path)
     lay(tmp_path, one.files)
     monkeypatch.chdir(tmp_path)
@@ -731,10 +734,10 @@ def test_the_error_is_one_sentence_and_no_file_is_left(name, good, tmp_path, mon
     before = contents(tmp_path)
     code = run(shlex.split(one.typed))
     out, err = capsys.readouterr()
-    *said, last = err.splitlines()
+    *messages, last = err.splitlines()
     assert code == 2
     assert out == ""
     assert last.startswith("transduce: ")
     assert re.search(one.expected, last), last
-    assert all(ASSUMED.match(line) for line in said)
+    assert all(ASSUMED.match(line) for line in messages)
     assert contents(tmp_path) == before

@@ -12,9 +12,9 @@ LONG = "a text that is long enough to be one"
 
 def choose(text=(), label=None, /, **columns):
     """The chosen text and label columns, and what was reported."""
-    table, said = Table("pile.csv", pl.DataFrame(columns), "csv"), []
-    label = choose_label(table, label, text, said.append)
-    return choose_text(table, text, label, said.append), label, said
+    table, messages = Table("documents.csv", pl.DataFrame(columns), "csv"), []
+    label = choose_label(table, label, text, messages.append)
+    return choose_text(table, text, label, messages.append), label, messages
 
 
 def test_names_are_found_in_any_case():
@@ -22,9 +22,9 @@ def test_names_are_found_in_any_case():
 
 
 def test_contents_decide_where_names_do_not():
-    *found, said = choose(x1=[LONG] * 6, x2=["a", "b", None, "a", "b", ""], x3=["1", "2", "3", "4", "5", "6"])
+    *found, messages = choose(x1=[LONG] * 6, x2=["a", "b", None, "a", "b", ""], x3=["1", "2", "3", "4", "5", "6"])
     assert found == [("x1",), "x2"]
-    assert [name in line for name, line in zip(("'x2'", "'x1'"), said, strict=True)] == [True, True]
+    assert [name in line for name, line in zip(("'x2'", "'x1'"), messages, strict=True)] == [True, True]
 
 
 def test_named_columns_are_not_reported():
@@ -36,10 +36,10 @@ def test_result_columns_are_not_text():
 
 
 def test_text_that_is_not_required_is_used_but_not_reported():
-    table, said = Table("pile.csv", pl.DataFrame({"text": [LONG], "label": ["x"]}), "csv"), []
-    assert choose_text(table, (), "label", said.append, required=False) == ("text",)
-    assert choose_text(Table("a.csv", pl.DataFrame({"a": [1]}), "csv"), (), None, said.append, required=False) == ()
-    assert said == []
+    table, messages = Table("documents.csv", pl.DataFrame({"text": [LONG], "label": ["x"]}), "csv"), []
+    assert choose_text(table, (), "label", messages.append, required=False) == ("text",)
+    assert choose_text(Table("a.csv", pl.DataFrame({"a": [1]}), "csv"), (), None, messages.append, required=False) == ()
+    assert messages == []
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_config_gives_defaults_and_the_command_line_wins(example, run_ok, tmp_pa
 
 
 def test_config_sets_outputs_but_not_arguments(example, run_ok, tmp_path, monkeypatch):
-    """The model that `label` writes is not what `predict` reads: that is said on its command line."""
+    """The model that `label` writes is not what `predict` reads: it must be given on its command line."""
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text(
         'model = "new.safetensors"\nannealing = "none"\nout = "out.csv"\n[report]\nout = "page.html"\n'

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 from helpers.commands import QUICK
-from helpers.documents import pile
+from helpers.documents import documents
 
 from transduce.cli.formats import write_table
 from transduce.cli.model_file import load_model
@@ -13,10 +13,10 @@ from transduce.cli.model_file import load_model
 
 @pytest.fixture
 def label(run_command, tmp_path):
-    """Label a pile with other labels in some of its rows, and hear what is said."""
+    """Label documents after some of their labels are changed, and return the result of the command."""
 
-    def typed(changes, *options, paths=False, file="pile.csv", command="label"):
-        frame = pile(paths=paths)
+    def typed(changes, *options, paths=False, file="documents.csv", command="label"):
+        frame = documents(paths=paths)
         labels = [changes.get(row, name) for row, name in enumerate(frame["label"], 1)]
         write_table(frame.with_columns(pl.Series("label", labels)), str(tmp_path / file))
         out = ("-o", tmp_path / "out.csv", *QUICK) if command == "label" else ()
@@ -37,7 +37,7 @@ def test_an_unknown_candidate_is_refused(label, tmp_path):
 
 
 def test_a_class_that_occurs_in_sets_only_can_have_a_size(label, tmp_path):
-    never = {row: None for row, name in enumerate(pile()["label"], 1) if name == "travel"}
+    never = {row: None for row, name in enumerate(documents()["label"], 1) if name == "travel"}
     result = label(never | {60: "banking|travel", 61: "auto_and_commute|travel"}, "--prior", "travel=30")
     assert result.code == 0, result.err
     assert "'travel' is a class that occurs in partial labels only." in result.err
@@ -48,7 +48,7 @@ def test_a_class_that_occurs_in_sets_only_can_have_a_size(label, tmp_path):
 
 
 def test_labels_that_contain_the_separator_are_plain_names(label):
-    result = label({row: f"x|{name}" for row, name in enumerate(pile()["label"], 1) if name})
+    result = label({row: f"x|{name}" for row, name in enumerate(documents()["label"], 1) if name})
     assert result.code == 0, result.err
     assert "as part of a plain name, because no part" in result.err
 
@@ -110,10 +110,10 @@ def test_impossible_branch_sizes_are_refused(label):
 
 @pytest.mark.parametrize("is_list", [True, False])
 def test_a_path_of_two_classes_may_have_been_meant_as_a_set(run_command, tmp_path, is_list):
-    rows = pile().select("text", "label").to_dicts()
+    rows = documents().select("text", "label").to_dicts()
     rows[50]["label"] = ["banking", "travel"] if is_list else "banking/travel"
-    (tmp_path / "pile.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    result = run_command("label", tmp_path / "pile.jsonl", "-o", tmp_path / "out.csv", *QUICK)
+    (tmp_path / "documents.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    result = run_command("label", tmp_path / "documents.jsonl", "-o", tmp_path / "out.csv", *QUICK)
     name = "['banking', 'travel']" if is_list else "'banking/travel'"
     assert f'Reading {name} as a path. For one of several classes, write "banking|travel".' in result.err
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from helpers.commands import QUICK, digests, read, run_in_new_process
-from helpers.documents import DOMAINS, pile
+from helpers.documents import DOMAINS, documents
 
 import transduce
 from transduce.cli import progress
@@ -68,11 +68,14 @@ def test_a_dash_writes_the_table_to_standard_output(example, run_ok, tmp_path, n
 
 
 def test_no_escape_sequence_reaches_the_terminal(run_ok, tmp_path):
-    frame = pile().with_columns(pl.col("label").str.replace("banking", "\x1b[31mred"))
-    frame.write_parquet(tmp_path / "pile.parquet")
+    frame = documents().with_columns(pl.col("label").str.replace("banking", "\x1b[31mred"))
+    frame.write_parquet(tmp_path / "documents.parquet")
     model = tmp_path / "m.safetensors"
-    run_ok("label", tmp_path / "pile.parquet", "-o", tmp_path / "a.csv", "--model", model, *QUICK)
-    for result in (run_ok("inspect", model), run_ok("evaluate", model, tmp_path / "pile.parquet", "--label", "label")):
+    run_ok("label", tmp_path / "documents.parquet", "-o", tmp_path / "a.csv", "--model", model, *QUICK)
+    for result in (
+        run_ok("inspect", model),
+        run_ok("evaluate", model, tmp_path / "documents.parquet", "--label", "label"),
+    ):
         assert "\x1b" not in result.out
         assert r"\x1b[31mred" in result.out
 
@@ -127,12 +130,12 @@ def test_ctrl_c_before_the_fit_writes_nothing(example, run_command, tmp_path, mo
 
 
 WRITING = {
-    "o.csv": ["label", "{pile}", "-o", "o.csv", *QUICK],
-    "o.parquet": ["predict", "{model}", "{pile}", "-o", "o.parquet"],
-    "m.safetensors": ["label", "{pile}", "-o", "-", "--model", "m.safetensors", *QUICK],
-    "r.html": ["report", "{model}", "{pile}", "-o", "r.html"],
-    "q.csv": ["queue", "{pile}", "-o", "q.csv", *QUICK],
-    "q.xml": ["queue", "{pile}", "-o", "q.json", *QUICK],
+    "o.csv": ["label", "{documents}", "-o", "o.csv", *QUICK],
+    "o.parquet": ["predict", "{model}", "{documents}", "-o", "o.parquet"],
+    "m.safetensors": ["label", "{documents}", "-o", "-", "--model", "m.safetensors", *QUICK],
+    "r.html": ["report", "{model}", "{documents}", "-o", "r.html"],
+    "q.csv": ["queue", "{documents}", "-o", "q.csv", *QUICK],
+    "q.xml": ["queue", "{documents}", "-o", "q.json", *QUICK],
 }
 
 
@@ -146,7 +149,7 @@ def test_a_failed_write_leaves_no_partial_file(example, run_command, tmp_path, m
     if before is not None:
         (tmp_path / name).write_bytes(before)
     monkeypatch.setattr(os, "replace", full)
-    result = run_command(*(word.format(pile=example.file, model=example.model) for word in WRITING[name]))
+    result = run_command(*(word.format(documents=example.file, model=example.model) for word in WRITING[name]))
     assert result.code == 1
     last = result.err.splitlines()[-1]
     assert last.startswith("transduce: ")

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from helpers.commands import ADDED, QUICK, read
-from helpers.documents import N_LABELLED, pile
+from helpers.documents import N_LABELED, documents
 
 from transduce.cli.formats import write_table
 
@@ -15,10 +15,10 @@ def test_labelling_again_replaces_the_old_results(example, run_command, tmp_path
     result = run_command("label", first, "-o", second, *QUICK, "--prior", "travel=60")
     assert result.code == 0
     assert (
-        f"{first} holds the results of an earlier run: keeping the {N_LABELLED} labels with given = true" in result.err
+        f"{first} holds the results of an earlier run: keeping the {N_LABELED} labels with given = true" in result.err
     )
     done = read(second)
-    assert done.columns == [*pile().columns, *ADDED]
+    assert done.columns == [*documents().columns, *ADDED]
     assert done["given"].cast(pl.String).to_list() == read(first)["given"].cast(pl.String).to_list()
     assert done.filter(pl.col("given").cast(pl.String) == "false")["label"].value_counts().filter(label="travel")[
         "count"
@@ -27,23 +27,23 @@ def test_labelling_again_replaces_the_old_results(example, run_command, tmp_path
 
 @pytest.mark.parametrize("options", [(), ("--label", "category")])
 def test_labelling_again_where_the_labels_had_a_column_of_their_own(run_command, tmp_path, options):
-    write_table(pile().rename({"label": "category"}), str(tmp_path / "pile.csv"))
-    run_command("label", tmp_path / "pile.csv", "-o", tmp_path / "a.csv", *QUICK)
+    write_table(documents().rename({"label": "category"}), str(tmp_path / "documents.csv"))
+    run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "a.csv", *QUICK)
     result = run_command("label", tmp_path / "a.csv", "-o", tmp_path / "b.csv", *QUICK, *options)
     assert "results of an earlier run" in result.err
     assert read(tmp_path / "b.csv").rows() == read(tmp_path / "a.csv").rows()
 
 
 def test_a_column_that_may_be_the_users_own_is_kept(run_command, tmp_path):
-    frame = pile().rename({"truth": "label_2"})
-    write_table(frame, str(tmp_path / "pile.csv"))
-    run_command("label", tmp_path / "pile.csv", "-o", tmp_path / "a.csv", *QUICK)
+    frame = documents().rename({"truth": "label_2"})
+    write_table(frame, str(tmp_path / "documents.csv"))
+    run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "a.csv", *QUICK)
     run_command("label", tmp_path / "a.csv", "-o", tmp_path / "b.csv", *QUICK)
     assert read(tmp_path / "b.csv")["label_2"].to_list() == frame["label_2"].to_list()
 
 
 def test_a_checked_label_counts_as_given(example, run_command, tmp_path):
-    row = N_LABELLED + 5
+    row = N_LABELED + 5
     edited = read(example.out).with_row_index("n").with_columns(
         pl.when(pl.col("n") == row).then(pl.lit("true")).otherwise("given").alias("given"),
         pl.when(pl.col("n") == row).then(pl.lit("banking")).otherwise("label").alias("label"),

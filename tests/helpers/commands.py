@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from helpers.documents import N_LABELLED, N_ROWS
+from helpers.documents import N_LABELED, N_ROWS
 from transduce.cli.formats import read_table
 
 EXACT_SIZES = {"auto_and_commute": 30, "banking": 40, "travel": 26}
-N_UNLABELED = N_ROWS - N_LABELLED
+N_UNLABELED = N_ROWS - N_LABELED
 ADDED = ["confidence", "runner_up", "overruled", "given"]
 """Columns that `label` adds to a file with a label column."""
 QUICK = ("--annealing", "none")

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from transduce.datasets import load_clinc150
 
 DOMAINS = ("auto_and_commute", "banking", "travel")
-N_ROWS, N_LABELLED = 120, 24
+N_ROWS, N_LABELED = 120, 24
 
 
-def pile(n_rows: int = N_ROWS, n_labelled: int = N_LABELLED, *, paths: bool = False, seed: int = 0) -> pl.DataFrame:
+def documents(n_rows: int = N_ROWS, n_labeled: int = N_LABELED, *, paths: bool = False, seed: int = 0) -> pl.DataFrame:
     """Return columns id, text, label (null after the first rows) and truth; three domains, or six intents of two."""
     texts, intents, _ = load_clinc150()
     domain = np.array([path.split("/")[0] for path in intents])
@@ -21,7 +21,7 @@ def pile(n_rows: int = N_ROWS, n_labelled: int = N_LABELLED, *, paths: bool = Fa
         truth, rows = domain, np.flatnonzero(np.isin(domain, DOMAINS))
     rows = np.random.default_rng(seed).permutation(rows)[:n_rows]
     right = truth[rows].tolist()
-    label = [name if place < n_labelled else None for place, name in enumerate(right)]
+    label = [name if place < n_labeled else None for place, name in enumerate(right)]
     return pl.DataFrame({"id": range(1, n_rows + 1), "text": texts[rows].tolist(), "label": label, "truth": right})
 
 

@@ -32,7 +32,13 @@ def example_model(
         for k, name in enumerate(classes)
     ]
     known = {
-        **{"transduce": "0.1.0", "created": "2001-02-03T04:05:06", "source": "pile.csv", "seed": 0, "seconds": 4.2},
+        **{
+            "transduce": "0.1.0",
+            "created": "2001-02-03T04:05:06",
+            "source": "documents.csv",
+            "seed": 0,
+            "seconds": 4.2,
+        },
         **{"settings": {"loss": "hinge", "features": {"kind": "tfidf"}}, "n_labelled": 2 * len(classes)},
         **{"n_unlabelled": sum(size["assigned"] for size in sizes), "prior": "All class sizes were stated."},
         **{"ending": "Converged.", "interrupted": False, "sizes": sizes, "history": HISTORY},

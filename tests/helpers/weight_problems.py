@@ -1,4 +1,4 @@
-"""Small training problems for the weight steps, and independent ways to find and check their optima."""
+"""Small training problems for the weight steps, and independent methods to find and check their optima."""
 
 import numpy as np
 import pytest

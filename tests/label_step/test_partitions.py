@@ -312,9 +312,9 @@ def test_present_labels_are_kept_only_if_they_are_allowed_and_meet_the_counts():
 
 
 def test_no_rows_no_partitions_and_one_class():
-    nobody = np.zeros(0, np.int64)
-    empty, nothing = Partition(np.empty((0, 2)), nobody), Bounds(np.zeros(2, int), np.zeros(2, int))
-    for parts in (Remote([]), Remote([empty]), Remote([empty, Partition(np.empty((0, 2)), nobody)])):
+    no_rows = np.zeros(0, np.int64)
+    empty, nothing = Partition(np.empty((0, 2)), no_rows), Bounds(np.zeros(2, int), np.zeros(2, int))
+    for parts in (Remote([]), Remote([empty]), Remote([empty, Partition(np.empty((0, 2)), no_rows)])):
         for prices in (None, np.ones(2)):
             answer = Exact().solve_partitions(parts, nothing, prices)
             assert (answer.cost, answer.gap, answer.n_changed, answer.n_gathered) == (0.0, 0.0, 0, 0)

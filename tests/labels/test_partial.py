@@ -1,4 +1,4 @@
-"""Partial labels: every way to write them, what they forbid, and how much they help."""
+"""Partial labels: every notation, what they forbid, and how much they help."""
 
 import re
 import warnings
@@ -435,15 +435,15 @@ def test_sizes_that_contradict_partial_labels_are_refused(prior, taxonomy, sente
     X, truth = rows()
     y = labels(truth, "")
     y[2:22] = [{"hot/coffee", "hot/tea"}] * 20
-    with pytest.raises(ValueError, match=re.escape(sentence)) as complaint:
+    with pytest.raises(ValueError, match=re.escape(sentence)) as caught:
         TransductiveClassifier(class_prior=prior, taxonomy=taxonomy, annealing=annealing).fit(X, y)
-    assert str(complaint.value).startswith("class_prior and the partial labels in y cannot both be met: ")
+    assert str(caught.value).startswith("class_prior and the partial labels in y cannot both be met: ")
 
 
 def test_without_names_infeasible_counts_are_reported_by_number():
-    with pytest.raises(ValueError, match="the counts cannot be met: class 1 must get 2 rows") as complaint:
+    with pytest.raises(ValueError, match="the counts cannot be met: class 1 must get 2 rows") as caught:
         solve_labels([[0.0, np.inf], [0.0, np.inf], [0.0, 1.0]], [1, 2])
-    assert isinstance(complaint.value, InfeasibleError)
+    assert isinstance(caught.value, InfeasibleError)
 
 
 def test_an_unknown_branch_comes_with_a_suggestion():

@@ -3,37 +3,37 @@
 import json
 
 import polars as pl
-from helpers.documents import pile
+from helpers.documents import documents
 
 from transduce.cli.formats import write_table
 
 
 def test_check_reports_problems(run_ok, tmp_path):
-    frame = pile()
+    frame = documents()
     frame = pl.concat(
         [frame, frame.head(1).with_columns(label=pl.lit("weather")), frame.head(1).with_columns(text=pl.lit(""))]
     )
-    write_table(frame, str(tmp_path / "pile.csv"))
-    result = run_ok("check", tmp_path / "pile.csv", "--prior", "football=0.5")
+    write_table(frame, str(tmp_path / "documents.csv"))
+    result = run_ok("check", tmp_path / "documents.csv", "--prior", "football=0.5")
     assert "1 of 122 texts is empty" in result.out
     assert "'weather'" in result.out
     assert "'football'" in result.out
-    found = json.loads(run_ok("check", tmp_path / "pile.csv", "--prior", "football=0.5", "--json").out)
+    found = json.loads(run_ok("check", tmp_path / "documents.csv", "--prior", "football=0.5", "--json").out)
     assert {"severity", "message", "rows", "advice", "check"} == set(found["findings"][0])
     assert any(122 in one["rows"] for one in found["findings"])
 
 
 def test_check_reads_trees_and_sizes_as_label_does(run_ok, run_command, tmp_path):
-    frame = pile().with_columns(pl.col("label").str.replace("banking", "n/a/"))
-    write_table(frame, str(tmp_path / "pile.csv"))
-    assert "empty part" not in run_ok("check", tmp_path / "pile.csv").out
-    mixed = run_command("check", tmp_path / "pile.csv", "--prior", "travel=0.2", "--prior", "n/a/=50")
+    frame = documents().with_columns(pl.col("label").str.replace("banking", "n/a/"))
+    write_table(frame, str(tmp_path / "documents.csv"))
+    assert "empty part" not in run_ok("check", tmp_path / "documents.csv").out
+    mixed = run_command("check", tmp_path / "documents.csv", "--prior", "travel=0.2", "--prior", "n/a/=50")
     assert (mixed.code, "fractions for both" in mixed.err) == (2, True)
 
 
 def test_a_strict_check_fails_if_there_is_a_problem(example, run_command, tmp_path):
-    write_table(pile(), str(tmp_path / "good.csv"))
-    odd = pile().with_columns(pl.col("label").str.replace("travel", "?"))
+    write_table(documents(), str(tmp_path / "good.csv"))
+    odd = documents().with_columns(pl.col("label").str.replace("travel", "?"))
     write_table(odd, str(tmp_path / "odd.csv"))
     assert [run_command("check", tmp_path / name, "--strict").code for name in ("good.csv", "odd.csv")] == [0, 1]
     assert run_command("check", tmp_path / "odd.csv").code == 0

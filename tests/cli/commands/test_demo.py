@@ -6,13 +6,13 @@ import sys
 
 import polars as pl
 from helpers.commands import read
-from helpers.documents import pile
+from helpers.documents import documents
 
 from transduce.cli.commands import demo
 
 
 def test_the_demo_writes_table_model_and_report(run_ok, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "demo_frame", lambda seed: pile(n_rows=200, n_labelled=40, seed=seed).drop("id"))
+    monkeypatch.setattr(demo, "demo_frame", lambda seed: documents(n_rows=200, n_labeled=40, seed=seed).drop("id"))
     result = run_ok("demo", "-o", tmp_path / "new" / "demo", "--seed", 1)
     names = {path.name for path in (tmp_path / "new" / "demo").iterdir()}
     assert names == {"requests.csv", "labelled.csv", "model.safetensors", "report.html", "new.csv"}
@@ -23,7 +23,7 @@ def test_the_demo_writes_table_model_and_report(run_ok, tmp_path, monkeypatch):
 
 
 def test_the_command_that_the_demo_suggests_can_be_typed(run_ok, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "demo_frame", lambda seed: pile(n_rows=200, n_labelled=40, seed=seed).drop("id"))
+    monkeypatch.setattr(demo, "demo_frame", lambda seed: documents(n_rows=200, n_labeled=40, seed=seed).drop("id"))
     monkeypatch.setattr(sys, "argv", [".venv/bin/transduce", "demo"])
     suggested = shlex.split(run_ok("demo", "-o", tmp_path / "my demo").out.splitlines()[-1])
     assert suggested[:2] == [".venv/bin/transduce", "predict"]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from helpers.commands import QUICK, read
-from helpers.documents import N_LABELLED, N_ROWS, pile
+from helpers.documents import N_LABELED, N_ROWS, documents
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
 from transduce.cli.commands.evaluate import score_labels
@@ -46,7 +46,7 @@ def test_nothing_to_compare_with():
 
 
 def test_evaluate_agrees_with_scikit_learn(example, run_ok, tmp_path):
-    fresh = pile(n_rows=300, n_labelled=0, seed=7).drop("label")
+    fresh = documents(n_rows=300, n_labeled=0, seed=7).drop("label")
     write_table(fresh, str(tmp_path / "fresh.jsonl"))
     found = json.loads(run_ok("evaluate", example.model, tmp_path / "fresh.jsonl", "--label", "truth", "--json").out)
     run_ok("predict", example.model, tmp_path / "fresh.jsonl", "-o", tmp_path / "p.csv")
@@ -66,12 +66,12 @@ def test_evaluate_agrees_with_scikit_learn(example, run_ok, tmp_path):
 
 
 def test_evaluate_shows_the_levels_of_a_tree(run_ok, tmp_path):
-    write_table(pile(n_labelled=48, paths=True), str(tmp_path / "pile.csv"))
-    run_ok("label", tmp_path / "pile.csv", "-o", tmp_path / "o.csv", "--model", tmp_path / "m.safetensors", *QUICK)
+    write_table(documents(n_labeled=48, paths=True), str(tmp_path / "documents.csv"))
+    run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", "--model", tmp_path / "m.safetensors", *QUICK)
     found = json.loads(
-        run_ok("evaluate", tmp_path / "m.safetensors", tmp_path / "pile.csv", "--label", "truth", "--json").out
+        run_ok("evaluate", tmp_path / "m.safetensors", tmp_path / "documents.csv", "--label", "truth", "--json").out
     )
-    run_ok("predict", tmp_path / "m.safetensors", tmp_path / "pile.csv", "-o", tmp_path / "p.csv")
+    run_ok("predict", tmp_path / "m.safetensors", tmp_path / "documents.csv", "-o", tmp_path / "p.csv")
     done = read(tmp_path / "p.csv")
     top = [[path.split("/")[0] for path in done[name]] for name in ("truth", "label_2")]
     assert [level["depth"] for level in found["levels"]] == [1]
@@ -88,8 +88,8 @@ def test_unknown_labels_are_reported(example, run_ok, tmp_path):
 def test_evaluate_takes_only_labels_that_were_given(example, run_command):
     result = run_command("evaluate", example.model, example.out)
     assert result.code == 0
-    assert f"only the {N_LABELLED} rows with given = true" in result.err
-    assert f"{N_LABELLED} rows with a known label, {N_ROWS - N_LABELLED} without" in result.out
+    assert f"only the {N_LABELED} rows with given = true" in result.err
+    assert f"{N_LABELED} rows with a known label, {N_ROWS - N_LABELED} without" in result.out
     assert OPTIMISTIC in result.err
 
 
@@ -109,5 +109,5 @@ def test_evaluate_without_a_given_label_is_refused(example, run_command, tmp_pat
 
 def test_scores_on_the_training_file_are_called_optimistic(example, run_command, tmp_path):
     assert OPTIMISTIC in run_command("evaluate", example.model, example.file, "--label", "truth").err
-    write_table(pile(seed=4), str(tmp_path / "fresh.csv"))
+    write_table(documents(seed=4), str(tmp_path / "fresh.csv"))
     assert OPTIMISTIC not in run_command("evaluate", example.model, tmp_path / "fresh.csv", "--label", "truth").err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from helpers.commands import EXACT_SIZES, QUICK
-from helpers.documents import DOMAINS, pile
+from helpers.documents import DOMAINS, documents
 
 import transduce
 from transduce.cli.formats import write_table
@@ -18,7 +18,7 @@ def test_inspect_shows_classes_words_and_settings(example, run_ok):
         "loss hinge",
         "annealing paper",
         "seed 0",
-        "pile.csv",
+        "documents.csv",
         transduce.__version__,
         "sizes were stated",
     ):
@@ -40,9 +40,9 @@ def test_no_training_text_is_in_the_model(example, run_ok):
 
 @pytest.mark.parametrize("features", ["hashing", "vectors"])
 def test_missing_words_are_explained(run_command, tmp_path, features):
-    name = "pile.svm" if features == "vectors" else "pile.csv"
-    write_table(pile(), str(tmp_path / "pile.csv"))
-    (tmp_path / "pile.svm").write_text("1 1:1\n2 2:1\n0 1:1 2:2\n0 1:2 2:1\n")
+    name = "documents.svm" if features == "vectors" else "documents.csv"
+    write_table(documents(), str(tmp_path / "documents.csv"))
+    (tmp_path / "documents.svm").write_text("1 1:1\n2 2:1\n0 1:1 2:2\n0 1:2 2:1\n")
     options = ("--features", "hashing") if features == "hashing" else ()
     model = tmp_path / "m.safetensors"
     run_command("label", tmp_path / name, "-o", tmp_path / "o.csv", "--model", model, *QUICK, *options)

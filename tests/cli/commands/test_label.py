@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from helpers.commands import ADDED, EXACT_SIZES, N_UNLABELED, QUICK, read, sizes_of
-from helpers.documents import DOMAINS, N_LABELLED, N_ROWS, pile, vectors_of
+from helpers.documents import DOMAINS, N_LABELED, N_ROWS, documents, vectors_of
 from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file
 
@@ -94,9 +94,9 @@ def test_named_columns_are_not_reported_as_guesses(example, run_ok, tmp_path):
     ],
 )
 def test_column_names_that_are_taken_get_a_number(run_ok, tmp_path, renamed, options, added):
-    frame = pile().rename(renamed)
-    write_table(frame, str(tmp_path / "pile.csv"))
-    run_ok("label", tmp_path / "pile.csv", "-o", tmp_path / "out.csv", *QUICK, *options)
+    frame = documents().rename(renamed)
+    write_table(frame, str(tmp_path / "documents.csv"))
+    run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, *options)
     done = read(tmp_path / "out.csv")
     assert done.columns == [*frame.columns, *added]
     before = frame.with_columns(pl.all().cast(pl.String).fill_null(""))
@@ -105,7 +105,7 @@ def test_column_names_that_are_taken_get_a_number(run_ok, tmp_path, renamed, opt
 
 
 def test_several_texts_are_joined(run_ok, tmp_path):
-    frame = pile()
+    frame = documents()
     words = frame["text"].str.split(" ")
     apart = frame.with_columns(
         words.list.head(3).list.join(" ").alias("text"), words.list.slice(3).list.join(" ").alias("rest")
@@ -118,7 +118,7 @@ def test_several_texts_are_joined(run_ok, tmp_path):
 
 
 def test_paths_make_a_tree(run_ok, tmp_path):
-    frame = pile(n_labelled=48, paths=True)
+    frame = documents(n_labeled=48, paths=True)
     lists = frame.with_columns(pl.col("label").str.split("/"))
     write_table(frame, str(tmp_path / "paths.jsonl"))
     write_table(lists, str(tmp_path / "lists.jsonl"))
@@ -133,10 +133,10 @@ def test_paths_make_a_tree(run_ok, tmp_path):
 
 
 def test_flat_paths_are_plain_names(run_ok, tmp_path):
-    write_table(pile(n_labelled=48, paths=True), str(tmp_path / "pile.csv"))
+    write_table(documents(n_labeled=48, paths=True), str(tmp_path / "documents.csv"))
     run_ok(
         "label",
-        tmp_path / "pile.csv",
+        tmp_path / "documents.csv",
         "-o",
         tmp_path / "o.csv",
         "--model",
@@ -165,7 +165,7 @@ def test_every_setting_meets_the_sizes(example, run_ok, tmp_path, options):
 
 
 def studio_of(frame: pl.DataFrame) -> bytes:
-    """A Label Studio export of a pile."""
+    """A Label Studio export of documents."""
 
     def task(row: dict[str, Any]) -> dict[str, Any]:
         result = [{"type": "choices", "value": {"choices": [row["label"]]}}]
@@ -177,8 +177,8 @@ def studio_of(frame: pl.DataFrame) -> bytes:
 
 @pytest.mark.parametrize("suffix", ["tsv", "jsonl", "parquet", "csv.gz", "jsonl.zst", "parquet.gz", "ndjson"])
 def test_every_table_format_gives_the_same_labels(example, expected_labels, run_ok, tmp_path, suffix):
-    write_table(example.frame, str(tmp_path / f"pile.{suffix}"))
-    run_ok("label", tmp_path / f"pile.{suffix}", "-o", tmp_path / "out.csv", *QUICK)
+    write_table(example.frame, str(tmp_path / f"documents.{suffix}"))
+    run_ok("label", tmp_path / f"documents.{suffix}", "-o", tmp_path / "out.csv", *QUICK)
     assert read(tmp_path / "out.csv")["label"].to_list() == expected_labels
 
 
@@ -192,8 +192,8 @@ def test_label_studio_gives_the_same_labels(example, expected_labels, run_ok, tm
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "csv.gz"])
 def test_standard_input_gives_the_same_labels(example, expected_labels, run_ok, tmp_path, monkeypatch, suffix):
-    write_table(example.frame, str(tmp_path / f"pile.{suffix}"))
-    content = (tmp_path / f"pile.{suffix}").read_bytes()
+    write_table(example.frame, str(tmp_path / f"documents.{suffix}"))
+    content = (tmp_path / f"documents.{suffix}").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     run_ok("label", "-", "-o", tmp_path / "out.csv", *QUICK)
     assert read(tmp_path / "out.csv")["label"].to_list() == expected_labels
@@ -201,29 +201,29 @@ def test_standard_input_gives_the_same_labels(example, expected_labels, run_ok, 
 
 def test_a_folder_gives_the_same_labels(example, run_ok, tmp_path):
     for row in example.frame.rows(named=True):
-        path = tmp_path / "pile" / (row["label"] or "unlabelled") / f"{row['id']:03}.txt"
+        path = tmp_path / "documents" / (row["label"] or "unlabelled") / f"{row['id']:03}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(row["text"])
-    as_table = read(tmp_path / "pile")
+    as_table = read(tmp_path / "documents")
     write_table(as_table, str(tmp_path / "same.csv"))
-    run_ok("label", tmp_path / "pile", "-o", tmp_path / "a.csv", *QUICK)
+    run_ok("label", tmp_path / "documents", "-o", tmp_path / "a.csv", *QUICK)
     run_ok("label", tmp_path / "same.csv", "-o", tmp_path / "b.csv", *QUICK)
     a, b = read(tmp_path / "a.csv"), read(tmp_path / "b.csv")
     assert_frame_equal(a, b)
-    assert a.filter(pl.col("given") == "true").height == N_LABELLED
+    assert a.filter(pl.col("given") == "true").height == N_LABELED
 
 
 def test_svmlight_gives_the_same_labels_as_vectors(example, run_ok, tmp_path):
     X = vectors_of(example.frame).astype(np.float64)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     codes = [0 if label is None else DOMAINS.index(label) + 1 for label in example.frame["label"]]
-    dump_svmlight_file(X, codes, str(tmp_path / "pile.svm"), zero_based=False)
+    dump_svmlight_file(X, codes, str(tmp_path / "documents.svm"), zero_based=False)
     np.save(tmp_path / "v.npy", X)
     run_ok("label", example.file, "--vectors", tmp_path / "v.npy", "-o", tmp_path / "a.csv", *QUICK)
-    run_ok("label", tmp_path / "pile.svm", "-o", tmp_path / "b.csv", *QUICK, "--model", tmp_path / "m.safetensors")
+    run_ok("label", tmp_path / "documents.svm", "-o", tmp_path / "b.csv", *QUICK, "--model", tmp_path / "m.safetensors")
     a, b = read(tmp_path / "a.csv")["label"], read(tmp_path / "b.csv")["label"]
     assert [DOMAINS[int(code) - 1] for code in b] == a.to_list()
-    run_ok("predict", tmp_path / "m.safetensors", tmp_path / "pile.svm", "-o", tmp_path / "p.csv")
+    run_ok("predict", tmp_path / "m.safetensors", tmp_path / "documents.svm", "-o", tmp_path / "p.csv")
     assert read(tmp_path / "p.csv").height == N_ROWS
 
 
@@ -231,8 +231,8 @@ def test_vectors_need_no_text(example, run_ok, tmp_path):
     """Every command with a column of lists."""
     X = vectors_of(example.frame)
     frame = example.frame.drop("text").with_columns(pl.Series("vector", X.tolist()))
-    frame.write_parquet(tmp_path / "pile.parquet")
-    file, model = tmp_path / "pile.parquet", tmp_path / "m.safetensors"
+    frame.write_parquet(tmp_path / "documents.parquet")
+    file, model = tmp_path / "documents.parquet", tmp_path / "m.safetensors"
     options = ("--vectors", "vector")
     run_ok(
         "label", file, *options, "-o", tmp_path / "o.parquet", "--model", model, "--report", tmp_path / "r.html", *QUICK
@@ -344,18 +344,18 @@ def test_no_warning_of_numpy_reaches_the_user(example, run_command, tmp_path, lo
 
 
 def test_odd_labels_are_reported_before_the_fit(run_command, tmp_path):
-    frame = pile().with_columns(
+    frame = documents().with_columns(
         pl.when(pl.col("id") == 1).then(pl.lit("Travel ")).when(pl.col("id") == 2).then(pl.lit("N/A"))
         .otherwise("label").alias("label")
     )  # fmt: skip
-    write_table(frame, str(tmp_path / "pile.csv"))
+    write_table(frame, str(tmp_path / "documents.csv"))
     for command in ("label", "queue"):
-        result = run_command(command, tmp_path / "pile.csv", "-o", tmp_path / "o.csv", *QUICK)
+        result = run_command(command, tmp_path / "documents.csv", "-o", tmp_path / "o.csv", *QUICK)
         notes = [line for line in result.err.splitlines() if line.startswith("Note: ")]
         assert any("'Travel'" in line and "'travel'" in line for line in notes)
         assert any("'N/A'" in line and "row 2" in line for line in notes)
-    assert run_command("label", tmp_path / "pile.csv", "-o", tmp_path / "o.csv", *QUICK, "--quiet").err == ""
-    assert "'N/A'" in run_command("check", tmp_path / "pile.csv").out
+    assert run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", *QUICK, "--quiet").err == ""
+    assert "'N/A'" in run_command("check", tmp_path / "documents.csv").out
 
 
 def test_answers_are_counted_and_new_classes_reported(example, run_command, tmp_path):
@@ -385,12 +385,12 @@ def european(frame: pl.DataFrame) -> bytes:
 
 
 def test_a_european_file_is_written_as_one(example, run_command, tmp_path):
-    frame = pile().with_columns(note=pl.lit("a, b; c"))
-    (tmp_path / "pile.csv").write_bytes(european(frame))
+    frame = documents().with_columns(note=pl.lit("a, b; c"))
+    (tmp_path / "documents.csv").write_bytes(european(frame))
     for name, command in {
-        "out.csv": ("label", tmp_path / "pile.csv", *QUICK),
-        "new.csv": ("predict", example.model, tmp_path / "pile.csv"),
-        "ask.csv": ("queue", tmp_path / "pile.csv", "-n", 3, *QUICK),
+        "out.csv": ("label", tmp_path / "documents.csv", *QUICK),
+        "new.csv": ("predict", example.model, tmp_path / "documents.csv"),
+        "ask.csv": ("queue", tmp_path / "documents.csv", "-n", 3, *QUICK),
     }.items():
         result = run_command(*command, "-o", tmp_path / name)
         assert result.code == 0, result.err
@@ -400,19 +400,19 @@ def test_a_european_file_is_written_as_one(example, run_command, tmp_path):
         assert header.count(";") == len(read(tmp_path / name).columns) - 1
         assert "," not in header
     assert read(tmp_path / "out.csv").select(pl.exclude(*ADDED, "label")).rows() == (
-        read(tmp_path / "pile.csv").drop("label").rows()
+        read(tmp_path / "documents.csv").drop("label").rows()
     )
 
 
 @pytest.mark.parametrize("name", ["out.tsv", "out.jsonl"])
 def test_other_formats_have_no_dialect(run_command, tmp_path, name):
-    (tmp_path / "pile.csv").write_bytes(european(pile()))
-    run_command("label", tmp_path / "pile.csv", "-o", tmp_path / name, *QUICK)
+    (tmp_path / "documents.csv").write_bytes(european(documents()))
+    run_command("label", tmp_path / "documents.csv", "-o", tmp_path / name, *QUICK)
     assert not (tmp_path / name).read_bytes().startswith(b"\xef\xbb\xbf")
 
 
 def test_excel_files_that_are_not_utf8_are_refused_with_advice(run_command, tmp_path):
-    (tmp_path / "a.csv").write_bytes(european(pile()).replace(b"travel", "vögel".encode("cp1252")))
+    (tmp_path / "a.csv").write_bytes(european(documents()).replace(b"travel", "vögel".encode("cp1252")))
     assert 'in Excel choose "CSV UTF-8"' in run_command("check", tmp_path / "a.csv").err
     (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04")
     result = run_command("label", tmp_path / "a.xlsx", "-o", tmp_path / "o.csv")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import zstandard
 from helpers.commands import QUICK, read, run_in_new_process
-from helpers.documents import N_ROWS, pile
+from helpers.documents import N_ROWS, documents
 from polars.testing import assert_frame_equal
 
 from transduce.cli.formats import write_table
@@ -37,7 +37,7 @@ def test_compressed_outputs_are_complete(example, run_ok, tmp_path):
 
 
 def test_a_new_process_predicts_the_same(example, run_ok, tmp_path):
-    fresh = pile(n_rows=300, n_labelled=0, seed=5)
+    fresh = documents(n_rows=300, n_labeled=0, seed=5)
     write_table(fresh, str(tmp_path / "fresh.csv"))
     result = run_in_new_process("predict", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "there.csv")
     assert result.returncode == 0, result.stderr
@@ -56,14 +56,14 @@ def test_a_new_process_predicts_the_same(example, run_ok, tmp_path):
 def test_formulas_are_guarded_unless_they_are_kept(example, run_ok, tmp_path, option, mark):
     cells = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "plain", "-3.5"]
     frame = example.frame.with_columns(pl.Series("note", (cells * 20)[:N_ROWS]))
-    write_table(frame, str(tmp_path / "pile.csv"), keep_formulas=True)
+    write_table(frame, str(tmp_path / "documents.csv"), keep_formulas=True)
     for out, more in (
-        (tmp_path / "o.csv", ["label", tmp_path / "pile.csv"]),
-        (tmp_path / "p.csv", ["predict", example.model, tmp_path / "pile.csv"]),
+        (tmp_path / "o.csv", ["label", tmp_path / "documents.csv"]),
+        (tmp_path / "p.csv", ["predict", example.model, tmp_path / "documents.csv"]),
     ):
         run_ok(*more, "-o", out, *(QUICK if more[0] == "label" else ()), *option)
         assert read(out)["note"][:6].to_list() == [f"{mark}{cell}" for cell in cells[:4]] + cells[4:]
-    run_ok("predict", example.model, tmp_path / "pile.csv", "-o", tmp_path / "p.jsonl")
+    run_ok("predict", example.model, tmp_path / "documents.csv", "-o", tmp_path / "p.jsonl")
     assert read(tmp_path / "p.jsonl")["note"][:6].to_list() == cells
 
 

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 from helpers.commands import QUICK, read
-from helpers.documents import DOMAINS, N_LABELLED, pile
+from helpers.documents import DOMAINS, N_LABELED, documents
 
 from transduce.cli.formats import write_table
 
@@ -18,7 +18,7 @@ def test_a_queue_is_filled_in_and_read_back(example, run_ok, tmp_path, options):
     rows = asked["row"].cast(pl.Int64).to_list()
     assert asked.columns == ["row", "label", "suggested", "confidence", "text"]
     assert len(set(rows)) == 10
-    assert min(rows) > N_LABELLED
+    assert min(rows) > N_LABELED
     assert asked["text"].to_list() == example.frame["text"][[row - 1 for row in rows]].to_list()
     truth = example.frame["truth"][[row - 1 for row in rows]]
     write_table(asked.with_columns(truth.alias("label")), str(queue))
@@ -26,7 +26,7 @@ def test_a_queue_is_filled_in_and_read_back(example, run_ok, tmp_path, options):
     labelled = read(done)
     assert labelled["label"][[row - 1 for row in rows]].to_list() == truth.to_list()
     given = {place + 1 for place, one in enumerate(labelled["given"]) if one == "true"}
-    assert given == {*range(1, N_LABELLED + 1), *rows}
+    assert given == {*range(1, N_LABELED + 1), *rows}
 
 
 def test_a_queue_goes_through_label_studio(example, run_ok, tmp_path):
@@ -47,20 +47,28 @@ def test_a_queue_goes_through_label_studio(example, run_ok, tmp_path):
 def test_answers_do_not_ask_for_the_text_column(example, run_ok, tmp_path):
     """Two columns could be the text; --text says which, for the answers as well."""
     frame = example.frame.with_columns(pl.col("text").str.reverse().alias("b")).rename({"text": "a", "label": "topic"})
-    write_table(frame, str(tmp_path / "pile.csv"))
+    write_table(frame, str(tmp_path / "documents.csv"))
     (tmp_path / "q.csv").write_text("row,label\n30,travel\n")
     run_ok(
-        "label", tmp_path / "pile.csv", "--text", "a", "--answers", tmp_path / "q.csv", "-o", tmp_path / "o.csv", *QUICK
+        "label",
+        tmp_path / "documents.csv",
+        "--text",
+        "a",
+        "--answers",
+        tmp_path / "q.csv",
+        "-o",
+        tmp_path / "o.csv",
+        *QUICK,
     )
     assert read(tmp_path / "o.csv")["label"][29] == "travel"
 
 
 def test_a_queue_by_a_model_reads_the_column_that_it_was_trained_on(run_ok, tmp_path):
-    frame = pile().rename({"text": "body"}).with_columns(pl.lit("nothing to see").alias("text"))
-    write_table(frame, str(tmp_path / "pile.csv"))
+    frame = documents().rename({"text": "body"}).with_columns(pl.lit("nothing to see").alias("text"))
+    write_table(frame, str(tmp_path / "documents.csv"))
     model, outputs = tmp_path / "m.safetensors", ("-o", tmp_path / "o.csv", "--model", tmp_path / "m.safetensors")
-    run_ok("label", tmp_path / "pile.csv", "--text", "body", *outputs, *QUICK)
-    run_ok("queue", tmp_path / "pile.csv", "--model", model, "-n", 5, "-o", tmp_path / "q.csv")
+    run_ok("label", tmp_path / "documents.csv", "--text", "body", *outputs, *QUICK)
+    run_ok("queue", tmp_path / "documents.csv", "--model", model, "-n", 5, "-o", tmp_path / "q.csv")
     assert "body" in read(tmp_path / "q.csv").columns
     assert "text" not in read(tmp_path / "q.csv").columns
 
@@ -75,7 +83,7 @@ def test_what_a_queue_cannot_hold_is_refused_before_the_fit(example, run_command
 
 
 def test_fewer_rows_than_asked_for_are_explained(run_command, tmp_path):
-    frame = pile(n_rows=40)
+    frame = documents(n_rows=40)
     frame = frame.with_columns(pl.when(pl.col("id") > 30).then(pl.lit("the same text")).otherwise("text").alias("text"))
     write_table(frame, str(tmp_path / "a.csv"))
     result = run_command("queue", tmp_path / "a.csv", "-o", tmp_path / "q.csv", "-n", 12, *QUICK)
@@ -93,5 +101,5 @@ def test_a_queue_and_a_check_of_results_use_given_labels_only(example, run_comma
     (tmp_path / "q.csv").write_text("row,label\n100,travel\n")
     result = run_command("label", example.out, "--answers", tmp_path / "q.csv", "-o", tmp_path / "b.csv", *QUICK)
     assert result.code == 0, result.err
-    assert f"{N_LABELLED + 1} labelled rows" in result.err
+    assert f"{N_LABELED + 1} labelled rows" in result.err
     assert "nothing is left to be labelled" not in run_command("check", example.out).out

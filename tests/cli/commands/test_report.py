@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 from helpers.commands import QUICK, read
-from helpers.documents import DOMAINS, pile
+from helpers.documents import DOMAINS, documents
 
 from transduce.cli.formats import write_table
 
@@ -24,7 +24,7 @@ def test_a_report_shows_texts_of_any_kind(example, run_ok, tmp_path):
 
 
 def test_a_new_file_is_labelled_before_its_report(example, run_ok, tmp_path):
-    write_table(pile(n_rows=50, n_labelled=0, seed=3), str(tmp_path / "fresh.csv"))
+    write_table(documents(n_rows=50, n_labeled=0, seed=3), str(tmp_path / "fresh.csv"))
     result = run_ok("report", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "so its rows are labelled by the model" in result.err
@@ -41,17 +41,17 @@ def test_the_queue_and_the_report_are_reproducible(example, run_ok, tmp_path):
 
 
 def test_the_report_of_another_file_is_about_that_file(example, run_command, tmp_path):
-    write_table(pile(n_rows=50, n_labelled=0, seed=3), str(tmp_path / "next <week>.csv"))
+    write_table(documents(n_rows=50, n_labeled=0, seed=3), str(tmp_path / "next <week>.csv"))
     run_command("report", example.model, tmp_path / "next <week>.csv", "-o", tmp_path / "r.html")
     run_command("predict", example.model, tmp_path / "next <week>.csv", "-o", tmp_path / "p.csv")
     page = re.sub(r"<wbr>|</?bdi>", "", (tmp_path / "r.html").read_text())
     name = "next &lt;week&gt;.csv"
     assert f"<title>Results for {name} - transduce</title>" in page
     assert f"<h1>Results for {name}</h1>" in page
-    trained = "labelled by a model trained on pile.csv (24 labelled and 96 unlabelled documents)."
+    trained = "labelled by a model trained on documents.csv (24 labelled and 96 unlabelled documents)."
     assert f"50 documents in 3 classes, {trained}" in page
-    assert "<h2>Progress (training on pile.csv)</h2>" in page
-    assert "<h2>Your class sizes (training on pile.csv)</h2>" in page
+    assert "<h2>Progress (training on documents.csv)</h2>" in page
+    assert "<h2>Your class sizes (training on documents.csv)</h2>" in page
     counts = dict(read(tmp_path / "p.csv")["label_2"].value_counts().rows())
     for each in DOMAINS:
         assert f'{each}</th><td class="number">{counts.get(each, 0)}</td>' in page

@@ -36,7 +36,7 @@ def test_one_folder_per_class(tmp_path):
 
 
 def test_links_inside_the_folder_are_read_once(tmp_path):
-    root = tmp_path / "pile"
+    root = tmp_path / "documents"
     make_folder(root, {"a/1": "one", "b/2": "two"})
     (root / "b" / "link").symlink_to(root / "a" / "1")
     (root / "loop").symlink_to(root)
@@ -46,7 +46,7 @@ def test_links_inside_the_folder_are_read_once(tmp_path):
 @pytest.mark.parametrize("link", ["file", "folder", "hidden_parent"])
 def test_links_out_of_the_folder_are_refused(tmp_path, link):
     make_folder(tmp_path / "secret", {"key": "private"})
-    root = tmp_path / "pile"
+    root = tmp_path / "documents"
     make_folder(root, {"a/1": "one"})
     target = {"file": "../secret/key", "folder": "../secret", "hidden_parent": "../../secret/key"}[link]
     (root / ("a/out" if link == "hidden_parent" else "out")).symlink_to(target)

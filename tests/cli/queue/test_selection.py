@@ -115,11 +115,11 @@ def _gains(seed, n_labeled=60, n=50, n_draws=3):
     domains = np.array([intent.split("/")[0] for intent in intents])
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(texts))
-    pile, new = order[:5000], order[5000:15000]
+    documents, new = order[:5000], order[5000:15000]
     vectorizer = TfidfVectorizer(sublinear_tf=True)
-    X, X_new, truth = vectorizer.fit_transform(texts[pile]), vectorizer.transform(texts[new]), domains[pile]
-    labeled = np.zeros(len(pile), bool)
-    labeled[rng.choice(len(pile), n_labeled, replace=False)] = True
+    X, X_new, truth = vectorizer.fit_transform(texts[documents]), vectorizer.transform(texts[new]), domains[documents]
+    labeled = np.zeros(len(documents), bool)
+    labeled[rng.choice(len(documents), n_labeled, replace=False)] = True
     unlabeled = np.flatnonzero(~labeled)
 
     def score(asked):

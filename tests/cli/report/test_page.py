@@ -202,7 +202,7 @@ def test_report_of_another_file_counts_its_rows(quick):
     assert [row[:2] for row in cells(html, "sizes")[1:]] == [["a/x", "14"], ["a/y", "13"], ["b", "13"]]
     assert "a 27 x 14 y 13 b 13" in " ".join(page.text["tree"].split())
     assert "Results for <bdi>other.csv</bdi>" in html
-    assert "pile.csv" in page.text["progress"]
+    assert "documents.csv" in page.text["progress"]
 
 
 def test_unfinished_restart_is_not_marked_as_kept(quick):
