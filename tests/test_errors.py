@@ -49,6 +49,6 @@ def test_a_warning_lists_its_conflicts():
     warning = PriorWarning(PriorWarningKind.AGAINST_LABELS, conflicts=(tea, milk), n_labeled=60)
     assert (
         "'tea' should get 95.0% of the rows, but it has 50.0% of the 60 labels and the supervised classifier gives it "
-        "40.0%; a range of (0.4, 0.95) would fit. 'milk' should get 5.0% to 10.0% of the rows, but the supervised "
-        "classifier gives it 60.0%; a range of (3, 60) would fit."
+        "40.0%. A range of 40.0-95.0% would fit. 'milk' should get 5.0% to 10.0% of the rows, but the supervised "
+        "classifier gives it 60.0%. A range of 3-60 rows would fit."
     ) in str(warning)

@@ -36,7 +36,7 @@ _PARAMETERS = """alpha : float, default=1e-4
     random_state : int, RandomState instance or None, default=None
         Seed of the order in which rows are visited.
     n_jobs : int or None, default=None
-        Number of threads; None or -1 for one a core. The result does not depend on it.
+        Number of threads; None or -1 for one per core. The result does not depend on it.
     verbose : bool, int or callable, default=0
         Whether to print a line after each round. A callable is called with each `HistoryRow` as it comes."""
 

@@ -65,8 +65,13 @@ class PriorErrorKind(Enum):
         "class_prior is None. Leave it out or pass 'estimate' if you know nothing about class sizes; None is for "
         "single classes in a mapping."
     )
-    KEYWORD = "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}."
-    NOT_NUMBERS = "class_prior must be numbers, one for each class, but is {value!r}."
+    KEYWORD = (
+        "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}. "
+        "Pass one of these."
+    )
+    NOT_NUMBERS = (
+        "class_prior must be numbers, one for each class, but is {value!r}. Pass fractions that sum to 1, or counts."
+    )
     SHAPE = (
         "class_prior must have one entry for each of the {n_classes} classes, but has shape {shape}. "
         "The classes are {classes}."
@@ -93,9 +98,9 @@ class PriorErrorKind(Enum):
         "class_prior names {name!r}, which is not a class but a branch with {below}. State their sizes instead."
     )
     MISSING_CLASS = "class_prior has no entry for {name!r}{hint}. Add a size, 0, or None if you do not know it{branch}."
-    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}."
+    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}. Pass one of these."
     NAN = "class_prior has nan for {name!r}. Pass None for an unknown size."
-    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}."
+    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}. Correct it, or pass 0."
     INFINITE = "class_prior has inf for {name!r}, but only a high bound may be inf. Pass None for an unknown size."
     REVERSED = "class_prior gives {name!r} the range ({low:.6g}, {high:.6g}): low is above high. Swap them."
     TOO_MANY_ROWS = (
@@ -117,17 +122,17 @@ class PriorErrorKind(Enum):
     # sizes as text, in options and files
     SYNTAX = (
         "{source} must be a fraction such as 0.2 or 20%, a number of rows such as 120, a range such as 10%:30%, or ?, "
-        "but is {value!r}."
+        "but is {value!r}. Write it in one of these forms."
     )
-    OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}."
+    OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}. Correct it."
     NEITHER_UNIT = (
         "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "
-        "fractions, larger ones are rows."
+        "fractions, larger ones are rows. Write one or the other."
     )
     REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
     BAD_FILE = "{source} is not valid {format}: {reason}. Correct it."
-    NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}."
-    CSV_LINE = "{source} must be class, size or class, low, high, but is {value!r}."
+    NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}. Correct it."
+    CSV_LINE = "{source} must be class, size or class, low, high, but is {value!r}. Correct it."
     TWICE = "{source} names class {name!r} a second time. Remove one of them."
     EMPTY_FILE = "{source} is empty. Write one line for each class: class,size."
 
@@ -149,9 +154,9 @@ class LabelErrorKind(Enum):
     `hint` a question that may be empty.
     """
 
-    NOT_A_LIST = "y must be a list or array with one label for each row, but is a {type}."
-    SHAPE = "y should be a 1d array with one label for each row, but has shape {shape}."
-    LENGTH = "X has {n_rows} rows and y has {n_labels}: inconsistent numbers of samples."
+    NOT_A_LIST = "y must be a list or array with one label for each row, but is a {type}. Convert it."
+    SHAPE = "y should be a 1d array with one label for each row, but has shape {shape}. Pass one column."
+    LENGTH = "X has {n_rows} rows and y has {n_labels}: inconsistent numbers of samples. Match them."
     NOTHING_LABELED = "y has no label: every row is unlabelled. Label a few rows, of each class if you can."
     NOTHING_LABELED_IN_FULL = "y has partial labels only. Label at least one row with a single class."
     INFINITE = "y contains inf or -inf, which is not a label. Replace it."
@@ -246,12 +251,20 @@ class PriorWarningKind(Enum):
 class PriorConflict(NamedTuple):
     """A class or branch whose stated size disagrees with the data.
 
-    name        the class or branch
-    low, high   stated size, as fractions of the rows to label
-    labeled     fraction of the labelled rows; None where the numbers of labels say nothing about class sizes
-    predicted   fraction that the supervised classifier predicts
-    suggestion  a range that would fit: in rows where sizes were stated in rows, else in fractions
-    n_labeled   number of labelled rows
+    Attributes
+    ----------
+    name : object
+        The class or branch.
+    low, high : float
+        Stated size, as fractions of the rows to label.
+    labeled : float or None
+        Fraction of the labelled rows; None where the numbers of labels say nothing about class sizes.
+    predicted : float
+        Fraction that the supervised classifier predicts.
+    suggestion : tuple of two numbers
+        A range that would fit: integers, in rows, where sizes were stated in rows, else fractions.
+    n_labeled : int
+        Number of labelled rows.
     """
 
     name: object
@@ -264,15 +277,27 @@ class PriorConflict(NamedTuple):
 
     def __str__(self) -> str:
         stated = " to ".join(dict.fromkeys(f"{end:.1%}" for end in (self.low, self.high)))
+        low, high = self.suggestion
+        fits = f"{low}-{high} rows" if isinstance(high, int) else f"{100 * low:.1f}-{high:.1%}"
         labels = "" if self.labeled is None else f"it has {self.labeled:.1%} of the {self.n_labeled} labels and "
         return (
             f"{self.name!r} should get {stated} of the rows, but {labels}the supervised classifier gives it "
-            f"{self.predicted:.1%}; a range of {self.suggestion} would fit."
+            f"{self.predicted:.1%}. A range of {fits} would fit."
         )
 
 
 class PriorWarning(Record, UserWarning):
-    """A class prior that disagrees with the data so much that labels are likely to be worse than without it."""
+    """A class prior that disagrees with the data so much that labels are likely to be worse than without it.
+
+    Attributes
+    ----------
+    kind : PriorWarningKind
+        Why the class prior may do harm.
+    fields : dict
+        What the sentence of this kind is filled with.
+    conflicts : tuple of PriorConflict
+        The classes and branches that disagree, the worst first; empty if the kind is BALANCED_LABELS.
+    """
 
     kind: PriorWarningKind
 

@@ -45,7 +45,7 @@ def test_sizes_that_contradict_the_labels_cause_a_warning_with_figures():
 @pytest.mark.parametrize("prior", [[300, 40], {0: 300, 1: None}])
 def test_suggested_ranges_are_in_rows_if_sizes_were_stated_in_rows(prior):
     X, y = problem()
-    with pytest.warns(PriorWarning, match=r"; a range of \(\d+, \d+\) would fit"):
+    with pytest.warns(PriorWarning, match=r"\. A range of \d+-\d+ rows would fit"):
         model = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
     low, high = model.prior_diagnostics_.suggested_ranges()[0]
     assert isinstance(low, int)
@@ -78,7 +78,7 @@ def drinks(n=100):
         ),
         (
             {"hot": 323, "cold/milk": None, "cold/juice": None},
-            r"'hot' should get 95\.0%.*; a range of \(1\d\d, 323\) would fit",
+            r"'hot' should get 95\.0%.*\. A range of 1\d\d-323 rows would fit",
         ),
         ({("hot",): (0.9, 0.95), "cold": None}, r"'hot' should get 90\.0% to 95\.0%"),
         ({"hot": None, "hot/tea": 0.7, "cold": None}, r"'hot/tea' should get 70\.0%"),

@@ -87,13 +87,13 @@ def entropic_dual_posterior(costs: np.ndarray, low: np.ndarray, high: np.ndarray
 
     def posterior(prices: np.ndarray) -> tuple[np.ndarray, float]:
         z = (prices - costs) / temperature
-        normaliser = logsumexp(z, axis=1)
-        return np.exp(z - normaliser[:, None]), temperature * float(normaliser.sum())
+        normalizer = logsumexp(z, axis=1)
+        return np.exp(z - normalizer[:, None]), temperature * float(normalizer.sum())
 
     def value_and_gradient(parts: np.ndarray) -> tuple[float, np.ndarray]:
-        q, normaliser = posterior(parts[:k] - parts[k:])
+        q, normalizer = posterior(parts[:k] - parts[k:])
         mass = q.sum(axis=0)
-        return normaliser - low @ parts[:k] + high @ parts[k:], np.concatenate((mass - low, high - mass))
+        return normalizer - low @ parts[:k] + high @ parts[k:], np.concatenate((mass - low, high - mass))
 
     options = {"maxiter": 20_000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-9, "maxcor": 30}
     bounds = [(0.0, None)] * (2 * k)

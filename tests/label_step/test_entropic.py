@@ -311,7 +311,7 @@ def test_sums_are_those_of_the_distributions(n_threads, n_classes, price, T):
         rows.write(v, T, written, threads)
     np.testing.assert_allclose(written, Q, atol=1e-10)
     np.testing.assert_allclose(sums.mass, Q.sum(axis=0), atol=1e-8)
-    assert sums.normaliser == pytest.approx(logs.sum(), rel=1e-11)
+    assert sums.normalizer == pytest.approx(logs.sum(), rel=1e-11)
     assert sums.entropy == pytest.approx(len(costs) * mean_entropy(Q), abs=1e-8)
     seen = Q if n_classes <= FEW else np.column_stack((Q[:, columns], np.delete(Q, columns, axis=1).sum(axis=1)))
     np.testing.assert_allclose(sums.products, seen.T @ seen, atol=1e-8 if n_classes <= FEW else 1e-4)

@@ -100,9 +100,9 @@ def soft_optimum(made: Grouped, temperature: float) -> np.ndarray:
 
     def value_and_gradient(parts: np.ndarray) -> tuple[float, np.ndarray]:
         z = ((parts[:m] - parts[m:]) @ made.sets - costs) / temperature
-        normaliser = logsumexp(z, axis=1)
-        sizes = made.sets @ np.exp(z - normaliser[:, None]).sum(axis=0)
-        value = temperature * normaliser.sum() - low @ parts[:m] + high @ parts[m:]
+        normalizer = logsumexp(z, axis=1)
+        sizes = made.sets @ np.exp(z - normalizer[:, None]).sum(axis=0)
+        value = temperature * normalizer.sum() - low @ parts[:m] + high @ parts[m:]
         return float(value), np.concatenate((sizes - low, high - sizes))
 
     options = {"maxiter": 20_000, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-9, "maxcor": 30}

@@ -30,14 +30,14 @@ TERMS = {
 
 
 @pytest.mark.parametrize("make", TERMS.values(), ids=TERMS)
-def test_slopes_equal_differences(make):
+def test_gradients_equal_differences(make):
     members = np.array([[True, True, False], [True, True, True]])
     term = make(np.array([5, 0, 3, 1, 9]), np.array([5, 9, 4, 3, 9]), members)
     S = np.random.default_rng(1).normal(size=(9, 3))
-    value = lambda flat: term.value_and_slope(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
+    value = lambda flat: term.value_and_gradient(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
     p = MaxEnt().posterior(S)
-    slope = through_posterior(p, term.value_and_slope(p)[1])
-    np.testing.assert_allclose(slope.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
+    gradient = through_posterior(p, term.value_and_gradient(p)[1])
+    np.testing.assert_allclose(gradient.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
 
 
 # ---- drivers: classes 0 to 2 as one group, 0 and 1 within it as another

@@ -1,4 +1,4 @@
-"""Terms in the posterior: slopes by finite differences, and ranges that are met cost nothing."""
+"""Terms in the posterior: gradients by finite differences, and ranges that are met cost nothing."""
 
 import numpy as np
 import pytest
@@ -16,20 +16,20 @@ PENALTIES = {
 
 @pytest.mark.parametrize("ranges", [False, True], ids=["counts", "ranges"])
 @pytest.mark.parametrize("make", PENALTIES.values(), ids=PENALTIES)
-def test_slopes_equal_differences(make, ranges):
+def test_gradients_equal_differences(make, ranges):
     low = np.array([5, 1, 3])
     penalty = make(low, low + ranges * np.array([1, 4, 0]))
     S = np.random.default_rng(1).normal(size=(9, 3))
-    value = lambda flat: penalty.value_and_slope(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
+    value = lambda flat: penalty.value_and_gradient(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
     p = MaxEnt().posterior(S)
-    slope = through_posterior(p, penalty.value_and_slope(p)[1])
-    np.testing.assert_allclose(slope.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
+    gradient = through_posterior(p, penalty.value_and_gradient(p)[1])
+    np.testing.assert_allclose(gradient.ravel(), approx_fprime(S.ravel(), value, 1e-7), atol=1e-5)
 
 
 def test_a_range_that_holds_costs_nothing():
     p = MaxEnt().posterior(np.random.default_rng(0).normal(size=(9, 3)))
     low, high = np.floor(p.sum(axis=0)), np.ceil(p.sum(axis=0))
-    assert Mismatch(3.0, low, high).value_and_slope(p)[0] == 0.0
+    assert Mismatch(3.0, low, high).value_and_gradient(p)[0] == 0.0
     constraint = CountConstraint(low, high, np.zeros(3), 5.0)
-    assert constraint.value_and_slope(p)[0] == 0.0
+    assert constraint.value_and_gradient(p)[0] == 0.0
     assert constraint.residual(p) == 0.0

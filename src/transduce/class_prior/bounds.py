@@ -262,7 +262,7 @@ def _check_order(low: IntArray, high: IntArray, each: str) -> None:
 
 
 def _is_pair_of_arrays(counts: object) -> bool:
-    """Tell (low, high) from the counts of two classes: the members of a pair are sequences."""
+    """Distinguish (low, high) from the counts of two classes: the members of a pair are sequences."""
     return isinstance(counts, tuple) and len(counts) == 2 and all(np.ndim(member) == 1 for member in counts)
 
 

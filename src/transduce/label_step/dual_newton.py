@@ -62,7 +62,7 @@ class DualNewton:
         columns = product_columns(self.open_classes, v.size) if products else None
         sums = self.rows.sums(v, self.T, columns)
         bounds = np.where(u > 0, tree.low, tree.high)
-        return Point(u, v, tree.sums(sums.mass), float(np.dot(bounds, u)) - sums.normaliser, sums)
+        return Point(u, v, tree.sums(sums.mass), float(np.dot(bounds, u)) - sums.normalizer, sums)
 
     def deficit(self, point: Point) -> FloatArray:
         """Rows that each node lacks, negative where it has too many: the slope of the dual."""
@@ -164,7 +164,7 @@ class DualNewton:
         return np.where(crossing, 0.0, new)
 
     def _scaled(self, point: Point) -> FloatArray:
-        """The best multiplier of each class or group alone, if the rows' normalisers stayed (Sinkhorn's step)."""
+        """The best multiplier of each class or group alone, if the rows' normalizers stayed (Sinkhorn's step)."""
         u = point.u
         with np.errstate(divide="ignore", invalid="ignore"):
             bare = np.log(point.mass) - u

@@ -37,13 +37,13 @@ class Sums:
     """Sums over rows of their distributions.
 
     mass        (K,) Σ_i q_ik
-    normaliser  Σ_i log Σ_k exp(v_k − c_ik / T), costs c measured from the least open cost of each row
+    normalizer  Σ_i log Σ_k exp(v_k − c_ik / T), costs c measured from the least open cost of each row
     entropy     −Σ_ik q_ik log q_ik
     products    (C, C) Σ_i q_ik q_il of some classes, with all others merged into one, the last
     """
 
     mass: FloatArray
-    normaliser: float = 0.0
+    normalizer: float = 0.0
     entropy: float = 0.0
     products: NDArray[Any] | None = None
 
@@ -59,7 +59,7 @@ class Sums:
         if self.products is not None and more.products is not None:
             np.add(self.products, more.products, out=self.products)
         mass = np.add(self.mass, more.mass, out=self.mass)
-        return Sums(mass, self.normaliser + more.normaliser, self.entropy + more.entropy, self.products)
+        return Sums(mass, self.normalizer + more.normalizer, self.entropy + more.entropy, self.products)
 
 
 def product_columns(columns: IntArray, n_classes: int) -> IntArray:
@@ -113,11 +113,11 @@ class SoftmaxRows:
         some = threads.map(partial(self._chunk_sums, terms, columns, threads), chunks(*self.costs.shape))
         sums = Sums.total(some, v.size, columns)
         mass = terms.w * sums.mass
-        normaliser = (
-            sums.normaliser + self.statistics.n_rows * terms.top + (self.statistics.least / T if terms.near else 0.0)
+        normalizer = (
+            sums.normalizer + self.statistics.n_rows * terms.top + (self.statistics.least / T if terms.near else 0.0)
         )
         entropy = sums.entropy if terms.steep else sums.entropy - float(np.dot(mass, terms.v - terms.top))
-        return Sums(mass, normaliser, entropy, sums.products)
+        return Sums(mass, normalizer, entropy, sums.products)
 
     def write(self, v: FloatArray, T: float, out: NDArray[Any], threads: Threads | None = None) -> None:
         """Write the distributions (n, K) at these prices; equal rows get equal ones."""

@@ -169,7 +169,7 @@ def _solution(search: DualNewton, point: Point, n_steps: int, status: SoftStatus
     return SoftLabelSolution(
         np.empty((0, tree.n_classes)),
         tree.normalized(T * point.v),
-        T * (weighted_mass - point.sums.normaliser) + search.rows.statistics.least,
+        T * (weighted_mass - point.sums.normalizer) + search.rows.statistics.least,
         T * max(0.0, -float(np.dot(search.deficit(point), point.u))),
         max(point.sums.entropy / max(tree.n_rows, 1), 0.0),
         float(np.abs(point.mass - np.clip(point.mass, tree.low, tree.high)).max(initial=0.0)),

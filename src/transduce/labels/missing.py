@@ -22,8 +22,8 @@ AUTO = "auto"
 def find_labeled(y: Any, unlabeled: object = AUTO, warn: bool = True) -> tuple[Array, Array]:
     """Values of y as an array, and a mask of those that are labels.
 
-    With "auto" every common marker means unlabelled; otherwise missing values and the value `unlabeled` do, or missing
-    values alone if it is None. `warn` says whether to warn if y holds only -1 and 1.
+    With "auto" a row is unlabelled if it has any of the common missing labels; otherwise if its value is missing or is
+    `unlabeled`, or missing alone if that is None. `warn` says whether to warn if y holds only -1 and 1.
 
     >>> values, labeled = find_labeled(["tea", "", None, "coffee"])
     >>> labeled
@@ -50,17 +50,17 @@ def _marked(values: Array) -> Array:
     """Mask of the values that mark unlabelled rows, beside missing values."""
     if values.dtype.kind in "iufb":
         return np.asarray(values == -1)
-    marked = np.array([_is_marker(value) for value in values.tolist()], dtype=bool)
+    marked = np.array([_is_missing_label(value) for value in values.tolist()], dtype=bool)
     if values.dtype.kind == "U":  # as numpy writes -1 and NaN among strings
         marked |= (values == "-1") | (values == "nan")
     return marked
 
 
 def _check_sets(values: Array, unlabeled: object, auto: bool) -> None:
-    """Raise LabelError if a partial label contains a marker of unlabelled rows."""
+    """Raise LabelError if a partial label contains a missing label."""
     for row, value in enumerate(values.tolist()):
         for name in names_in(value) if is_partial(value) else ():
-            if _is_missing(name) or (_is_marker(name) if auto else name == unlabeled):
+            if _is_missing(name) or (_is_missing_label(name) if auto else name == unlabeled):
                 raise LabelError(LabelErrorKind.MISSING_IN_SET, row=row, name=name, entry=value)
 
 
@@ -124,7 +124,7 @@ def _is_missing(value: object) -> bool:
         return True
 
 
-def _is_marker(value: object) -> bool:
+def _is_missing_label(value: object) -> bool:
     """Whether a value is a blank string or -1."""
     if isinstance(value, str):
         return not value.strip()

@@ -134,7 +134,7 @@ class PenalizedPosterior(DirectMethod):
             result.W[...] = minimum.W
             p = self._posterior(result.W)
             residual = constraint.residual(p)
-            value = minimum.value - (constraint.value_and_slope(p)[0] if self.enforced else 0.0)
+            value = minimum.value - (constraint.value_and_gradient(p)[0] if self.enforced else 0.0)
             result.objective = value
             yield HistoryRow(stage, weight, value, 0, minimum.gradient, residual=residual)
             at_rest = abs(last_value - value) <= self.tol * abs(value)
@@ -161,20 +161,20 @@ class PenalizedPosterior(DirectMethod):
         loss, n_labeled = self.problem.loss, self.problem.n_labeled
         kappa, labels = self.problem.row_weights[:n_labeled], self.labels[:n_labeled]
 
-        def value_and_slope(scores: Array) -> tuple[float, Array]:
+        def value_and_gradient(scores: Array) -> tuple[float, Array]:
             value = float(np.dot(kappa, loss.value(scores[:n_labeled], labels)))
-            slope = np.empty_like(scores)
-            slope[:n_labeled] = loss.gradient(scores[:n_labeled], labels) * kappa[:, None]
+            gradient = np.empty_like(scores)
+            gradient[:n_labeled] = loss.gradient(scores[:n_labeled], labels) * kappa[:, None]
             p = MaxEnt().posterior(scores[n_labeled:])
-            slope_in_p = np.zeros_like(p)
+            gradient_in_p = np.zeros_like(p)
             for term in terms:
-                term_value, term_slope = term.value_and_slope(p)
+                term_value, term_gradient = term.value_and_gradient(p)
                 value += term_value
-                slope_in_p += term_slope
-            slope[n_labeled:] = through_posterior(p, slope_in_p)
-            return value, slope
+                gradient_in_p += term_gradient
+            gradient[n_labeled:] = through_posterior(p, gradient_in_p)
+            return value, gradient
 
-        return value_and_slope
+        return value_and_gradient
 
 
 def _with_groups(bounds: Bounds) -> tuple[Array, Array, Array | None]:

@@ -4,9 +4,9 @@
     mismatch         C Σ_k (m_k − n_k)² / n²,  m_k = Σ_i p_ik                      (expectation regularisation)
     count constraint Σ_k μ_k r_k + ρ/2 Σ_k r_k²,  r_k = (m_k − n_k) / √(n n_k)     (expectation constraint)
 
-Each is a function of the posterior p (n, K) alone, with its slope in p. If counts are ranges, m_k is compared with the
-nearest end of its range, and inside it the term is 0. Groups of classes may have bounds too: k then goes over classes
-and groups, and the size of a group is the sum of the sizes of its classes.
+Each is a function of the posterior p (n, K) alone, with its gradient in p. If counts are ranges, m_k is compared with
+the nearest end of its range, and inside it the term is 0. Groups of classes may have bounds too: k then goes over
+classes and groups, and the size of a group is the sum of the sizes of its classes.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ Array = NDArray[Any]
 class Penalty(Protocol):
     """A term of the objective."""
 
-    def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """Return the value and the slope in p, which has the shape of p."""
+    def value_and_gradient(self, p: Array) -> tuple[float, Array]:
+        """Return the value and the gradient in p, which has the shape of p."""
         ...
 
 
@@ -30,7 +30,7 @@ class Penalty(Protocol):
 class Entropy:
     """`weight` times the weighted mean of the entropies of the rows; `row_weights` (n,) sum to 1.
 
-    >>> value, _ = Entropy(1.0, np.array([0.5, 0.5])).value_and_slope(np.array([[0.5, 0.5], [1.0, 0.0]]))
+    >>> value, _ = Entropy(1.0, np.array([0.5, 0.5])).value_and_gradient(np.array([[0.5, 0.5], [1.0, 0.0]]))
     >>> bool(np.isclose(value, 0.5 * np.log(2.0)))
     True
     """
@@ -38,7 +38,7 @@ class Entropy:
     weight: float
     row_weights: Array
 
-    def value_and_slope(self, p: Array) -> tuple[float, Array]:
+    def value_and_gradient(self, p: Array) -> tuple[float, Array]:
         """Return the weighted entropy, and −w_i (log p_ik + 1)."""
         logs = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
         each = -np.einsum("ik,ik->i", p, logs)
@@ -58,13 +58,13 @@ class Mismatch:
     high: Array
     members: Array | None = None
 
-    def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """Return the squared distance, and its slope, which is the same for every row."""
+    def value_and_gradient(self, p: Array) -> tuple[float, Array]:
+        """Return the squared distance, and its gradient, which is the same for every row."""
         n = max(len(p), 1)
         mass = sizes(p, self.members)
         off = (mass - np.clip(mass, self.low, self.high)) / n
-        slope = per_class(2.0 * self.weight * off / n, self.members)
-        return self.weight * float(np.dot(off, off)), np.broadcast_to(slope, p.shape)
+        gradient = per_class(2.0 * self.weight * off / n, self.members)
+        return self.weight * float(np.dot(off, off)), np.broadcast_to(gradient, p.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +80,13 @@ class CountConstraint:
     rho: float
     members: Array | None = None
 
-    def value_and_slope(self, p: Array) -> tuple[float, Array]:
-        """Return ρ/2 times the squared distance of r + μ/ρ from its range, less a constant, and its slope."""
+    def value_and_gradient(self, p: Array) -> tuple[float, Array]:
+        """Return ρ/2 times the squared distance of r + μ/ρ from its range, less a constant, and its gradient."""
         shift = self._shifted(p)
         value = 0.5 * self.rho * float(np.dot(shift, shift))
         value -= 0.5 * float(np.dot(self.multipliers, self.multipliers)) / self.rho
-        slope = per_class(self.rho * shift / self._scale(len(p)), self.members)
-        return value, np.broadcast_to(slope, p.shape)
+        gradient = per_class(self.rho * shift / self._scale(len(p)), self.members)
+        return value, np.broadcast_to(gradient, p.shape)
 
     def updated(self, p: Array, rho: float) -> "CountConstraint":
         """Return the constraint with the multipliers updated at this posterior, and a new penalty."""
@@ -118,15 +118,15 @@ def sizes(p: Array, members: Array | None) -> Array:
     return np.asarray(mass if members is None else np.concatenate((mass, members @ mass)))
 
 
-def per_class(slope: Array, members: Array | None) -> Array:
-    """Turn a slope in the sizes of classes and groups into one in the sizes of the classes."""
+def per_class(gradient: Array, members: Array | None) -> Array:
+    """Turn a gradient in the sizes of classes and groups into one in the sizes of the classes."""
     if members is None:
-        return slope
+        return gradient
     n_classes = members.shape[1]
-    return np.asarray(slope[:n_classes] + slope[n_classes:] @ members)
+    return np.asarray(gradient[:n_classes] + gradient[n_classes:] @ members)
 
 
-def through_posterior(p: Array, slope: Array) -> Array:
-    """Turn a slope in p = softmax(s) into one in s: p_k (g_k − Σ_j p_j g_j)."""
-    weighted = p * slope
+def through_posterior(p: Array, gradient: Array) -> Array:
+    """Turn a gradient in p = softmax(s) into one in s: p_k (g_k − Σ_j p_j g_j)."""
+    weighted = p * gradient
     return np.asarray(weighted - p * weighted.sum(axis=1, keepdims=True))

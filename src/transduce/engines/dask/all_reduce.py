@@ -70,7 +70,7 @@ class Exchange:
         self.value(name).set_result(value)
 
     def fail(self, error: Exception) -> None:
-        """Let nobody wait for values that will not come."""
+        """Fail all pending requests: their values will not come."""
         self.error = error
         for value in self.values.values():
             if not value.done():
@@ -107,7 +107,7 @@ def bytes_received() -> int:
 
 
 async def join_fit(fit: str, groups: Sequence[ShardGroup], dask_worker: Any = None) -> None:
-    """Tell this worker the groups of a fit; forget fits whose shards are gone."""
+    """Register the groups of a fit on this worker; forget fits whose shards are gone."""
     for old, known in list(FITS.items()):
         if not any(key in shards.SHARDS for group in known.groups for key in group.keys):
             _end_fit(old)

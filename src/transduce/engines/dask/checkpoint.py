@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def save(
-    pool: WorkerPool, slot: CheckpointSlot, restart: str, arrays: dict[str, Array], facts: dict[str, Any], done: bool
+    pool: WorkerPool, slot: CheckpointSlot, restart: str, arrays: dict[str, Array], metadata: dict[str, Any], done: bool
 ) -> None:
     """Let every shard write its state, then write the slot, which names their files; remove older files."""
     assert slot.path is not None
@@ -29,7 +29,7 @@ def save(
     if any(errors):
         slot.disk.fail(folder, WriteError(folder, OSError(*next(filter(None, errors)))))
         return
-    slot.save(arrays, facts | {"shards": names})
+    slot.save(arrays, metadata | {"shards": names})
     for old in folder.glob(f"{stem} * shard *.stage"):
         if old.name not in names:
             old.unlink(missing_ok=True)

@@ -124,11 +124,11 @@ class Heartbeats:
                     f"No worker is left at the scheduler at {self.scheduler}. Start workers, then call fit again."
                 )
         for address in addresses:
-            info = known.get(address)
-            if info is None:
+            if known.get(address) is None:
                 raise WorkerLostError(f"worker {address} has left")
-            if now - self._heartbeats[address][1] > self.timeout:
-                raise WorkerLostError(f"worker {address} is {info['status']}, but not at work")
+            silence = now - self._heartbeats[address][1]
+            if silence > self.timeout:
+                raise WorkerLostError(f"worker {address} has sent no heartbeat for {silence:.0f} s")
 
 
 async def run_on_each(

@@ -113,8 +113,8 @@ class DaskRestart(ShardedState):
         self.pool.call(shard_labels.finish_restart, self.name)
         result.labels = np.array(self.name)
 
-    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], facts: dict[str, Any], done: bool) -> None:
-        """Save the state beside these arrays and facts; without the state of the weight step if the restart is done."""
+    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
+        """Save the state, these arrays and metadata; without the state of the weight step if the restart is done."""
         if slot.path is None or not slot.disk.is_writable:
             return
         weights = {"W": self.rows.get_weights(self.name, accepted=True)}
@@ -122,20 +122,20 @@ class DaskRestart(ShardedState):
             weights["now"] = self.rows.get_weights(self.name, accepted=False)
         report = None if self.report is None else list(self.report)
         own = {"rng": self.rng.bit_generator.state, "has_scores": self.has_scores, "report": report}
-        save(self.pool, slot, self.name, arrays | weights, facts | own, done)
+        save(self.pool, slot, self.name, arrays | weights, metadata | own, done)
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Restore the state; return arrays and facts, or None if nothing was saved."""
+        """Restore the state; return arrays and metadata, or None if nothing was saved."""
         saved = load(self.pool, slot, self.name, soft=False)
         if saved is None:
             return None
-        arrays, facts = saved
+        arrays, metadata = saved
         self.rows.set_weights(self.name, arrays["W"])
         self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
         if "now" in arrays:
             self.rows.set_weights(self.name, arrays["now"])
-            self.rng.bit_generator.state, self.has_scores = facts["rng"], facts["has_scores"]
-            self.report = None if facts["report"] is None else WeightSummary(*facts["report"])
+            self.rng.bit_generator.state, self.has_scores = metadata["rng"], metadata["has_scores"]
+            self.report = None if metadata["report"] is None else WeightSummary(*metadata["report"])
             if self.has_scores:
                 self.pool.call(shard_weights.compute_scores, self.name)
-        return arrays, facts
+        return arrays, metadata

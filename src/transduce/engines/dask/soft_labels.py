@@ -68,22 +68,22 @@ class DaskSoftLabels(ShardedState):
         self.pool.call(shard_labels.harden, self.restart.name, self.name)
         self.restart.reset_weights()
 
-    def save(self, slot: CheckpointSlot, facts: dict[str, Any]) -> None:
-        """Save the state and these facts."""
+    def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
+        """Save the state and these metadata."""
         if slot.path is None or not slot.disk.is_writable:
             return
         arrays = {"now": self.rows.get_weights(self.name, accepted=False), "prices": self.prices}
-        own = {"T": self.temperature, "rng": self.rng.bit_generator.state}
-        save(self.pool, slot, self.name, arrays, facts | own, False)
+        own = {"temperature": self.temperature, "rng": self.rng.bit_generator.state}
+        save(self.pool, slot, self.name, arrays, metadata | own, False)
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Restore the state; return the facts, or None if nothing was saved."""
+        """Restore the state; return the metadata, or None if nothing was saved."""
         saved = load(self.pool, slot, self.name, soft=True)
         if saved is None:
             return None
-        arrays, facts = saved
+        arrays, metadata = saved
         self.prices = arrays["prices"]
         self.rows.set_weights(self.name, arrays["now"])
-        self.temperature, self.rng.bit_generator.state = facts["T"], facts["rng"]
+        self.temperature, self.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         self.pool.call(shard_weights.compute_scores, self.name)
-        return facts
+        return metadata

@@ -68,7 +68,7 @@ class ShardedWeightStep:
         """
         expected = min(last, bound)
         if isinstance(step, LBFGS):
-            return self._minimise(step, tol)
+            return self._minimize(step, tol)
         if has_scores:
             known = self._report(0.0, tol, has_scores=True)
             if known.converged:
@@ -101,7 +101,7 @@ class ShardedWeightStep:
         objective, gap = 0.5 * self.rows.spec.settings.alpha * squares[0] + sum(losses), sum(gaps)
         return WeightSummary(objective, gap, n_sweeps, gap <= tol * objective)
 
-    def _minimise(self, step: LBFGS, tol: float) -> WeightSummary:
+    def _minimize(self, step: LBFGS, tol: float) -> WeightSummary:
         rows, restart = self.rows, self.restart
 
         def loss_and_gradient(W: Array) -> tuple[float, Array]:
