@@ -357,7 +357,7 @@ PRIORS = {
         stated("travel=0:0.1", "banking=0:0.1", "auto_and_commute=0:0.1"),
         r"class sizes.*at most 27 of the 96 rows.*Raise",
     ),
-    "too many rows": case(stated("travel=5000"), r"'travel' is to get 5000 rows.*only 96"),
+    "too many rows": case(stated("travel=5000"), r"--prior gives 'travel' 5000 rows.*only 96"),
     "rows that do not add up": case(
         stated("travel=10", "banking=10", "auto_and_commute=10"),
         r"numbers of rows to the 96 rows to label.*sum is 30",

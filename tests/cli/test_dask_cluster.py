@@ -1,4 +1,4 @@
-"""`transduce label` on workers: the same file comes out, and a cluster that is not there is result in one sentence."""
+"""`transduce label` on workers: the same file comes out, and a cluster that cannot be used is reported in one sentence."""
 
 import sys
 
@@ -73,11 +73,12 @@ def test_an_address_that_is_invalid_is_reported_before_anything_is_read(run_comm
 
 
 def test_a_missing_extra_is_reported_before_anything_is_read(run_command, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "transduce.engines.dask", None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "transduce.dask", raising=False)
     result = run_command("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--workers", 2)
     assert result.code == 2
     assert result.err.count("\n") == 1
-    assert "transduce.engines.dask" in result.err
+    assert "pip install 'transduce[dask]'" in result.err
 
 
 def test_an_address_and_a_number_of_workers_are_refused(documents, run_command, tmp_path):

@@ -51,7 +51,7 @@ class CandidateSets:
 
 
 def read_candidate_sets(counts: Mapping[str, int], *, flat: bool = False) -> CandidateSets:
-    """Tell sets from plain names, given the number of rows of each label; with `flat`, all are plain names.
+    """Distinguish sets from plain names, given the number of rows of each label; with `flat`, all are plain names.
 
     >>> sets = read_candidate_sets({"tea": 9, "coffee": 9, "tea|coffee": 1, "tea|milk": 2, "tea|cofee": 1})
     >>> sets.only_in_sets, [(one.part, one.hint) for one in sets.unknown]

@@ -28,7 +28,7 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
         )
     if address is not None or n_workers is not None:
         try:
-            import transduce.engines.dask  # noqa: F401
+            import transduce.dask  # noqa: F401
         except ImportError as error:
             raise InputError(str(error)) from None
 

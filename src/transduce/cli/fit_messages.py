@@ -21,10 +21,10 @@ _PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
         "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some of them."
     ),
     PriorErrorKind.TOO_MANY_ROWS: (
-        "{name!r} is to get {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
+        "--prior gives {name!r} {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
     ),
     PriorErrorKind.NO_WHOLE_NUMBER: (
-        "{name!r} is to get between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a whole "
+        "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a whole "
         "number. Widen it."
     ),
     PriorErrorKind.MIXED_UNITS: (
@@ -103,6 +103,6 @@ def _describe_conflict(conflict: PriorConflict) -> str:
         labels = f"it has {conflict.labeled:.1%} of the {conflict.n_labeled} labels and "
     low, high = conflict.suggestion
     return (
-        f"{conflict.name!r} is to get {stated} of the rows, but {labels}the supervised classifier gives it "
+        f"--prior gives {conflict.name!r} {stated} of the rows, but {labels}the supervised classifier gives it "
         f"{conflict.predicted:.1%}; {low:g}:{high:g} would fit."
     )

@@ -24,7 +24,7 @@ from transduce.taxonomy import Taxonomy
 MAX_LISTED = 4
 STATED = "Class sizes were stated."
 PARTLY_STATED = "Some class sizes were stated."
-ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to tell."
+ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to show them."
 FROM_LABELS = "Class sizes follow the labelled rows, as if these were a random sample."
 """Where class sizes came from, as a model file says it."""
 

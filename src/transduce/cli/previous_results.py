@@ -25,7 +25,7 @@ def remove_results(table: Table, label: str, say: Callable[[str], None]) -> Tabl
         filled = column.zip_with(given, pl.Series([None], dtype=column.dtype))
         frame = table.frame.with_columns(filled).drop(names)
     else:
-        if label == "label":  # another label column stands beside the results, and nothing tells whose it is
+        if label == "label":  # the results have a label column of their own, and this one may be unrelated
             return table
         added = table.frame.columns[table.frame.columns.index(names[0]) - 1]
         given = given_rows(table.frame, added)

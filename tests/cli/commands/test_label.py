@@ -340,7 +340,7 @@ def test_no_warning_of_numpy_reaches_the_user(example, run_command, tmp_path, lo
     assert "encountered" not in result.err
     assert "Class sizes: banking: 96 rows (100 %)." in result.err
     assert "class_prior" not in result.err
-    assert "'banking' is to get 100.0% of the rows" in result.err
+    assert "--prior gives 'banking' 100.0% of the rows" in result.err
 
 
 def test_odd_labels_are_reported_before_the_fit(run_command, tmp_path):

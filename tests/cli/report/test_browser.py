@@ -219,7 +219,7 @@ def test_text_has_contrast(browser: Any, hostile: Path, scheme: str) -> None:
     open_page(browser, hostile, scheme=scheme)
     read = "const s = getComputedStyle(document.documentElement); return arguments[0].map(n => s.getPropertyValue(n))"
     names = ["--ink", "--muted", "--accent", "--warn", "--paper", "--panel", "--warn-tint"]
-    colour = dict(zip(names, browser.execute_script(read, names), strict=True))
+    color = dict(zip(names, browser.execute_script(read, names), strict=True))
     for text, ground in [
         ("ink", "paper"),
         ("muted", "paper"),
@@ -227,7 +227,7 @@ def test_text_has_contrast(browser: Any, hostile: Path, scheme: str) -> None:
         ("muted", "panel"),
         ("warn", "warn-tint"),
     ]:
-        assert contrast(colour[f"--{text}"].strip(), colour[f"--{ground}"].strip()) >= 4.5
+        assert contrast(color[f"--{text}"].strip(), color[f"--{ground}"].strip()) >= 4.5
 
 
 def contrast(one: str, other: str) -> float:
@@ -236,8 +236,8 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+def luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

@@ -136,7 +136,7 @@ def test_ids_are_unique_and_references_exist(full):
 def test_charts_use_the_colours_of_the_page(full):
     html, page = full
     charts = re.findall(r"<svg.*?</svg>", html, re.S)
-    assert not [colour for chart in charts for colour in re.findall(r"#[0-9a-f]{3,8}\b", chart)]
+    assert not [color for chart in charts for color in re.findall(r"#[0-9a-f]{3,8}\b", chart)]
     pictures = [attrs for tag, attrs in page.tags if tag == "svg" and "role" in attrs]
     assert len(pictures) == 10
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in pictures)

@@ -18,7 +18,7 @@ WIDE, NARROW = 720, 328
 MAX_BARS = 25
 MAX_CELLS = {WIDE: 30, NARROW: 12}
 DASHES = ("", "6 2.4", "1.8 1.8", "7.2 2.4 1.8 2.4")
-"""Line styles of the restarts that were not kept, by turns."""
+"""Line styles of the restarts that were not kept, used in turn."""
 _ROW = 24
 _NAME_WIDTH = {WIDE: 32, NARROW: 15}
 
@@ -223,8 +223,8 @@ def confusion_chart(names: Sequence[str], counts: NDArray[np.int64]) -> Chart:
             opacity = f"{max(0.03, strengths[pair]):.2f}"
             elements += [element("rect", x=x, y=y, width=cell, height=cell, class_="fill-accent", opacity=opacity)]
             if cell > 30:
-                colour = "paper" if strengths[pair] > 0.7 else "ink"
-                elements += [label(x + cell / 2, y + cell / 2 + 4, thousands(counts[pair]), colour, "middle", 10)]
+                color = "paper" if strengths[pair] > 0.7 else "ink"
+                elements += [label(x + cell / 2, y + cell / 2 + 4, thousands(counts[pair]), color, "middle", 10)]
         return end + 24, elements
 
     return _chart(draw, "Confusion: true classes in rows, labels in columns")

@@ -30,14 +30,14 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else f"{float(value):.1f}".removesuffix(".0")
 
 
-def label(x: float, y: float, text: str, colour: str = "ink", anchor: str = "start", size: float = 12) -> Markup:
+def label(x: float, y: float, text: str, color: str = "ink", anchor: str = "start", size: float = 12) -> Markup:
     """Write text at a baseline; a name that was shortened by `shorten` can be passed as is."""
-    return element("text", text, x=x, y=y, class_=f"fill-{colour}", text_anchor=anchor, font_size=size)
+    return element("text", text, x=x, y=y, class_=f"fill-{color}", text_anchor=anchor, font_size=size)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, colour: str = "line", width: float = 1) -> Markup:
+def line(x1: float, y1: float, x2: float, y2: float, color: str = "line", width: float = 1) -> Markup:
     """Draw a straight line."""
-    return element("path", d=f"M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}", class_=f"stroke-{colour}", stroke_width=width)
+    return element("path", d=f"M {x1:.1f} {y1:.1f} L {x2:.1f} {y2:.1f}", class_=f"stroke-{color}", stroke_width=width)
 
 
 def shorten(name: str, width: int) -> tuple[Markup, int]:

@@ -88,14 +88,14 @@ class Documents:
         return self.rows_of[name] if name in self.rows_of else [row for one in below for row in self.rows_of[one]]
 
     @property
-    def n_labelled(self) -> int:
+    def n_labeled(self) -> int:
         """Number of rows with a full label."""
         return sum(map(len, self.rows_of.values()))
 
     @property
     def n_partial(self) -> int:
         """Number of rows whose label leaves several classes open."""
-        return sum(map(len, self.rows_with.values())) - self.n_labelled
+        return sum(map(len, self.rows_with.values())) - self.n_labeled
 
 
 def finding(severity: str, message: str, rows: Iterable[int], advice: str) -> Finding:

@@ -35,25 +35,25 @@ _DECIMAL = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")
 
 def labels_present(documents: Documents) -> Iterator[Finding]:
     """Whether there are labels, at least two classes, and rows left to label."""
-    n, n_labelled = len(documents.labels), documents.n_labelled
+    n, n_labeled = len(documents.labels), documents.n_labeled
     classes = set(documents.rows_of) | set(documents.prior or ())
-    if not n_labelled:
+    if not n_labeled:
         yield finding(PROBLEM, f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
     elif len(classes) < 2:
         only = next(iter(documents.rows_of))
-        message = f"All {number_of(n_labelled, 'label')} are {only!r}: there is only one class."
+        message = f"All {number_of(n_labeled, 'label')} are {only!r}: there is only one class."
         yield finding(PROBLEM, message, documents.rows_of[only], "Label rows of at least one other class.")
-    if n and n_labelled == n:
+    if n and n_labeled == n:
         message = f"All {number_of(n, 'row')} have a label: there is nothing left to label."
         yield finding(WARNING, message, (), "Add unlabelled rows, or check that this is the label column.")
 
 
 def scarce_classes(documents: Documents) -> Iterator[Finding]:
     """Classes with one label or few, or labels that are all different and hardly classes."""
-    rows_of, n_labelled = documents.rows_of, documents.n_labelled
-    all_different = n_labelled == len(rows_of) >= _MIN_IDENTIFIERS
+    rows_of, n_labeled = documents.rows_of, documents.n_labeled
+    all_different = n_labeled == len(rows_of) >= _MIN_IDENTIFIERS
     if all_different and not set(rows_of) <= set(documents.prior or ()):
-        message = f"All {n_labelled} labels are different, such as {name_list(rows_of)}."
+        message = f"All {n_labeled} labels are different, such as {name_list(rows_of)}."
         rows = [row for rows in rows_of.values() for row in rows]
         yield finding(WARNING, message, rows, "Check that this is the label column and not an identifier or a text.")
         return

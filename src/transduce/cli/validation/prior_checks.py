@@ -36,12 +36,12 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     prior, rows_of = documents.prior, documents.rows_of
     if prior is None or not rows_of:
         return
-    unlabelled = [name for name in prior if not documents.knows(name)]
+    unlabeled = [name for name in prior if not documents.knows(name)]
     unsized = [name for name in rows_of if not _has_size(name, documents)]
     others = (unsized or list(rows_of))[:_MAX_NAMES]
-    similar = {name: near for name in unlabelled[:_MAX_UNKNOWN] if (near := find_misspelled(name, others))}
+    similar = {name: near for name in unlabeled[:_MAX_UNKNOWN] if (near := find_misspelled(name, others))}
     yield from first_of(_misspelled(name, near, rows_of[near]) for name, near in similar.items())
-    alone = [name for name in unlabelled if name not in similar]
+    alone = [name for name in unlabeled if name not in similar]
     if alone:
         message = f"{number_of(len(alone), 'class', 'classes')} with a size but without any label: {name_list(alone)}."
         yield finding(WARNING, message, (), "Label a few rows of each: a class can be learnt from labels only.")
@@ -64,7 +64,7 @@ def _unsized(names: list[str], documents: Documents) -> Finding:
     rows = [row for name in names for row in documents.rows_of[name]]
     if left <= _ROUNDING:
         return finding(PROBLEM, message, rows, "Lower the other sizes, or state 0 for classes without further rows.")
-    advice = "No trouble: they get what the texts suggest. State their sizes too if you know them."
+    advice = "This is fine: they get what the texts suggest. State their sizes too if you know them."
     return finding(NOTE, message, rows, advice)
 
 
@@ -102,7 +102,7 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
 
 def prior_against_labels(documents: Documents) -> Iterator[Finding]:
     """Sizes outside the exact 95 % confidence interval of the labelled fraction."""
-    prior, n = documents.prior or {}, documents.n_labelled
+    prior, n = documents.prior or {}, documents.n_labeled
     if not n:
         return
     names = [name for name in prior if documents.rows_under(name)]
@@ -121,13 +121,13 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
         advice = "Check the sizes: if the labels are a random sample, expect worse results than without sizes."
         yield finding(WARNING, message, (), advice)
     else:
-        advice = "No trouble if the labels are not a random sample. If they are, check the sizes."
+        advice = "This is fine if the labels are not a random sample. If they are, check the sizes."
         yield finding(NOTE, message, (), advice)
 
 
 def _is_harmful(documents: Documents) -> bool:
     """Whether sizes and labels disagree so much that harm is likely; unusable sizes are reported elsewhere."""
-    classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labelled
+    classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labeled
     counts = np.array([len(rows) for rows in documents.rows_of.values()])
     stated = {name: low if low == high else (low, high) for name, (low, high) in (documents.prior or {}).items()}
     try:
