@@ -107,6 +107,18 @@ def test_ctrl_c_during_the_fit_writes_partial_results(example, run_command, tmp_
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_ctrl_c_while_class_sizes_are_estimated_writes_partial_results(run_command, tmp_path, interrupted_fit):
+    data, out, model, page = (tmp_path / name for name in ("pile.csv", "o.csv", "m.safetensors", "r.html"))
+    is_labeled = pl.int_range(pl.len()).over("truth") < 8
+    pile().with_columns(label=pl.when(is_labeled).then("truth")).write_csv(data)
+    result = run_command("label", data, "-o", out, "--model", model, "--report", page, "--annealing", interrupted_fit)
+    assert "Estimating class sizes" in result.err
+    assert result.code == 1
+    assert result.err.splitlines()[-1].startswith("transduce: interrupted.")
+    assert {row["restart"] for row in load_model(str(model)).about["history"]} == {-1}
+    assert "first fit (kept)" in page.read_text()
+
+
 def test_ctrl_c_during_the_fit_of_a_queue(example, run_command, tmp_path, interrupted_fit):
     result = run_command(
         "queue", example.file, "-o", tmp_path / "q.csv", "-n", 4, "--annealing", interrupted_fit, "--quiet"

@@ -28,6 +28,8 @@ LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
+_LOWEST: Mapping[str, int] = {"way": -1}
+"""The lowest whole numbers that are not 0: restart -1 is the first fit, which estimates class sizes."""
 MAX_HISTORY_ROWS = 1000
 _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "hinge": LargeMargin().posterior,
@@ -291,8 +293,9 @@ def _typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, An
         accepted = (int, float) if kind is float else (kind,)
         if key not in values or type(values[key]) not in accepted:
             raise ValueError(f"{what} must have {key!r} of type {kind.__name__}")
-        if kind is int and not 0 <= values[key] <= LARGEST_COUNT:
-            raise ValueError(f"{what} must have {key!r} from 0 to 2^53, but has {values[key]}")
+        low = _LOWEST.get(key, 0)
+        if kind is int and not low <= values[key] <= LARGEST_COUNT:
+            raise ValueError(f"{what} must have {key!r} from {low} to 2^53, but has {values[key]}")
         if kind is float and abs(values[key]) > LARGEST_WEIGHT:
             raise ValueError(f"{what} must have {key!r} of at most {LARGEST_WEIGHT:g}, but has {values[key]:g}")
     return values

@@ -72,9 +72,10 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     def fraction_done(self) -> float:
-        """Fraction of the stages of all restarts that are done."""
+        """Fraction of the stages of the first fit, if there is one, and of all restarts that are done."""
         done = sum(min(stage, self.n_stages) for stage in self.stage_of_restart.values())
-        return done / (self.n_stages * self.n_restarts)
+        n_first = sum(restart < 0 for restart in self.stage_of_restart)
+        return done / (self.n_stages * (n_first + self.n_restarts))
 
     def _show(self, line: str) -> None:
         if self.live is None:
@@ -96,7 +97,7 @@ def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
     >>> describe(HistoryRow(3, 0.01, 0.4, 1200, 1e-3, 2.0), 0.25, 2.0)
     'stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
     """
-    restart = f"restart {row.restart + 1}, " if row.restart else ""
+    restart = "first fit, " if row.restart < 0 else f"restart {row.restart + 1}, " if row.restart else ""
     left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
     changed = f"{row.n_moved:,}".replace(",", " ")
     return f"{restart}stage {row.stage}, objective {row.objective:.4f}, {changed} labels changed, {elapsed:.0f} s{left}"

@@ -134,7 +134,7 @@ def progress(data: ReportData) -> Section:
     kept = _kept_restart({restart: rows[-1] for restart, rows in rows_of.items()}, data.about.get("objective"))
     restarts = [
         {
-            "number": restart + 1,
+            "name": "first fit" if restart < 0 else restart + 1,
             "rounds": len(rows),
             "stages": len({row["stage"] for row in rows}),
             "objective": rows[-1]["objective"],
