@@ -130,7 +130,7 @@ class PriorErrorKind(Enum):
         "fractions, larger ones are rows. Write one or the other."
     )
     REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
-    BAD_FILE = "{source} is not valid {format}: {reason}. Correct it."
+    BAD_FILE = "{source} is not valid {format}: {reason} Correct it."
     NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}. Correct it."
     CSV_LINE = "{source} must be class, size or class, low, high, but is {value!r}. Correct it."
     TWICE = "{source} names class {name!r} a second time. Remove one of them."

@@ -1,4 +1,4 @@
-"""Names in messages: lists of names, and the known name that a misspelled one probably means.
+"""Parts of messages: lists of names, the known name that a misspelled one probably means, and quoted messages.
 
 Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed.
 """
@@ -23,6 +23,16 @@ def name_list(names: Iterable[object], most: int = 10, *, quote: bool = True) ->
     shown = [repr(name) if quote else str(name) for name in names]
     last = shown[-1] if len(shown) <= most else f"{len(shown) - most} more"
     return f"{', '.join(shown[: min(most, len(shown) - 1)])} and {last}" if len(shown) > 1 else "".join(shown)
+
+
+def as_sentence(message: str) -> str:
+    """Quote a message of another library: on one line, with a full stop where it has no end.
+
+    >>> as_sentence("Invalid value (at line 1,\\n column 5)"), as_sentence("No such option. Did you mean --text?")
+    ('Invalid value (at line 1, column 5).', 'No such option. Did you mean --text?')
+    """
+    line = " ".join(message.split())
+    return line if line.endswith((".", "?", "?)")) else f"{line}."
 
 
 def closest_name(name: object, known: Iterable[object]) -> str | None:

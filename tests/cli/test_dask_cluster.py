@@ -1,4 +1,4 @@
-"""`transduce label` on workers: the same file comes out, and a cluster that cannot be used is reported in one sentence."""
+"""`transduce label` on workers: the same file comes out, and an unusable cluster is reported in one sentence."""
 
 import sys
 

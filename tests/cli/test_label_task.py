@@ -9,6 +9,7 @@ from helpers.documents import documents
 
 from transduce.cli.formats import write_table
 from transduce.cli.model_file import load_model
+from transduce.errors import LabelError, LabelErrorKind, PriorError, PriorErrorKind
 
 
 @pytest.fixture
@@ -65,9 +66,29 @@ def test_sizes_that_contradict_partial_labels_are_refused(label, sizes, figures)
     result = label(dict.fromkeys(range(41, 81), "banking|travel"), *options)
     last = result.err.splitlines()[-1]
     assert result.code == 2
+    assert "Reading 120 texts" not in result.err
     assert "the class sizes of --prior and the partial labels cannot both be met" in last
     assert all(figure in last for figure in figures)
     assert not any(word in last for word in ("class_prior", "count", "group", "orbid", "class 0"))
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (PriorError(PriorErrorKind.LOW_SUM, total=12, n_rows=10, fraction=1.2), "--prior cannot be used: they ask for"),
+        (LabelError(LabelErrorKind.NOTHING_LABELED), "cannot be used: there are none. Label a few rows"),
+    ],
+)
+def test_errors_of_the_fit_are_reported_without_python_parameters(label, monkeypatch, error, sentence):
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("transduce.cli.label_fit.TransductiveClassifier.fit", fail)
+    result = label({})
+    last = result.err.splitlines()[-1]
+    assert result.code == 2
+    assert sentence in last
+    assert not any(word in last for word in ("class_prior", " y "))
 
 
 def test_branch_sizes_are_reported_and_totalled(label, run_command, tmp_path):

@@ -108,9 +108,9 @@ def test_ctrl_c_during_the_fit_writes_partial_results(example, run_command, tmp_
 
 
 def test_ctrl_c_while_class_sizes_are_estimated_writes_partial_results(run_command, tmp_path, interrupted_fit):
-    data, out, model, page = (tmp_path / name for name in ("pile.csv", "o.csv", "m.safetensors", "r.html"))
+    data, out, model, page = (tmp_path / name for name in ("documents.csv", "o.csv", "m.safetensors", "r.html"))
     is_labeled = pl.int_range(pl.len()).over("truth") < 8
-    pile().with_columns(label=pl.when(is_labeled).then("truth")).write_csv(data)
+    documents().with_columns(label=pl.when(is_labeled).then("truth")).write_csv(data)
     result = run_command("label", data, "-o", out, "--model", model, "--report", page, "--annealing", interrupted_fit)
     assert "Estimating class sizes" in result.err
     assert result.code == 1

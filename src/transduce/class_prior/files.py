@@ -14,6 +14,7 @@ import tomllib
 from transduce.class_prior.spec import Prior, parse_size
 from transduce.errors import PriorError, PriorErrorKind
 from transduce.io.strict_json import JsonError, loads
+from transduce.suggest import as_sentence
 
 FORMATS = ("toml", "json", "csv")
 
@@ -29,7 +30,7 @@ def parse_prior(text: str, file_format: str, source: str) -> Prior:
     try:
         content = tomllib.loads(text) if file_format == "toml" else loads(text)
     except (ValueError, RecursionError) as error:
-        reason = error.problem if isinstance(error, JsonError) else str(error).splitlines()[0]
+        reason = as_sentence(error.problem if isinstance(error, JsonError) else str(error))
         raise PriorError(PriorErrorKind.BAD_FILE, source=source, format=file_format.upper(), reason=reason) from None
     if isinstance(content, dict) and isinstance(content.get("prior"), dict):
         content = content["prior"]

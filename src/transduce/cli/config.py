@@ -8,6 +8,7 @@ import click
 
 from transduce.cli.errors import InputError
 from transduce.cli.small_files import read_small
+from transduce.suggest import as_sentence
 
 COMMANDS = ("label", "predict", "evaluate", "check", "queue", "report")
 RENAMED = {"format": "format_", "json": "as_json"}
@@ -45,9 +46,7 @@ def _load(name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(
-            f"the config file {name} is not valid TOML: {str(error).splitlines()[0]}. Correct it."
-        ) from None
+        raise InputError(f"the config file {name} is not valid TOML: {as_sentence(str(error))} Correct it.") from None
 
 
 def _checked(option: click.Option, value: Any, what: str) -> Any:

@@ -5,7 +5,16 @@ from warnings import WarningMessage
 
 from sklearn.exceptions import ConvergenceWarning
 
-from transduce.errors import LabelWarning, PriorConflict, PriorError, PriorErrorKind, PriorWarning, PriorWarningKind
+from transduce.errors import (
+    LabelError,
+    LabelErrorKind,
+    LabelWarning,
+    PriorConflict,
+    PriorError,
+    PriorErrorKind,
+    PriorWarning,
+    PriorWarningKind,
+)
 from transduce.history import FitStatus
 from transduce.label_step.infeasible import InfeasibleError
 
@@ -24,8 +33,8 @@ _PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
         "--prior gives {name!r} {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
     ),
     PriorErrorKind.NO_WHOLE_NUMBER: (
-        "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a whole "
-        "number. Widen it."
+        "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
+        "whole number. Widen it."
     ),
     PriorErrorKind.MIXED_UNITS: (
         "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use fractions for both, or rows."
@@ -42,6 +51,10 @@ _PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
         "{name!r} must get at least {low} of the {n_rows} rows to label, but its parts may get at most {allowed}. "
         "Lower its size, or raise those of its parts."
     ),
+}
+_LABEL_ERRORS: Mapping[LabelErrorKind, str] = {
+    LabelErrorKind.NOTHING_LABELED: "there are none. Label a few rows of each class.",
+    LabelErrorKind.NOTHING_LABELED_IN_FULL: "all of them are partial. Label a few rows of each class in full.",
 }
 _PRIOR_WARNINGS: Mapping[PriorWarningKind, str] = {
     PriorWarningKind.AGAINST_LABELS: (
@@ -74,6 +87,16 @@ def describe_prior_error(error: PriorError) -> str:
     fields = {name: "/".join(value) if type(value) is tuple else value for name, value in error.fields.items()}
     opening = "" if "source" in fields else "the class sizes of --prior cannot be used: "
     return opening + sentence.format_map(fields)
+
+
+def describe_label_error(error: LabelError, file: str) -> str:
+    """Why the labels of a file cannot be used.
+
+    >>> describe_label_error(LabelError(LabelErrorKind.NOTHING_LABELED), "data.csv")
+    'the labels of data.csv cannot be used: there are none. Label a few rows of each class.'
+    """
+    sentence = _LABEL_ERRORS.get(error.kind, error.kind.value).format_map(error.fields)
+    return f"the labels of {file} cannot be used: {sentence}"
 
 
 def describe_infeasible(error: InfeasibleError) -> str:

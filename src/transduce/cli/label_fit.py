@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
-from transduce.cli.fit_messages import describe_infeasible, describe_warning
+from transduce.cli.fit_messages import describe_label_error, describe_prior_error, describe_warning
 from transduce.cli.formats import texts_of
 from transduce.cli.label_task import LabelSettings, LabelTask, library_prior
 from transduce.cli.model_file import Model
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import branch_sizes, class_sizes, describe_fit
 from transduce.cli.results import ResultNames, add_results, make_predictions
+from transduce.errors import LabelError, PriorError
 from transduce.estimators import TransductiveClassifier
-from transduce.label_step.infeasible import InfeasibleError
 
 Array = NDArray[Any]
 
@@ -114,8 +114,10 @@ def _fit(task: LabelTask, X: Any, settings: LabelSettings, progress: Progress) -
                 clf.fit(X, _target(task))
             else:
                 clf = fit_on_cluster(clf, X, _target(task), settings.dask, settings.workers)
-        except InfeasibleError as error:
-            raise InputError(describe_infeasible(error)) from None
+        except PriorError as error:
+            raise InputError(describe_prior_error(error)) from None
+        except LabelError as error:
+            raise InputError(describe_label_error(error, task.table.name)) from None
         except ValueError as error:
             raise InputError(f"{task.table.name} cannot be labelled: {error}") from None
     progress.say(*(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))

@@ -13,11 +13,14 @@ from transduce.class_prior.resolve import prior_bounds
 from transduce.class_prior.spec import Prior, Size, complete_prior, has_size
 from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
 from transduce.cli.columns import choose_text
+from transduce.cli.errors import InputError
 from transduce.cli.features import Features
+from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
 from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.prior_options import assumptions, prior_errors, read_prior, stated_counts
 from transduce.cli.progress import Progress
+from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 from transduce.taxonomy import Taxonomy
 
@@ -113,6 +116,7 @@ def read_task(source: LabeledTable, settings: LabelSettings, progress: Progress)
         bounds = prior_bounds(known, np.array(parsed.classes, object), codes[codes >= 0], n_rows, None, taxonomy)
     if not isinstance(prior, str):
         progress.say(*stated_counts(prior, parsed.classes, bounds, n_rows))
+        _check_feasible(parsed, codes, bounds)
     return LabelTask(table, text, column, parsed, codes, taxonomy, prior, prior_source, bounds)
 
 
@@ -121,6 +125,21 @@ def library_prior(prior: Prior | str, classes: Container[str]) -> object:
     if isinstance(prior, str):
         return prior
     return {name if name in classes else tuple(name.split("/")): size for name, size in prior.items()}
+
+
+def _check_feasible(parsed: ParsedLabels, codes: NDArray[np.int64], bounds: Bounds) -> None:
+    """Refuse stated class sizes that partial labels rule out, before features are computed."""
+    if not parsed.partial:
+        return
+    position = np.cumsum(codes < 0) - 1
+    costs = np.zeros((int(position[-1]) + 1, len(parsed.classes)), np.float32)
+    for row, candidates in parsed.partial.items():
+        costs[position[row]] = [0 if name in candidates else np.inf for name in parsed.classes]
+    try:
+        solve_labels(costs, bounds[:2], groups=bounds.groups)
+    except InfeasibleError as error:
+        named = error.with_names(np.array(parsed.classes, object), bounds.groups)
+        raise InputError(describe_infeasible(named)) from None
 
 
 def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> list[str]:

@@ -21,6 +21,7 @@ from transduce.cli.commands.report import report
 from transduce.cli.errors import InputError, InterruptedFitError
 from transduce.cli.messages import interruption
 from transduce.io.atomic_write import WriteError
+from transduce.suggest import as_sentence
 
 
 @click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -50,9 +51,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _fail(str(error), 2)
     except click.UsageError as error:
-        message = error.format_message()
-        end = "" if message.endswith((".", "?", "?)")) else "."
-        return _fail(f"{message}{end} Try '{error.ctx.command_path if error.ctx else 'transduce'} --help'.", 2)
+        command = error.ctx.command_path if error.ctx else "transduce"
+        return _fail(f"{as_sentence(error.format_message())} Try '{command} --help'.", 2)
     except InterruptedFitError as error:
         return _fail(interruption(error.written), 1)
     except (click.Abort, KeyboardInterrupt):

@@ -29,7 +29,7 @@ LARGEST_WEIGHT = 1e30
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
 _LOWEST: Mapping[str, int] = {"way": -1}
-"""The lowest whole numbers that are not 0: restart -1 is the first fit, which estimates class sizes."""
+"""Lowest values of whole numbers other than 0: restart -1 is the first fit, which estimates class sizes."""
 MAX_HISTORY_ROWS = 1000
 _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "hinge": LargeMargin().posterior,
