@@ -48,7 +48,22 @@ class LabelStep(Protocol):
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Label every row so that the counts are met; no argument is modified."""
+        """Label every row so that the counts are met; no argument is modified.
+
+        Parameters
+        ----------
+        problem : LabelProblem
+            Costs and counts.
+        prices : ndarray of shape (K,), default=None
+            Prices of an earlier solution of similar costs, to start from.
+        start : ndarray of shape (n,), default=None
+            Labels that meet the counts, to start from.
+
+        Returns
+        -------
+        solution : LabelSolution
+            Labels that meet the counts, with a certificate.
+        """
         ...
 
 
@@ -125,6 +140,18 @@ def solve_labels(
 def is_label_step(thing: object) -> TypeGuard[LabelStep]:
     """Whether an object, not a class, has a method solve(problem, prices, start).
 
+    Parameters
+    ----------
+    thing : object
+        What a user passed as label step.
+
+    Returns
+    -------
+    is_label_step : bool
+        Whether it follows the interface LabelStep.
+
+    Examples
+    --------
     >>> from transduce.label_step.entropic import Entropic
     >>> is_label_step(Exact()), is_label_step(Exact), is_label_step(Entropic(1.0))  # soft labels
     (True, False, False)

@@ -53,7 +53,20 @@ class Greedy:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Label from scratch: `prices` and `start` are ignored."""
+        """Label from scratch.
+
+        Parameters
+        ----------
+        problem : LabelProblem
+            Costs and counts.
+        prices, start : object
+            Ignored.
+
+        Returns
+        -------
+        solution : LabelSolution
+            Labels that meet the counts, with a certificate.
+        """
         problem.refuse_groups("The greedy label step")
         labels = greedy_labels(problem)
         prices = prices_of_labels(problem, labels)

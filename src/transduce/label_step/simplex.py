@@ -53,7 +53,22 @@ class Simplex:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Pivot from `start`, or from the greedy labels; `prices` are ignored."""
+        """Pivot until labels are optimal, or `max_seconds` have passed.
+
+        Parameters
+        ----------
+        problem : LabelProblem
+            Costs and counts.
+        prices : object
+            Ignored.
+        start : ndarray of shape (n,), default=None
+            Labels that meet the counts, to start from; the greedy labels if None.
+
+        Returns
+        -------
+        solution : LabelSolution
+            Labels that meet the counts, with a certificate.
+        """
         problem.refuse_groups("The simplex label step")
         begin = time.perf_counter()
         start = greedy_labels(problem) if start is None else start.copy()

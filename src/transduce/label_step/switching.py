@@ -45,7 +45,22 @@ class Switching:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Switch from `start`, or from the greedy labels; `prices` are ignored."""
+        """Switch labels until nothing improves, or for `max_rounds` rounds.
+
+        Parameters
+        ----------
+        problem : LabelProblem
+            Costs and counts.
+        prices : object
+            Ignored.
+        start : ndarray of shape (n,), default=None
+            Labels that meet the counts, to start from; the greedy labels if None.
+
+        Returns
+        -------
+        solution : LabelSolution
+            Labels that meet the counts, with a certificate.
+        """
         if self.max_rounds is not None and self.max_rounds < 1:
             raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
         return _switch(problem, start, _switch_once, self.max_rounds, Status.ROUNDS_SPENT)
@@ -67,7 +82,22 @@ class SingleSwitch:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Make the best switch from `start`, or from the greedy labels; `prices` are ignored."""
+        """Make the best switch.
+
+        Parameters
+        ----------
+        problem : LabelProblem
+            Costs and counts.
+        prices : object
+            Ignored.
+        start : ndarray of shape (n,), default=None
+            Labels that meet the counts, to start from; the greedy labels if None.
+
+        Returns
+        -------
+        solution : LabelSolution
+            Labels that meet the counts, with a certificate.
+        """
         return _switch(problem, start, _best_switch_or_move, 1, Status.ONE_SWITCH)
 
 

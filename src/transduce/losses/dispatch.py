@@ -62,14 +62,41 @@ class Averaged:
 
 
 def smoothed(loss: Loss) -> Loss:
-    """Return the loss to use in place of this one while labels are distributions."""
+    """Return the loss to use in place of this one while labels are distributions.
+
+    Parameters
+    ----------
+    loss : Loss
+        A built-in loss or a user's own.
+
+    Returns
+    -------
+    loss : Loss
+        What `loss.smoothed()` returns if there is such a method, else `Averaged(loss)`.
+    """
     substitute: Callable[[], Loss] | None = getattr(loss, "smoothed", None)
     return Averaged(loss) if substitute is None else substitute()
 
 
 def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
-    """Compute the costs (n, K) of every label, in threads if the loss is built in.
+    """Compute the costs of every label, in threads if the loss is built in.
 
+    Parameters
+    ----------
+    loss : Loss
+        A built-in loss or a user's own.
+    scores : array-like of shape (n_rows, n_classes)
+        Scores.
+    n_threads : int, default=1
+        Number of threads for a built-in loss.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_rows, n_classes)
+        Loss of each row under each label.
+
+    Examples
+    --------
     >>> costs_of(LargeMargin(), np.array([[2.0, 0.5, -1.0]]), n_threads=2)
     array([[0. , 2.5, 4. ]])
     """
@@ -80,8 +107,28 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
 def value_and_gradient(
     loss: Loss, scores: FloatArray, targets: Targets, weights: FloatArray, n_threads: int = 1
 ) -> tuple[float, FloatArray]:
-    """Compute Σ_i w_i ξ(s_i, y_i) and its gradient (n, K) with respect to the scores, which overwrites them.
+    """Compute Σ_i w_i ξ(s_i, y_i) and its gradient with respect to the scores.
 
+    Parameters
+    ----------
+    loss : Loss
+        A built-in loss or a user's own.
+    scores : ndarray of shape (n_rows, n_classes)
+        Scores, which the gradient overwrites.
+    targets : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        Labels, or distributions over labels.
+    weights : ndarray of shape (n_rows,)
+        Weights w of the rows.
+    n_threads : int, default=1
+        Number of threads for a built-in loss.
+
+    Returns
+    -------
+    value, gradient : float and ndarray of shape (n_rows, n_classes)
+        The weighted sum of losses and its gradient.
+
+    Examples
+    --------
     >>> value_and_gradient(MaxEnt(), np.zeros((1, 2)), np.array([1]), np.array([2.0]))
     (1.3862943611198906, array([[ 1., -1.]]))
     """
@@ -95,6 +142,18 @@ def value_and_gradient(
 def is_builtin(loss: object) -> TypeGuard[BlockwiseLoss]:
     """Whether a loss is a built-in one, and not a subclass that may change its methods.
 
+    Parameters
+    ----------
+    loss : object
+        The loss.
+
+    Returns
+    -------
+    is_builtin : bool
+        Whether it is one of the losses of this package.
+
+    Examples
+    --------
     >>> is_builtin(MaxEnt()), is_builtin(Averaged(MaxEnt()))
     (True, False)
     """

@@ -119,7 +119,22 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.verbose = verbose
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose by cross-validation, then fit with all labels; `sample_weight` weights the fits, not the scores."""
+        """Choose by cross-validation, then fit with all labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,)
+            Labels, as in TransductiveClassifier.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows in the fits; scores are not weighted.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+        """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         candidates, base, test_seed = self._candidates(), *self._seeded()
@@ -143,23 +158,69 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return self._set_fitted(model, results, best, len(tests))
 
     def predict(self, X: Any) -> Array:
-        """Return the class with the highest score for each row."""
+        """Return the class with the highest score for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            Predicted classes.
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
     def decision_function(self, X: Any) -> Array:
-        """Return the scores (n, K) of the classes, or (n,) of the second of two."""
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes) or (n_rows,)
+            Scores of all classes, or of the second of two.
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities (n, K) of the classes."""
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            Probabilities, which sum to 1 in each row.
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the score by `scoring`; built-in ones ignore unlabelled rows."""
+        """Return the score by `scoring`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,)
+            True labels; the built-in scores ignore unlabelled rows.
+
+        Returns
+        -------
+        score : float
+            The score of the predictions.
+        """
         check_is_fitted(self)
         return float(self._scorer(self.best_estimator_)(self.best_estimator_, X, y))
 
@@ -223,6 +284,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         for name in [name for name in vars(model) if name.endswith("_")]:
             setattr(self, name, getattr(model, name))
         self.best_estimator_, self.cv_results_, self.best_index_, self.n_splits_ = model, results, best, n_splits
+        self._status = getattr(model, "_status", None)
         self.best_params_ = results["params"][best]
         self.best_score_ = float(results["mean_test_score"][best])
         self.alpha_, self.loss_name_ = self.best_params_["alpha"], results["param_loss"][best]

@@ -73,11 +73,35 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits, n_splits · n_repeats."""
+        """Return the number of splits, n_splits · n_repeats.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored.
+
+        Returns
+        -------
+        n_splits : int
+            Number of splits of all repeats.
+        """
         return int(self.n_splits * self.n_repeats)
 
     def hidden(self, y: Any, test: Any) -> Array:
-        """Copy y with the rows of a test set unlabelled."""
+        """Copy y with the rows of a test set unlabelled.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            Labels.
+        test : array-like
+            Indices of the rows to hide, or a boolean mask.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            The labels to fit with.
+        """
         return hide(y, test, self.unlabeled)
 
     def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Array]:
