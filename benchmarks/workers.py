@@ -48,8 +48,8 @@ def main() -> None:
     parser.add_argument("--early-tol", type=float)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seeds", action="store_true", help="a second fit on one core, with another seed")
-    parser.add_argument("--data", help="folder of the data sets; TRANSDUCE_DATA if not given")
-    parser.add_argument("--cache", type=Path, help="folder to cache the rows in; a temporary one if not given")
+    parser.add_argument("--data", help="folder of the data sets (default: TRANSDUCE_DATA)")
+    parser.add_argument("--cache", type=Path, help="folder to cache the rows in (default: a temporary folder)")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:

@@ -119,7 +119,7 @@ def curves_table(rows: Sequence[Row], x: str, text: str) -> str:
 
 
 def curves(rows: Sequence[Row], x: str, text: str, n_columns: int = 3) -> Figure:
-    """Macro F against x, a panel a set, a line a method with its deviation; all labels known is a level line."""
+    """Macro F against x: one panel per set, one line per method with its deviation; a level line for all labels."""
     names = unique(rows, "set")
     n_lines = -(-len(names) // n_columns)
     figure = Figure(figsize=(3.6 * min(n_columns, len(names)), 2.9 * n_lines), layout="constrained")
