@@ -26,7 +26,7 @@ LABELS = np.array([0, 0, 0, 1, 1, 2])
         ([1.0, 0.0, 0.0], [12, 0, 0]),
     ],
 )
-def test_a_prior_may_be_written_in_many_ways(prior, counts):
+def test_equivalent_forms_of_a_prior_have_the_same_bounds(prior, counts):
     found = prior_bounds(prior, NAMES, LABELS, 12).low
     assert found.tolist() == counts
     assert found.dtype == np.int64
@@ -44,7 +44,7 @@ def test_priors_become_counts_that_sum_to_the_rows():
             assert prior_bounds(found, names, labels, n).low.tolist() == found.tolist()
 
 
-def test_one_row_is_a_count_and_a_fraction_alike():
+def test_one_row_is_both_a_count_and_a_fraction():
     assert prior_bounds([0, 1, 0], NAMES, LABELS, 1).low.tolist() == [0, 1, 0]
 
 
@@ -53,7 +53,7 @@ def test_no_unlabelled_rows_need_no_counts():
         assert prior_bounds(prior, NAMES, LABELS, 0).high.tolist() == [0, 0, 0]
 
 
-def test_labels_leave_ranges_that_hold_their_shares_and_narrow_with_their_number():
+def test_ranges_from_labels_contain_their_fractions_and_narrow_with_their_number():
     widths = []
     for times in (1, 10, 100):
         low, high, _ = prior_bounds("labeled", NAMES, np.repeat(LABELS, times), 6000)
@@ -253,12 +253,12 @@ def test_sizes_of_branches_that_cannot_be_met_say_why(prior, kind, fields):
         ((0.5, 1), 6, 12),
     ],
 )
-def test_an_integer_beside_open_sizes_is_rows_and_a_float_a_share(tea, low, high):
+def test_an_integer_beside_open_sizes_is_rows_and_a_float_a_fraction(tea, low, high):
     bounds = prior_bounds({"tea": tea, "coffee": None, "milk": 0}, NAMES, LABELS, 12)
     assert (bounds.low[0], bounds.high[0]) == (low, high)
 
 
-def test_integers_beside_a_fraction_are_shares_and_so_is_all_of_it():
+def test_integers_beside_a_fraction_are_fractions_too():
     assert prior_bounds({"tea": 1, "coffee": (0.0, 0.5), "milk": None}, NAMES, LABELS, 12).low[0] == 12
     assert prior_bounds({"tea": 1, "coffee": 0, "milk": 0}, NAMES, LABELS, 12).low.tolist() == [12, 0, 0]
     branch = prior_bounds({"hot": 1, "cold": 0}, DRINKS, np.arange(4), 100, None, TREE)

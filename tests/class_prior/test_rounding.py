@@ -6,7 +6,7 @@ import pytest
 from transduce.class_prior.rounding import apportion, counts_from_fractions
 
 
-def test_counts_sum_to_the_rows_and_stay_within_one_of_the_share():
+def test_counts_sum_to_the_rows_and_are_within_one_row_of_the_fractions():
     rng = np.random.default_rng(0)
     for _ in range(300):
         fractions = rng.dirichlet(np.full(rng.integers(1, 30), rng.choice([0.1, 1.0, 10.0])))
@@ -27,7 +27,7 @@ def test_ties_go_to_the_class_named_first_whatever_the_rounding_noise():
     assert counts_from_fractions([0.1] * 10, 25).tolist() == [3] * 5 + [2] * 5
 
 
-def test_whole_shares_are_not_lost_to_rounding_noise():
+def test_whole_counts_are_not_lost_to_rounding_noise():
     assert counts_from_fractions([0.1 + 0.2, 0.7], 10).tolist() == [3, 7]
     assert apportion([0.07, 0.93], 100).tolist() == [7, 93]
 

@@ -41,7 +41,7 @@ ASSUMED = re.compile(
 
 @dataclass(frozen=True)
 class Case:
-    """What is typed, what the last line must match, and the files that lie there besides the good ones."""
+    """The command, what its last line must match, and the files to create besides the valid ones."""
 
     typed: str
     expected: str
@@ -105,10 +105,10 @@ def changed_model(change: Callable[[dict[str, object], dict[str, np.ndarray]], o
     return write
 
 
-def cut_model(share: float) -> Callable[[Path], object]:
+def cut_model(fraction: float) -> Callable[[Path], object]:
     def write(path: Path) -> None:
         whole = path.with_name("m.safetensors").read_bytes()
-        path.write_bytes(whole[: int(len(whole) * share)])
+        path.write_bytes(whole[: int(len(whole) * fraction)])
 
     return write
 
@@ -362,7 +362,7 @@ PRIORS = {
         stated("travel=10", "banking=10", "auto_and_commute=10"),
         r"numbers of rows to the 96 rows to label.*sum is 30",
     ),
-    "shares and rows": case(
+    "fractions and rows": case(
         stated("travel=0.5", "banking=40"), r"'travel' has a fraction and 'banking' a number of rows"
     ),
     "unknown class": case(stated("football=0.2"), r"no row is labelled 'football'.*Label a row.*'banking'"),
@@ -524,7 +524,7 @@ OUTPUTS = {
     "folder missing": case("label documents.csv -o no/out.csv", r"no/out\.csv.*no folder no.*Make it"),
     "a folder": case("label documents.csv -o out.csv", r"out\.csv is a folder.*Name a file", out__csv=folder),
     "the input": case("label documents.csv -o documents.csv", r"documents\.csv is also an input.*Name another"),
-    "the input by another way": case(
+    "the input by another path": case(
         "label documents.csv -o ./sub/../documents.csv", r"documents\.csv is also an input.*Name another", sub=folder
     ),
     "a link to the input": case(
@@ -623,7 +623,7 @@ CONFIGS = {
     "choice": configured('loss = "l0"', r"c\.toml sets 'loss' to an invalid value.*'l0'.*'hinge'"),
     "range": configured("alpha = -1", r"c\.toml sets 'alpha' to an invalid value.*-1.*1e-12<=x"),
     "NaN": configured("alpha = nan", r"c\.toml sets 'alpha' to an invalid value.*nan"),
-    "share of a class": configured(
+    "fraction of a class": configured(
         "[prior]\ntravel = {a = 1}", r"c\.toml sets 'prior' to \{'a': 1\} for class 'travel', but it must"
     ),
     "a config in a config": configured('config = "d.toml"', r"c\.toml sets 'config'.*Correct or remove"),
@@ -697,7 +697,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(place: Path) -> dict[str, object]:
-    """All that lies in a folder: bytes of files, targets of links."""
+    """The content of a folder: bytes of files, targets of links."""
     return {
         path.relative_to(place).as_posix(): os.readlink(path)
         if path.is_symlink()

@@ -34,7 +34,7 @@ for _ in range(110):
 
 def about(classes=CLASSES):
     counts = dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), 3)
-    shares = dict.fromkeys(("texts_low", "texts_high", "price"), 0.25)
+    fractions = dict.fromkeys(("texts_low", "texts_high", "price"), 0.25)
     rounds = {"restart": 0, "stage": 1, "objective": 0.5, "moved": 2, "seconds": 0.1, "temperature": 0.0, "weight": 1.0}
     return {
         "transduce": "0.1.0",
@@ -48,7 +48,7 @@ def about(classes=CLASSES):
         "ending": "Converged.",
         "seconds": 1.25,
         "interrupted": False,
-        "sizes": [{"class": name, **counts, **shares} for name in classes],
+        "sizes": [{"class": name, **counts, **fractions} for name in classes],
         "history": [rounds, rounds],
     }
 

@@ -137,8 +137,8 @@ def test_restored_soft_labels_continue_bit_for_bit(loss, tmp_path):
 def test_small_problems_share_their_threads_among_restarts_and_large_ones_do_not():
     problem = alternation().problem
     engine = LocalEngine(replace(problem, design=replace(problem.design, n_threads=3)), known_labels())
-    n_threads, share = engine.split_threads(2)
-    assert (n_threads, share.problem.design.n_threads) == (2, 1)
+    n_threads, small_engine = engine.split_threads(2)
+    assert (n_threads, small_engine.problem.design.n_threads) == (2, 1)
     rows = PARALLEL_CELLS // 4 + 1
     design = Design.create(np.zeros((1, 1)), FLAT, n_jobs=3, order=np.zeros(rows, np.int64))
     large = LocalEngine(TrainingProblem.create(design, LargeMargin(), 1e-2, N_LABELED), np.zeros(rows, np.int64))

@@ -1,4 +1,4 @@
-"""Other people's solvers, asked for the optimal cost of a label problem or for its soft labels."""
+"""Independent solvers for the optimal cost of a label problem and for its soft labels."""
 
 import numpy as np
 import ot

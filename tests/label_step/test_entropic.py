@@ -57,7 +57,7 @@ def total_cost(costs: np.ndarray, q: np.ndarray) -> float:
 
 
 def soft_dual(problem: Instance, prices: np.ndarray, temperature: float) -> float:
-    """Σ_k (low_k v_k if v_k > 0 else high_k v_k) − T Σ_i log Σ_k exp((v_k − c_ik) / T), over classes with room."""
+    """Σ_k (low_k v_k if v_k > 0 else high_k v_k) − T Σ_i log Σ_k exp((v_k − c_ik) / T), where high_k > 0."""
     bounds = np.where(prices > 0, problem.low, problem.high)
     open_ = problem.high > 0
     z = (prices - problem.costs)[:, open_] / temperature

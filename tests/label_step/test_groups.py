@@ -430,7 +430,7 @@ def test_soft_labels_at_real_sizes_take_few_passes(seed, temperature):
 
 
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.01])
-def test_the_entropy_is_the_wanted_share_of_the_greatest(share):
+def test_the_entropy_is_the_wanted_fraction_of_the_greatest(share):
     made = large(0, n=1000)
     soft, _ = solve_at_entropy(made.problem, share, None, None)
     check_soft(made, soft, tol=1e-3)

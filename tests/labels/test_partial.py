@@ -174,7 +174,7 @@ def test_every_column_is_a_class_and_an_empty_branch_is_refused():
 WIDE = [*NAMES, "hot/soup", "art/song"]
 
 
-@pytest.mark.filterwarnings("ignore::transduce.PriorWarning")  # equal numbers of labels, asked to be taken for sizes
+@pytest.mark.filterwarnings("ignore::transduce.PriorWarning")  # equal numbers of labels
 @pytest.mark.parametrize("entry", ["hot", {"hot", "cold/milk"}])
 @pytest.mark.parametrize("prior", ["labeled", "estimate", {"hot": 0.5, "cold/juice": 0.25, "cold/milk": 0.25}])
 @pytest.mark.parametrize("annealing", ["paper", "soft"])
@@ -266,11 +266,11 @@ def test_an_interrupt_during_the_first_fit_keeps_it(estimator, entry, n):
 def test_an_interrupt_before_the_second_fit_keeps_the_first(monkeypatch):
     X, truth = rows()
     y = labels(truth, "")
-    heard = Interrupt(0)
-    done = TransductiveClassifier(class_prior="estimate", verbose=heard, random_state=0).fit(X, y)
-    n_first = sum(row.restart < 0 for row in heard.rows)
+    interrupt = Interrupt(0)
+    done = TransductiveClassifier(class_prior="estimate", verbose=interrupt, random_state=0).fit(X, y)
+    n_first = sum(row.restart < 0 for row in interrupt.rows)
     assert n_first > 1
-    assert all(row.restart >= 0 for row in [*heard.rows[n_first:], *done.history_])
+    assert all(row.restart >= 0 for row in [*interrupt.rows[n_first:], *done.history_])
     monkeypatch.setattr(TransductiveClassifier, "_solve", interrupted)
     model = TransductiveClassifier(class_prior="estimate", random_state=0).fit(X, y)
     assert model.termination_condition_ == FitStatus.INTERRUPTED.value

@@ -107,8 +107,8 @@ def test_the_dtype_is_kept_and_inputs_are_untouched(loss, dtype):
     costs = loss.label_costs(scores)
     assert costs.dtype == dtype
     np.testing.assert_allclose(costs, loss.label_costs(scores.astype(float)), rtol=3e-5, atol=1e-3)
-    for kept, copy in zip((scores, labels, posteriors), copies, strict=True):
-        np.testing.assert_array_equal(kept, copy)
+    for array, copy in zip((scores, labels, posteriors), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
 
 
 @plain_losses

@@ -11,7 +11,7 @@ from transduce.solvers.schedule import COOLINGS, LAST_ENTROPY, N_STAGES, PAPER, 
     [
         (None, 0.3, (0.3,)),
         ("paper", 1.0, PAPER),
-        ("paper", 2.0, tuple(2.0 * share for share in PAPER)),
+        ("paper", 2.0, tuple(2.0 * weight for weight in PAPER)),
         ([1, 1, 2], 9.0, (1.0, 1.0, 2.0)),
         (np.array([0.5]), 1.0, (0.5,)),
         ((0.1, 1), 1.0, (0.1, 1.0)),

@@ -117,7 +117,7 @@ def test_every_leaf_is_found_by_label_path_and_joined_path(tree):
         assert tree.leaf_of("/".join(path)) == k
 
 
-def test_copies_are_equal_hash_alike_and_stay_read_only(tree):
+def test_copies_are_equal_have_the_same_hash_and_stay_read_only(tree):
     _ = tree.distances  # so that there is something cached to copy
     for twin in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)):
         assert twin == tree

@@ -110,7 +110,7 @@ def _fit(X, truth, labeled):
 
 
 def _gains(seed, n_labeled=60, n=50, n_draws=3):
-    """Macro F on documents nobody was asked about: before, after n queued answers, after n random ones (averaged)."""
+    """Macro F on documents outside the queue: before, after n queued answers, after n random ones (averaged)."""
     texts, intents, _ = load_clinc150()
     domains = np.array([intent.split("/")[0] for intent in intents])
     rng = np.random.default_rng(seed)
