@@ -1,6 +1,6 @@
 """`python -m transduce` is the command line."""
 
-from transduce.cli import main
+from transduce.cli import entry_point
 
 if __name__ == "__main__":
-    main()
+    entry_point()

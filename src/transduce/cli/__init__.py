@@ -3,12 +3,12 @@
 import sys
 
 
-def main() -> None:
+def entry_point() -> None:
     """Run the command line, or say which extra is missing."""
     try:
-        from transduce.cli.main import main as run
+        from transduce.cli.main import main
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
         sys.exit("transduce: the command line needs the extra 'app'. Run: pip install 'transduce[app]'")
-    run()
+    main()
