@@ -216,6 +216,6 @@ def test_help_imports_nothing_heavy():
 
 
 def test_a_missing_extra_is_reported():
-    result = run_in_new_process(code="import sys; sys.modules['click'] = None; from transduce.cli import main; main()")
+    result = run_in_new_process(code="import sys; sys.modules['click'] = None; from transduce.cli import entry_point; entry_point()")
     assert result.returncode == 1
     assert result.stderr == "transduce: the command line needs the extra 'app'. Run: pip install 'transduce[app]'\n"

@@ -1,4 +1,4 @@
-"""The command line: thin commands over the library, and the only package that prints."""
+"""The command line: thin commands over the library."""
 
 import sys
 
