@@ -295,6 +295,12 @@ def test_ctrl_c_ends_the_search():
         clone(SMALL).set_params(estimator__label_step=InterruptedLabelStep()).fit(X, y)
 
 
+def test_a_search_has_the_status_of_its_final_fit():
+    X, _, y = blobs()
+    inner = clone(SMALL).fit(X, y)
+    assert inner._status is inner.best_estimator_._status is not None
+
+
 def test_the_comparison_methods_can_be_searched():
     X, truth, y = blobs()
     base = EntropyRegularizedClassifier(class_prior=true_counts(truth, y))

@@ -12,6 +12,7 @@ from transduce.dask import ClusterError
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.engines.dask import data, weight_step
 from transduce.engines.dask.data import DaskData
+from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.memmap import pack_rows
 
 ACCURATE = {"tol": 1e-6, "early_tol": 1e-6, "max_iter": 300, "random_state": 0}
@@ -340,6 +341,14 @@ def test_ctrl_c_keeps_the_last_complete_round():
 def test_errors_name_the_block(X, y, message):
     with pytest.raises((ValueError, TypeError), match=message):
         fit_inline(OverDask(), X, y)
+
+
+def test_an_error_of_a_block_keeps_its_type_and_fields():
+    with pytest.raises(LabelError) as caught:
+        fit_inline(OverDask(), [np.eye(3), np.eye(3)], [[0, 1, -1], [0, 1]])
+    assert (caught.value.kind, caught.value.n_rows, caught.value.n_labels) == (LabelErrorKind.LENGTH, 3, 2)
+    with pytest.raises(TypeError):
+        fit_inline(OverDask(), [np.eye(3)], [[0, 1, -1]], sample_weight=[["a", "b", "c"]])
 
 
 @pytest.mark.parametrize(
