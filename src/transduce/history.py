@@ -22,7 +22,7 @@ class FitStatus(Enum):
     OUT_OF_ROUNDS = "Stopped after max_iter rounds while labels were still changing. Increase max_iter."
     NOT_CONVERGED = "The last weight step stopped before it reached its tolerance. Increase max_iter, tol or alpha."
     SUPERVISED = "All rows are labelled, so this is the supervised classifier."
-    INTERRUPTED = "The fit was interrupted. Weights and labels are those of the last complete round or restart."
+    INTERRUPTED = "The fit was interrupted. The labels are the best found so far."
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def test_ctrl_c_during_the_fit_writes_partial_results(example, run_command, tmp_
     )
     assert result.code == 1
     assert result.err.splitlines()[-1].startswith("transduce: interrupted.")
-    assert "Partial results are in" in result.err
+    assert "The labels found so far are in" in result.err
     assert set(read(out)["label"]) <= set(DOMAINS)
     assert load_model(str(model)).about["interrupted"] is True
     assert "Interrupted." in page.read_text()
@@ -216,6 +216,8 @@ def test_help_imports_nothing_heavy():
 
 
 def test_a_missing_extra_is_reported():
-    result = run_in_new_process(code="import sys; sys.modules['click'] = None; from transduce.cli import entry_point; entry_point()")
+    result = run_in_new_process(
+        code="import sys; sys.modules['click'] = None; from transduce.cli import entry_point; entry_point()"
+    )
     assert result.returncode == 1
     assert result.stderr == "transduce: the command line needs the extra 'app'. Run: pip install 'transduce[app]'\n"

@@ -26,7 +26,7 @@ def label_summary(about: Mapping[str, Any], n_overruled: int, written: Sequence[
     """How many rows were labelled, how the fit ended, and where the results are."""
     return (
         f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; class sizes overruled the classifier in "
-        f"{n_overruled}. {about['ending']} {wrote(written)}"
+        f"{n_overruled} rows. {about['ending']} {wrote(written)}"
     )
 
 
@@ -61,9 +61,9 @@ def interruption(written: Sequence[str]) -> str:
     """What an interrupted fit has left.
 
     >>> interruption(["a.csv", "m.safetensors"])
-    'interrupted. Partial results are in a.csv, m.safetensors.'
+    'interrupted. The labels found so far are in a.csv, m.safetensors.'
     """
-    return f"interrupted. Partial results are in {_named(written)}."
+    return f"interrupted. The labels found so far are in {_named(written)}."
 
 
 def wrote(written: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def check(names: Iterable[str | None], suffixes: Sequence[str], *inputs: str | N
 def _check_suffix(name: str, suffixes: Sequence[str]) -> None:
     if not name.lower().endswith(tuple(suffixes)):
         plain = [suffix for suffix in suffixes if not suffix.endswith(COMPRESSED)]
-        raise InputError(f"the output {name} must end in {' or '.join(plain)}. Rename it.")
+        raise InputError(f"the output {name} must end in {', '.join(plain)}. Rename it.")
 
 
 def _check_folder(name: str, path: Path) -> None:

@@ -64,7 +64,7 @@ def _unsized(names: list[str], documents: Documents) -> Finding:
     rows = [row for name in names for row in documents.rows_of[name]]
     if left <= _ROUNDING:
         return finding(PROBLEM, message, rows, "Lower the other sizes, or state 0 for classes without further rows.")
-    advice = "This is fine: they get what the texts suggest. State their sizes too if you know them."
+    advice = "Classes without a size often get far too many or too few rows. State a size or a range for each."
     return finding(NOTE, message, rows, advice)
 
 
