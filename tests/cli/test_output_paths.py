@@ -14,7 +14,7 @@ def test_output_paths_are_checked(tmp_path):
         (str(tmp_path), "must end in"),
         (str(tmp_path / "no" / "out.csv"), "there is no folder"),
         (str(source), "nothing is lost"),
-        ("out.xlsx", "must end in .csv or .tsv"),
+        ("out.xlsx", "must end in .csv, .tsv"),
     ):
         with pytest.raises(InputError, match=message):
             output_paths.check([name], output_paths.TABLES, str(source))
