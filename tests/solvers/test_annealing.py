@@ -1,5 +1,7 @@
 """Soft annealing: the true J, no worse than the paper's schedule; counts, threads and interrupts."""
 
+import signal
+import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -319,6 +321,30 @@ def test_an_interrupt_before_anything_is_complete_is_passed_on(n_threads):
     soft = annealing(n_threads=n_threads, weight_step=Never())
     with pytest.raises(KeyboardInterrupt):
         soft.run(known_labels())
+
+
+def test_control_c_stops_every_thread():
+    """The signal reaches the main thread, which waits for the restarts."""
+    reported, handled = [], threading.Event()
+
+    def handle(*_):
+        handled.set()
+        raise KeyboardInterrupt
+
+    def press(row):
+        reported.append(row)
+        if row.restart == 0 and row.stage == 2 and not handled.is_set():
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            handled.wait()  # no other restart reports a round meanwhile
+
+    soft = annealing(n_threads=2, on_round=press)
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        result = soft.run(known_labels())
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    check_interrupted(soft, result)
+    assert len(reported) <= len(result.history) < N_STAGES * ROUNDS * len(COOLINGS)
 
 
 @one_and_two_threads

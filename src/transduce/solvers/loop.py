@@ -115,14 +115,22 @@ class Loop:
         return interruption.happened or self.stopped.is_set()
 
     def _in_threads(self, run_one: Callable[[int], None], n_restarts: int, n_threads: int) -> None:
-        pool = ThreadPoolExecutor(n_threads)
+        pool, all_started = ThreadPoolExecutor(n_threads), threading.Event()
+
+        def run_when_all_started(restart: int) -> None:
+            all_started.wait()  # Ctrl-C while the pool starts a thread would leave that thread running
+            run_one(restart)
+
         try:
-            for future in [pool.submit(run_one, restart) for restart in range(n_restarts)]:
+            futures = [pool.submit(run_when_all_started, restart) for restart in range(n_restarts)]
+            all_started.set()
+            for future in futures:
                 future.result()
         except BaseException:
             self.stopped.set()
             raise
         finally:
+            all_started.set()
             pool.shutdown(cancel_futures=True)
 
     def _report(self, row: HistoryRow, history: list[HistoryRow]) -> None:
