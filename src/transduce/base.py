@@ -7,8 +7,9 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import is_in_rows, read_prior
-from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, TrainingData
+from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.local_data import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
@@ -31,7 +32,7 @@ from transduce.io.checkpoint import Checkpoint
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.labels.classes import as_objects
 from transduce.labels.encode import full_labels
-from transduce.labels.missing import find_labeled
+from transduce.labels.missing import AUTO, find_labeled
 from transduce.labels.partial import read_matrix
 from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
@@ -43,27 +44,37 @@ from transduce.taxonomy import Taxonomy
 from transduce.validation import check_iterations, check_positive
 
 Array = NDArray[Any]
-Self = TypeVar("Self", bound="BaseTransductiveClassifier")
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
 _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all estimators; a subclass gives the loss and solves the problem."""
+    """Parameters and methods of all estimators; a subclass gives the loss and solves the problem."""
+
+    alpha: float = 1e-4
+    class_prior: object = "estimate"
+    taxonomy: object = None
+    fit_intercept: bool = False
+    tol: float = 1e-4
+    max_iter: int = 100
+    unlabeled: object = AUTO
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: Any = 0
 
     _takes_partial_labels = True
-    transduction_: Any
-    label_distributions_: Any
+    partial_weight = "unlabeled"
+    early_tol = EARLY_TOL
 
-    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled and unlabelled rows together.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features of all rows.
         y : array-like of shape (n_samples,), or boolean matrix of shape (n_samples, n_classes)
             Labels. -1, None, NaN and "" mark unlabelled rows (see the parameter `unlabeled`).
         sample_weight : array-like of shape (n_samples,), default=None
@@ -72,7 +83,6 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Returns
         -------
         self : object
-            The fitted estimator.
         """
         self._check_fit(y)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
@@ -94,13 +104,17 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         """Run the pipeline from the labels to the fitted attributes; the same data and seeds give the same result."""
         stated = read_prior(self.class_prior)
         labels = data.encode(LabelOptions(stated, self.taxonomy, self.unlabeled))
-        self._check_labels(labels)
+        if labels.forbidden is not None and not self._takes_partial_labels:
+            raise LabelError(LabelErrorKind.PARTIAL_LABELS, estimator=type(self).__name__)
         self.classes_, self.taxonomy_, self.n_features_in_ = labels.classes, labels.taxonomy, labels.n_features
         tree = None if self.taxonomy is None else labels.taxonomy
         prior = ResolvedPrior.create(
             stated, labels.classes, labels.labels, labels.n_unlabeled, labels.weights, tree, labels.forbidden
         )
-        engine = data.build(self._problem_settings())
+        partial_as_labeled = self.partial_weight == "labeled"
+        engine = data.build(
+            ProblemSettings(self._loss(), float(self.alpha), self.fit_intercept, partial_as_labeled, self.n_jobs)
+        )
         with one_blas_thread(), self._open_checkpoint(engine, prior.bounds, seeds) as checkpoint:
             rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
             context = FitContext(rngs[0], rngs[-1], self._progress_callback(), checkpoint)
@@ -112,19 +126,6 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             self._set_labels(fitted)
             self._diagnose(engine, prior, bounds, fitted)
         self._warn_of_prior(prior, engine.n_unlabeled)
-
-    def _check_labels(self, labels: LabelSummary) -> None:
-        if labels.forbidden is not None and not self._takes_partial_labels:
-            raise LabelError(LabelErrorKind.PARTIAL_LABELS, estimator=type(self).__name__)
-
-    def _problem_settings(self) -> ProblemSettings:
-        return ProblemSettings(
-            self._loss(),
-            float(self.alpha),
-            self.fit_intercept,
-            getattr(self, "partial_weight", "") == "labeled",
-            self.n_jobs,
-        )
 
     def _open_checkpoint(self, engine: Engine, bounds: Bounds, seeds: list[int]) -> Checkpoint:
         """Open the checkpoint folder; without the parameter `checkpoint` nothing is saved."""
@@ -141,15 +142,15 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         try:
             if prior.is_estimated and engine.n_unlabeled:
                 solve = partial(self._solve, engine, context=context)
-                return solve_with_estimate(engine, prior, self._first_settings(), context, solve)
+                return solve_with_estimate(engine, prior, self._settings(), context, solve)
             return self._solve(engine, prior.bounds, context), prior.bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.bounds.groups) from None
 
-    def _first_settings(self) -> Settings:
-        """Settings of the fits that estimate or check class sizes: Algorithm 1 with the paper's stages."""
-        early = max(float(self.tol), float(getattr(self, "early_tol", EARLY_TOL)))
-        return Settings(stages("paper", 1.0), float(self.tol), early, int(self.max_iter))
+    def _settings(self, annealing: Any = "paper", unlabeled_weight: float = 1.0) -> Settings:
+        """Settings of Algorithm 1; fits that estimate or check class sizes use the paper's stages."""
+        early_tol = max(float(self.tol), float(self.early_tol))
+        return Settings(stages(annealing, unlabeled_weight), float(self.tol), early_tol, int(self.max_iter))
 
     @abstractmethod
     def _solve(self, engine: Any, bounds: Bounds, context: FitContext) -> FitResult:
@@ -164,7 +165,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         if isinstance(prior.stated, str) or not diagnostics.needs_supervised or not engine.n_unlabeled:
             return
         with catch_interrupt() as interruption:  # a generator of its own, so that the check changes nothing else
-            counts = supervised_counts(engine, self._first_settings(), np.random.default_rng(0))
+            counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
             self.prior_diagnostics_ = diagnostics.with_supervised(counts)
         if interruption.happened:
             self._set_status(FitStatus.INTERRUPTED)
@@ -211,11 +212,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _set_labels(self, fitted: FittedLabels) -> None:
         """Set the labels of the training rows as fitted attributes."""
-        self.transduction_ = fitted.transduction
+        self.transduction_: Any = fitted.transduction
         self.class_counts_ = fitted.class_counts
         self.__dict__.pop("label_distributions_", None)
         if fitted.distributions is not None:
-            self.label_distributions_ = fitted.distributions
+            self.label_distributions_: Any = fitted.distributions
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes.
@@ -223,12 +224,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
 
         Returns
         -------
         scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores; for two classes, those in favour of the second.
+            For two classes, scores in favour of the second.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
@@ -242,12 +242,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
 
         Returns
         -------
         probabilities : array of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -260,12 +258,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
 
         Returns
         -------
         labels : array of shape (n_samples,)
-            Classes.
         """
         scores = self.decision_function(X)
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -277,16 +273,13 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
         y : array-like of shape (n_samples,)
             True labels, as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
 
         Returns
         -------
-        score : float
-            Accuracy.
+        accuracy : float
         """
         return self._accuracy(self.predict(X), y, sample_weight)
 

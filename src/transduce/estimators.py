@@ -1,6 +1,7 @@
 """TransductiveClassifier: the method of the paper, with soft annealing and estimated class sizes by default."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,10 @@ from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS, LabelStep, is_label_step
-from transduce.labels.missing import AUTO
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
-from transduce.solvers.alternating import Settings
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.loop import FitContext
-from transduce.solvers.schedule import cooling_schedules, stages
+from transduce.solvers.schedule import cooling_schedules
 from transduce.validation import check_positive, has_methods
 
 Array = NDArray[Any]
@@ -31,6 +30,7 @@ _NOT_IN_FINGERPRINT = ("class_prior", "taxonomy", "unlabeled", "random_state", "
 """Parameters that do not change the result, or enter the fingerprint in another form."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TransductiveClassifier(BaseTransductiveClassifier):
     """Linear classifier that learns from a few labels, many unlabelled rows and the class sizes.
 
@@ -152,46 +152,16 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     ['tea']
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "hinge",
-        *,
-        alpha: float = 1e-3,
-        unlabeled_weight: float = 1.0,
-        class_prior: object = "estimate",
-        taxonomy: object = None,
-        label_step: str | LabelStep = "exact",
-        annealing: object = "soft",
-        partial_weight: str = "unlabeled",
-        price_shift: bool = True,
-        fit_intercept: bool = False,
-        tol: float = 1e-3,
-        early_tol: float = EARLY_TOL,
-        max_iter: int = 100,
-        unlabeled: object = AUTO,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: object = 0,
-        checkpoint: object = None,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.unlabeled_weight = unlabeled_weight
-        self.class_prior = class_prior
-        self.taxonomy = taxonomy
-        self.label_step = label_step
-        self.annealing = annealing
-        self.partial_weight = partial_weight
-        self.price_shift = price_shift
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.early_tol = early_tol
-        self.max_iter = max_iter
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    loss: str | Loss = field(default="hinge", kw_only=False)
+    alpha: float = 1e-3
+    unlabeled_weight: float = 1.0
+    label_step: str | LabelStep = "exact"
+    annealing: Any = "soft"
+    partial_weight: str = "unlabeled"
+    price_shift: bool = True
+    tol: float = 1e-3
+    early_tol: float = EARLY_TOL
+    checkpoint: Any = None
 
     def _price_shift(self, loss: Loss, prices: Array) -> Array:
         scale = getattr(loss, "price_scale", 0.0) if self.price_shift else 0.0
@@ -235,7 +205,10 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         return parts
 
     def _solve(self, engine: Engine, bounds: Bounds, context: FitContext) -> FitResult:
-        weights = stages(self.annealing, float(self.unlabeled_weight))  # type: ignore[arg-type]
+        unlabeled_weight = float(self.unlabeled_weight)
+        settings = self._settings(self.annealing, unlabeled_weight)
+        if not engine.n_unlabeled:
+            settings = replace(settings, weights=())
         step = METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step
         if bounds.groups is not None and not getattr(step, "takes_groups", True):
             raise ValueError(
@@ -243,14 +216,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
                 "Use label_step='exact', or state sizes of classes only."
             )
         steps = StepSettings(bounds, step, 100 * int(self.max_iter))
-        settings = Settings(
-            weights if engine.n_unlabeled else (),
-            float(self.tol),
-            max(float(self.tol), float(self.early_tol)),
-            int(self.max_iter),
-        )
         is_soft = isinstance(self.annealing, str) and self.annealing == "soft"
-        schedules = cooling_schedules(float(self.unlabeled_weight)) if is_soft else ()
+        schedules = cooling_schedules(unlabeled_weight) if is_soft else ()
         return SoftAnnealing(
             engine, steps, settings, context.rng, context.on_round, schedules, context.checkpoint
         ).run()
