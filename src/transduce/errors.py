@@ -10,6 +10,7 @@ Fields are also attributes: `error.name` is `error.fields["name"]`.
 
 import sys
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 from transduce.suggest import name_list
@@ -44,12 +45,7 @@ class Record(Exception):  # noqa: N818 -- the base of errors and of warnings
             raise AttributeError(f"{type(self).__name__} has no field {name!r}.") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.kind, self.fields)
-
-
-def _rebuild(record: type[Record], kind: Enum, fields: dict[str, Any]) -> Record:
-    """Unpickle a record."""
-    return record(kind, **fields)
+        return partial(type(self), self.kind, **self.fields), ()
 
 
 class PriorErrorKind(Enum):
@@ -61,35 +57,17 @@ class PriorErrorKind(Enum):
     """
 
     # the class prior as a whole
-    NONE = (
-        "class_prior is None. Leave it out or pass 'estimate' if you know nothing about class sizes; None is for "
-        "single classes in a mapping."
-    )
-    KEYWORD = (
-        "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}. "
-        "Pass one of these."
-    )
-    NOT_NUMBERS = (
-        "class_prior must be numbers, one for each class, but is {value!r}. Pass fractions that sum to 1, or counts."
-    )
-    SHAPE = (
-        "class_prior must have one entry for each of the {n_classes} classes, but has shape {shape}. "
-        "The classes are {classes}."
-    )
+    NONE = "class_prior is None. Leave it out to estimate class sizes; None is for single classes in a mapping."
+    KEYWORD = "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}."
+    NOT_NUMBERS = "class_prior must be numbers, fractions that sum to 1 or counts, but is {value!r}."
+    SHAPE = "class_prior must have one entry for each of the {n_classes} classes {classes}, but has shape {shape}."
     SUM = (
         "class_prior sums to {total:.6g}, but fractions must sum to 1 and counts to the {n_rows} rows to label. "
         "Divide it by its sum, or count the rows to label only."
     )
-    LOW_SUM = (
-        "class_prior asks for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). "
-        "Lower some low bounds."
-    )
-    HIGH_SUM = (
-        "class_prior allows at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some high bounds."
-    )
-    MIXED_UNITS = (
-        "class_prior has a fraction for {fraction_name!r} and a number of rows for {count_name!r}. Use one unit."
-    )
+    LOW_SUM = "class_prior asks for {total} of {n_rows} rows to label ({fraction:.1%}) or more. Lower some low bounds."
+    HIGH_SUM = "class_prior allows {total} of {n_rows} rows to label ({fraction:.1%}) at most. Raise some high bounds."
+    MIXED_UNITS = "class_prior has a fraction for {fraction_name!r} and rows for {count_name!r}. Use one unit."
 
     # one class or branch
     UNKNOWN_CLASS = "class_prior names {name!r}, which is not a class.{hint} The classes are {classes}."
@@ -98,14 +76,12 @@ class PriorErrorKind(Enum):
         "class_prior names {name!r}, which is not a class but a branch with {below}. State their sizes instead."
     )
     MISSING_CLASS = "class_prior has no entry for {name!r}{hint}. Add a size, 0, or None if you do not know it{branch}."
-    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}. Pass one of these."
+    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}."
     NAN = "class_prior has nan for {name!r}. Pass None for an unknown size."
-    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}. Correct it, or pass 0."
+    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}."
     INFINITE = "class_prior has inf for {name!r}, but only a high bound may be inf. Pass None for an unknown size."
     REVERSED = "class_prior gives {name!r} the range ({low:.6g}, {high:.6g}): low is above high. Swap them."
-    TOO_MANY_ROWS = (
-        "class_prior gives {name!r} {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
-    )
+    TOO_MANY_ROWS = "class_prior gives {name!r} {value:.6g} rows, but only {n_rows} are to be labelled. Count those."
     NO_WHOLE_NUMBER = (
         "class_prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
         "whole number. Widen it."
@@ -120,10 +96,7 @@ class PriorErrorKind(Enum):
     )
 
     # sizes as text, in options and files
-    SYNTAX = (
-        "{source} must be a fraction such as 0.2 or 20%, a number of rows such as 120, a range such as 10%:30%, or ?, "
-        "but is {value!r}. Write it in one of these forms."
-    )
+    SYNTAX = "{source} must be a fraction (0.2 or 20%), rows (120), a range (10%:30%) or ?, but is {value!r}."
     OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}. Correct it."
     NEITHER_UNIT = (
         "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "
@@ -161,9 +134,7 @@ class LabelErrorKind(Enum):
     NOTHING_LABELED_IN_FULL = "y has partial labels only. Label at least one row with a single class."
     INFINITE = "y contains inf or -inf, which is not a label. Replace it."
     CONTINUOUS = "Unknown label type: y is continuous. A classifier needs classes: pass names or whole numbers."
-    MIXED_TYPES = (
-        "class names in y and class_prior must have one type that can be sorted, but are {types}. Convert them."
-    )
+    MIXED_TYPES = "class names in y and class_prior must have one type, to be sorted, but are {types}. Convert them."
     ARRAY_ENTRY = "row {row} of y is an array, which is not a label. Use a set such as {example} for a partial label."
     MISSING_IN_SET = (
         "row {row} of y has {name!r} in {entry!r}, but {name!r} marks unlabelled rows and is not a class. "
@@ -173,27 +144,17 @@ class LabelErrorKind(Enum):
         "row {row} of y is {entry!r}, a list or tuple among other labels. Use a set, {example}, for a partial label; a "
         "path needs taxonomy=."
     )
-    UNKNOWN_RULED_OUT = (
-        "row {row} of y rules out {name!r}, which is not a class of y or class_prior.{hint} Correct it, or remove it."
-    )
+    UNKNOWN_RULED_OUT = "row {row} of y rules out {name!r}, which is not a class of y or class_prior.{hint} Correct it."
     UNKNOWN_CLASS = "row {row} of y names {name!r}, which is not a class. Correct it, or pass taxonomy=."
     EMPTY_BRANCH = (
         "row {row} of y names {name!r}, but no class under it is labelled or in class_prior. Label a row of such a "
         "class, or change this label."
     )
     EMPTY_SET = "row {row} of y is an empty set, which allows no class. Use None for an unlabelled row."
-    ALL_RULED_OUT = (
-        "row {row} of y rules out all {n_classes} classes. Rule out fewer, or use None for an unlabelled row."
-    )
-    TWO_NAMES = (
-        "a class must have one name in y and class_prior, but {name!r} and {other!r} are the same class. "
-        "Keep one of them."
-    )
+    ALL_RULED_OUT = "row {row} of y rules out all {n_classes} classes. Rule out fewer; None is an unlabelled row."
+    TWO_NAMES = "y and class_prior name each class once, but {name!r} and {other!r} are the same class. Keep one."
     NO_CLASS_ALLOWED = "row {row} of y allows no class. Allow at least one; allow all for an unlabelled row."
-    ONE_COLUMN = (
-        "y is a boolean matrix with one column, but partial labels need one column for each class. Pass all columns, "
-        "or one label for each row."
-    )
+    ONE_COLUMN = "y is a boolean matrix with one column. Pass one column for each class, or one label for each row."
     SPARSE_NUMBERS = "y is a sparse matrix of {dtype}. Pass y.astype(bool) if it holds partial labels."
     MATRIX_OF_NUMBERS = (
         "y is a matrix of 0 and 1 with shape {shape}, but one label for each row was expected. Pass "
@@ -212,9 +173,7 @@ class LabelWarningKind(Enum):
     """What may be wrong with y; the value is the sentence for Python users. Fields as in LabelErrorKind."""
 
     SIGNS = "y holds only -1 and 1, and -1 means unlabelled. If -1 is a class, rename it or pass unlabeled=None."
-    SIMILAR_IN_Y = (
-        "{name!r} is in partial labels of y, but no row is labelled with it alone. If you mean {near!r}, correct it."
-    )
+    SIMILAR_IN_Y = "{name!r} is in partial labels of y, but never the only label. If you mean {near!r}, correct it."
     SIMILAR_IN_PRIOR = "{name!r} is in class_prior, but no row is labelled with it. If you mean {near!r}, correct it."
     INNER_NODE = (
         "{name!r} in y is treated as a class of its own beside {near!r}. Pass taxonomy= to make it a partial label "
@@ -249,22 +208,11 @@ class PriorWarningKind(Enum):
 
 
 class PriorConflict(NamedTuple):
-    """A class or branch whose stated size disagrees with the data.
+    """A class or branch whose stated size disagrees with the data; sizes are fractions of the rows to label.
 
-    Attributes
-    ----------
-    name : object
-        The class or branch.
-    low, high : float
-        Stated size, as fractions of the rows to label.
-    labeled : float or None
-        Fraction of the labelled rows; None where the numbers of labels say nothing about class sizes.
-    predicted : float
-        Fraction that the supervised classifier predicts.
-    suggestion : tuple of two numbers
-        A range that would fit: integers, in rows, where sizes were stated in rows, else fractions.
-    n_labeled : int
-        Number of labelled rows.
+    It should get `low` to `high`, but has `labeled` of the `n_labeled` labels (None where the numbers of labels say
+    nothing about class sizes), and `predicted` of the predictions of the supervised classifier. `suggestion` is a range
+    that would fit: in rows, as integers, where sizes were stated in rows.
     """
 
     name: object
@@ -289,14 +237,7 @@ class PriorConflict(NamedTuple):
 class PriorWarning(Record, UserWarning):
     """A class prior that disagrees with the data so much that labels are likely to be worse than without it.
 
-    Attributes
-    ----------
-    kind : PriorWarningKind
-        Why the class prior may do harm.
-    fields : dict
-        What the sentence of this kind is filled with.
-    conflicts : tuple of PriorConflict
-        The classes and branches that disagree, the worst first; empty if the kind is BALANCED_LABELS.
+    `conflicts` are the PriorConflicts, the worst first; there are none if `kind` is BALANCED_LABELS.
     """
 
     kind: PriorWarningKind
