@@ -1,7 +1,7 @@
 """From a class hierarchy as users write it to the label and the path of each leaf."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,10 +45,8 @@ def check_path(path: Path, separator: str) -> None:
     if not isinstance(path, tuple) or not all(isinstance(name, str) for name in path):
         raise TypeError(f"a path in a taxonomy must be a list of strings, but is {path!r}.")
     if not path or not all(name.strip() for name in path):
-        raise ValueError(
-            f"every node of a taxonomy needs a name, but one in {separator.join(path)!r} is empty. "
-            "Name it, or remove its level."
-        )
+        joined = separator.join(path)
+        raise ValueError(f"every node of a taxonomy needs a name, but one in {joined!r} is empty. Name or remove it.")
 
 
 def _from_parents(parent_of: Mapping[str, str | None]) -> Leaves:
@@ -56,29 +54,19 @@ def _from_parents(parent_of: Mapping[str, str | None]) -> Leaves:
     for child in parent_of:
         if not isinstance(child, str):
             raise TypeError(f"a taxonomy must map each child, a string, to its parent, but has {child!r}.")
-    _check_cycles(parent_of)
-    inner = set(filter(None, parent_of.values()))
+    paths = {child: _path_to(child, parent_of) for child in parent_of}
+    inner = set(parent_of.values())
     leaves = tuple(child for child in parent_of if child not in inner)
-    return leaves, tuple(_path_to(leaf, parent_of) for leaf in leaves)
+    return leaves, tuple(paths[leaf] for leaf in leaves)
 
 
-def _check_cycles(parent_of: Mapping[str, str | None]) -> None:
-    checked: set[str] = set()
-    for start in parent_of:
-        ancestors: set[str] = set()
-        node: str | None = start
-        while node and node not in checked:
-            if node in ancestors:
-                raise ValueError(f"the parents of {node!r} in a taxonomy form a cycle. Correct one of them.")
-            ancestors.add(node)
-            node = parent_of.get(node)
-        checked |= ancestors
-
-
-def _path_to(leaf: str, parent_of: Mapping[str, str | None]) -> Path:
-    upwards = [leaf]
-    while parent := parent_of.get(upwards[-1]):
-        upwards.append(parent)
+def _path_to(node: str, parent_of: Mapping[str, str | None]) -> Path:
+    upwards = {node: None}
+    while parent := parent_of.get(node):
+        if parent in upwards:
+            raise ValueError(f"the parents of {parent!r} in a taxonomy form a cycle. Correct one of them.")
+        upwards[parent] = None
+        node = parent
     return tuple(reversed(upwards))
 
 
@@ -112,7 +100,6 @@ def _children(node: object, path: Path) -> list[tuple[str, object]]:
     if isinstance(node, Mapping):
         return list(node.items())
     if isinstance(node, list | tuple) and all(isinstance(member, str | Mapping) for member in node):
-        mappings: Iterable[Mapping[str, object]] = ({name: None} if isinstance(name, str) else name for name in node)
-        return [child for mapping in mappings for child in mapping.items()]
+        return [child for name in node for child in ([(name, None)] if isinstance(name, str) else name.items())]
     where = repr("/".join(map(str, path)))
     raise TypeError(f"below {where} of a taxonomy must be a dict, a list of names or None, but is {node!r}.")

@@ -23,8 +23,6 @@ from transduce.taxonomy.parse import Path, as_list, check_path, parse_taxonomy
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
-_MAX_LISTED = 5
-
 
 @dataclass(frozen=True)
 class Taxonomy:
@@ -57,8 +55,9 @@ class Taxonomy:
             raise ValueError("a taxonomy needs at least one class.")
         for _, path in zip(self.labels, self.leaf_paths, strict=True):
             check_path(path, self.separator)
-        for repeated in _repeated(self.labels) + _repeated(self.leaf_paths):
-            raise ValueError(f"class {repeated!r} is in the taxonomy twice. Remove or rename one of them.")
+        for name, uses in [*Counter(self.labels).items(), *Counter(self.leaf_paths).items()]:
+            if uses > 1:
+                raise ValueError(f"class {name!r} is in the taxonomy twice. Remove or rename one of them.")
         for k in np.flatnonzero(np.isin(self.leaf_nodes, self.parent)):
             name = self.separator.join(self.leaf_paths[k])
             child = f"{name}{self.separator}other"
@@ -71,10 +70,9 @@ class Taxonomy:
         Parameters
         ----------
         spec : Taxonomy, list of str, list of list of str, or dict
-            "a/b" names, which are the labels; paths, the labels as tuples; a dict from child to parent, in which a
-            top node has the parent None and the label is the name of the leaf; or nested dicts, with a list of
-            names or None at the lowest level, in which the label is the name of the leaf, or its joined path if two
-            leaves have the same name.
+            "a/b" names, which are the labels; paths, which are the labels as tuples; a dict from child to parent, None
+            for a top node; or nested dicts, with a list of names or None at the lowest level. The labels of dicts are
+            the names of the leaves, or joined paths where two leaves have the same name.
         separator : str, default="/"
             String at which names are split.
 
@@ -86,8 +84,6 @@ class Taxonomy:
         --------
         >>> Taxonomy.create({"hockey": "rec", "baseball": "rec"}) == Taxonomy.create({"rec": ["hockey", "baseball"]})
         True
-        >>> Taxonomy.create(["rec.autos", "sci.med"], separator=".").leaf_paths
-        (('rec', 'autos'), ('sci', 'med'))
         >>> Taxonomy.create({"rec": {"sport": ["hockey", "misc"], "autos": None}, "sci": ["misc"]}).labels
         ('hockey', 'rec/sport/misc', 'autos', 'sci/misc')
         """
@@ -95,11 +91,7 @@ class Taxonomy:
 
     @classmethod
     def flat(cls, labels: Iterable[Hashable]) -> "Taxonomy":
-        """Make a tree in which every class is a top node, named by its label as a string.
-
-        >>> Taxonomy.flat([3, 7]).leaf_paths
-        (('3',), ('7',))
-        """
+        """Make a tree in which every class is a top node, named by its label as a string."""
         labels = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
         return cls(labels, tuple((str(label),) for label in labels))
 
@@ -111,7 +103,7 @@ class Taxonomy:
     @property
     def n_nodes(self) -> int:
         """Number of nodes without the root, M."""
-        return len(self.parent)
+        return len(self.nodes)
 
     @property
     def is_flat(self) -> bool:
@@ -121,30 +113,28 @@ class Taxonomy:
     @cached_property
     def nodes(self) -> tuple[Path, ...]:
         """Path of each node, parents before children."""
-        nodes: list[Path] = []
-        for parent, name in self._numbered[0]:
-            nodes.append((name,) if parent < 0 else (*nodes[parent], name))
-        return tuple(nodes)
+        return tuple(dict.fromkeys(node for path in self.leaf_paths for node in _prefixes(path)))
+
+    @cached_property
+    def _numbers(self) -> dict[Path, int]:
+        return {node: j for j, node in enumerate(self.nodes)}
 
     @cached_property
     def parent(self) -> IntArray:
         """Parent of each node (M,), -1 for a top node."""
-        return _read_only(np.array([parent for parent, _ in self._numbered[0]], dtype=np.int64))
+        return _read_only(np.array([self._numbers.get(node[:-1], -1) for node in self.nodes], np.int64))
 
     @cached_property
     def leaf_nodes(self) -> IntArray:
         """Node of each leaf (K,)."""
-        return _read_only(np.array(self._numbered[1], dtype=np.int64))
+        return _read_only(np.array([self._numbers[path] for path in self.leaf_paths], np.int64))
 
     @cached_property
     def paths(self) -> NDArray[np.bool_]:
         """Whether leaf k passes through node j (K, M)."""
         passes = np.zeros((self.n_classes, self.n_nodes), dtype=np.bool_)
-        leaves, nodes = np.arange(self.n_classes), self.leaf_nodes
-        while leaves.size:
-            passes[leaves, nodes] = True
-            parents = self.parent[nodes]
-            leaves, nodes = leaves[parents >= 0], parents[parents >= 0]
+        for k, path in enumerate(self.leaf_paths):
+            passes[k, [self._numbers[node] for node in _prefixes(path)]] = True
         return _read_only(passes)
 
     @cached_property
@@ -180,12 +170,7 @@ class Taxonomy:
         return leaves[0]
 
     def is_inner(self, name: object) -> bool:
-        """Whether a name, a path or a joined path is that of an inner node, and of no leaf.
-
-        >>> tree = Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"])
-        >>> tree.is_inner("rec"), tree.is_inner("hockey"), tree.is_inner("art")
-        (True, False, False)
-        """
+        """Whether a name, a path or a joined path is that of an inner node, and of no leaf."""
         return _key(name) not in self._leaves_by_name and _key(name) in self._inner_by_name
 
     def below(self, name: object) -> NDArray[np.bool_]:
@@ -213,21 +198,9 @@ class Taxonomy:
         return Taxonomy, (self.labels, self.leaf_paths, self.separator)  # cached arrays would become writeable
 
     @cached_property
-    def _numbered(self) -> tuple[list[tuple[int, str]], list[int]]:
-        """Parent and name of each node, and the node at the end of each path."""
-        numbers: dict[tuple[int, str], int] = {}
-        ends = []
-        for path in self.leaf_paths:
-            node = -1
-            for name in path:
-                node = numbers.setdefault((node, name), len(numbers))
-            ends.append(node)
-        return list(numbers), ends
-
-    @cached_property
     def _leaves_by_name(self) -> dict[object, list[int]]:
         """Leaves by name, joined path, path and label; a label takes precedence over a path, a path over a name."""
-        by_label = _group(zip(self.labels, range(self.n_classes), strict=True))
+        by_label = {label: [k] for k, label in enumerate(self.labels)}
         return _by_name(list(enumerate(self.leaf_paths)), self.separator) | by_label
 
     @cached_property
@@ -248,7 +221,11 @@ class Taxonomy:
         return f"is not in the taxonomy.{hint} Add it, or use one of {self._some(range(self.n_classes))}"
 
     def _some(self, leaves: Iterable[int]) -> str:
-        return name_list((self.labels[k] for k in leaves), _MAX_LISTED)
+        return name_list((self.labels[k] for k in leaves), most=5)
+
+
+def _prefixes(path: Path) -> Iterable[Path]:
+    return (path[: length + 1] for length in range(len(path)))
 
 
 def _key(name: object) -> object:
@@ -265,19 +242,11 @@ def _by_name(paths: list[tuple[int, Path]], separator: str) -> dict[object, list
     """Index numbered paths by name, joined path and path; where these coincide the later kind takes precedence."""
     found: dict[object, list[int]] = {}
     for key in (itemgetter(-1), separator.join, tuple):
-        found |= _group((key(path), number) for number, path in paths)
+        numbers: dict[object, list[int]] = {}
+        for number, path in paths:
+            numbers.setdefault(key(path), []).append(number)
+        found |= numbers
     return found
-
-
-def _group(pairs: Iterable[tuple[object, int]]) -> dict[object, list[int]]:
-    groups: dict[object, list[int]] = {}
-    for key, number in pairs:
-        groups.setdefault(key, []).append(number)
-    return groups
-
-
-def _repeated(values: Iterable[Any]) -> list[Any]:
-    return [value for value, uses in Counter(values).items() if uses > 1]
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
