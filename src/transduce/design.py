@@ -26,7 +26,7 @@ from transduce.taxonomy import Taxonomy
 MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
-"""Weights of this size stay in the cache in any order; multiplications that make reordering worthwhile."""
+"""Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
 MAX_DENSE_CLASSES = 500
 """Up to so many classes the largest overlap is computed from a dense matrix."""
 
@@ -73,10 +73,10 @@ class Design:
         """Number of rows."""
         return int(self.spans.shape[0])
 
-    @cached_property
+    @property
     def n_values(self) -> int:
         """Number of stored values."""
-        return int(np.sum(self._row_sizes))
+        return int(self._indptr[-1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -94,21 +94,15 @@ class Design:
         return _is_mapped(self.data) or _is_mapped(self.indices)
 
     def select_rows(self, rows: Array) -> "Design":
-        """Return the design of some of the rows, a mask or indices, without copying them.
-
-        >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
-        >>> design.select_rows(np.array([False, True])).matrix().toarray()
-        array([[1., 1.]])
-        """
+        """Return the design of some of the rows, a mask or indices, without copying them."""
         return replace(self, spans=self.spans[rows])
 
     def matrix(self) -> sparse.csr_matrix:
         """Copy X to a CSR matrix, with its columns in the order of the rows of W."""
-        indptr = np.concatenate(([0], np.cumsum(self._row_sizes)))
-        positions = np.repeat(self.spans[:, 0] - indptr[:-1], self._row_sizes) + np.arange(indptr[-1])
-        return sparse.csr_matrix(
-            (self.data[positions], self.indices[positions], indptr), (self.n_rows, self.n_features)
-        )
+        starts = np.repeat(self.spans[:, 0] - self._indptr[:-1], np.diff(self._indptr))
+        positions = starts + np.arange(self.n_values)
+        cells = self.data[positions], self.indices[positions], self._indptr
+        return sparse.csr_matrix(cells, (self.n_rows, self.n_features))
 
     def reordered_by_frequency(self, counts: Array | None = None) -> "Design":
         """Copy the rows with the columns of X in decreasing order of frequency, for cache locality.
@@ -116,12 +110,6 @@ class Design:
         `counts` (d,) are the frequencies, by default those in these rows. In each row, columns whose weights stay in
         the cache come first, so that the weights of the others are fetched meanwhile. Without `counts`, rows mapped
         from a file, and small weights, are left as they are.
-
-        >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
-        >>> design.reordered_by_frequency() is design
-        True
-        >>> design.reordered_by_frequency(np.array([1, 2])).column_order
-        array([1, 0])
         """
         assert self.column_order is None
         if counts is None:
@@ -132,15 +120,14 @@ class Design:
         order = frequency_order(counts)
         rank = np.empty(order.size, self.indices.dtype)
         rank[order] = np.arange(order.size)
-        ends = np.concatenate(([0], np.cumsum(self._row_sizes)))
-        spans = np.column_stack((ends[:-1], ends[1:]))
+        spans = np.column_stack((self._indptr[:-1], self._indptr[1:]))
         data, indices = np.empty(self.n_values, self.dtype), np.empty(self.n_values, self.indices.dtype)
         n_cached = CACHE_BYTES // (self.taxonomy.n_nodes * self.dtype.itemsize)
 
         def copy(part: slice) -> None:
             copy_reordered(self.data, self.indices, self.spans[part], rank, n_cached, spans[part], data, indices)
 
-        self._parallel_for(copy, _equal_work(ends[1:], self._n_parts(1)))
+        self._parallel_for(copy, self._indptr[1:], self._n_parts(1))
         return replace(self, data=data, indices=indices, spans=spans, column_order=order)
 
     def in_original_order(self, W: Array) -> Array:
@@ -152,8 +139,12 @@ class Design:
         """The nodes on the path of each class as kernels take them (see `kernels.rows`)."""
         if self.taxonomy.is_flat:
             return np.zeros(1, np.int64), np.zeros(0, np.int64)
-        paths = self.taxonomy.paths
-        return np.concatenate(([0], np.cumsum(paths.sum(axis=1)))).astype(np.int64), np.nonzero(paths)[1]
+        return self._paths.indptr.astype(np.int64), self._paths.indices.astype(np.int64)
+
+    @cached_property
+    def _paths(self) -> sparse.csr_matrix:
+        """P (K, M)."""
+        return sparse.csr_matrix(self.taxonomy.paths, dtype=np.float64)
 
     @cached_property
     def squared_norms(self) -> Array:
@@ -180,12 +171,6 @@ class Design:
         centred -= centred.mean(axis=1, keepdims=True)
         return float(np.linalg.eigvalsh(centred)[-1])
 
-    @property
-    def _paths(self) -> sparse.csr_matrix:
-        """P (K, M)."""
-        starts, nodes = self.tree
-        return sparse.csr_matrix((np.ones(nodes.size), nodes, starts), (starts.size - 1, self.taxonomy.n_nodes))
-
     def zeros(self) -> Array:
         """Return weights (d, M) of 0."""
         return np.zeros((self.n_features, self.taxonomy.n_nodes), self.dtype)
@@ -197,9 +182,7 @@ class Design:
         def fill(part: slice) -> None:
             all_scores(self.data, self.indices, self.spans[part], *self.tree, W, out[part])
 
-        n_parts = self._n_parts(W.shape[1])
-        ends = np.cumsum(self._row_sizes) if n_parts > 1 else np.zeros(self.n_rows)
-        self._parallel_for(fill, _equal_work(ends, n_parts))
+        self._parallel_for(fill, self._indptr[1:], self._n_parts(W.shape[1]))
         return out
 
     def pullback(self, R: Array, out: Array | None = None) -> Array:
@@ -214,7 +197,7 @@ class Design:
 
         n_parts = self._n_parts(out.shape[1])
         ends = self._column_ends if n_parts > 1 else np.zeros(self.n_features)
-        self._parallel_for(fill, _equal_work(ends, n_parts))
+        self._parallel_for(fill, ends, n_parts)
         return out
 
     @property
@@ -228,9 +211,10 @@ class Design:
     def _column_ends(self) -> Array:
         return np.cumsum(self.column_counts)
 
-    @property
-    def _row_sizes(self) -> Array:
-        return np.asarray(self.spans[:, 1] - self.spans[:, 0])
+    @cached_property
+    def _indptr(self) -> Array:
+        """Where rows begin and end (n + 1,) in a copy without gaps."""
+        return np.concatenate(([0], np.cumsum(self.spans[:, 1] - self.spans[:, 0])))
 
     @cached_property
     def _threads(self) -> Threads:
@@ -240,7 +224,8 @@ class Design:
         """Return the number of threads that pay for a product with so many columns."""
         return max(1, min(self.n_threads, self.n_values * n_columns // MIN_PRODUCTS_PER_THREAD))
 
-    def _parallel_for(self, work: Callable[[slice], None], parts: list[slice]) -> None:
+    def _parallel_for(self, work: Callable[[slice], None], ends: Array, n_parts: int) -> None:
+        parts = _equal_work(ends, n_parts)
         if len(parts) == 1:
             work(parts[0])
         else:
@@ -248,30 +233,18 @@ class Design:
 
 
 def pays_to_reorder(shape: tuple[int, int], itemsize: int, n_values: int) -> bool:
-    """Whether weights of this shape outgrow the cache, and there is enough work to repay the copy of the rows.
-
-    >>> pays_to_reorder((100_000, 20), 4, 10_000_000), pays_to_reorder((1000, 20), 4, 10_000_000)
-    (True, False)
-    """
+    """Whether weights of this shape outgrow the cache, and there is enough work to repay the copy of the rows."""
     n_features, n_nodes = shape
     return n_features * n_nodes * itemsize > CACHE_BYTES and n_values * n_nodes > MIN_PRODUCTS_TO_REORDER
 
 
 def frequency_order(counts: Array) -> Array:
-    """Return the columns (d,) in decreasing order of their counts.
-
-    >>> frequency_order(np.array([1, 3, 3])).tolist()
-    [1, 2, 0]
-    """
+    """Return the columns (d,) in decreasing order of their counts."""
     return np.argsort(-counts, kind="stable")
 
 
 def undo_order(W: Array, column_order: Array) -> Array:
-    """Return weights with row j for column j, given weights whose row j is for column `column_order[j]`.
-
-    >>> undo_order(np.array([[3.0], [1.0]]), np.array([1, 0])).tolist()
-    [[1.0], [3.0]]
-    """
+    """Return weights with row j for column j, given weights whose row j is for column `column_order[j]`."""
     out = np.empty_like(W)
     out[column_order] = W
     return out
@@ -285,11 +258,9 @@ def _equal_work(ends: Array, n_parts: int) -> list[slice]:
 
 def _is_mapped(array: Any) -> bool:
     """Whether an array, or any array that it is a view of, is mapped from a file."""
-    while array is not None:
-        if isinstance(array, (np.memmap, mmap.mmap)):
-            return True
+    while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
         array = getattr(array, "base", None)
-    return False
+    return array is not None
 
 
 def _largest_overlap(P: sparse.csr_matrix) -> float:

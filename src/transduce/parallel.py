@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -44,9 +43,7 @@ class Threads:
     def __enter__(self) -> "Threads":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
@@ -98,11 +95,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread until the last of overlapping fits ends: the products here are too small for more.
-
-    >>> with one_blas_thread():
-    ...     pass
-    """
+    """Limit BLAS to one thread until the last of overlapping fits ends: the products here are too small for more."""
     with _lock:
         if not _running_fits:
             _blas_limits.append(threadpool_limits(1, user_api="blas"))

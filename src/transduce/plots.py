@@ -61,7 +61,7 @@ def plot_learning_curve(
     array([0.55, 0.65, 0.7 ])
     """
     sizes, table = _curve(curve, scores)
-    ax = _axes() if ax is None else ax
+    ax = _new_axes() if ax is None else ax
     mean, std = table.mean(axis=1), table.std(axis=1)
     (line,) = ax.plot(sizes, mean, marker="o", label=label)
     if table.shape[1] > 1:
@@ -91,23 +91,25 @@ def plot_counts(clf: Any, ax: "Axes | None" = None) -> "Axes":
     Axes
     """
     model = _fitted(clf)
-    assigned, labeled = (_with_branches(model, counts) for counts in (model.class_counts_, _labeled_counts(model)))
-    n_rows, n_labeled = max(int(model.class_counts_.sum()), 1), max(int(_labeled_counts(model).sum()), 1)
-    rows = np.arange(assigned.size)
-    ax = _class_axes(model) if ax is None else ax
+    low, high, groups = model.bounds_.low, model.bounds_.high, model.bounds_.groups
+    assigned, labeled = model.class_counts_, _labeled_counts(model)
+    n_rows, n_labeled = max(int(assigned.sum()), 1), max(int(labeled.sum()), 1)
+    if groups is not None:
+        low, high = np.append(low, groups.low), np.append(high, groups.high)
+        members = np.vstack((np.eye(assigned.size, dtype=int), groups.members(assigned.size)))
+        assigned, labeled = members @ assigned, members @ labeled
+    ax, rows = _class_axes(model, ax), np.arange(assigned.size)
     ax.barh(rows - 0.2, assigned / n_rows, 0.4, color=BLUE, label="assigned")
     ax.barh(rows + 0.2, labeled / n_labeled, 0.4, color=ORANGE, label="labelled")
-    low, high, groups = model.bounds_.low / n_rows, model.bounds_.high / n_rows, model.bounds_.groups
-    if groups is not None:
-        low, high = np.append(low, groups.low / n_rows), np.append(high, groups.high / n_rows)
-    stated = np.flatnonzero((low > 0) | (high < 1))
-    if stated.size:
-        low, high = low[stated], np.minimum(high[stated], 1.0)
+    low, high = low / n_rows, np.minimum(high / n_rows, 1.0)
+    stated = (low > 0) | (high < 1)
+    if stated.any():
+        low, high = low[stated], high[stated]
         ends = np.vstack((np.zeros_like(low), high - low))
         ax.errorbar(low, rows[stated] - 0.2, xerr=ends, fmt="|", color=INK, markersize=9, capsize=4, label="stated")
     ax.set_xlabel("fraction of rows")
     ax.legend()
-    return _name_classes(ax, model)
+    return ax
 
 
 def plot_prices(clf: Any, ax: "Axes | None" = None) -> "Axes":
@@ -118,22 +120,19 @@ def plot_prices(clf: Any, ax: "Axes | None" = None) -> "Axes":
 
     Parameters
     ----------
-    clf : estimator
-        Fitted classifier, a pipeline that ends in one, or a search.
-    ax : Axes, default=None
-        Axes to draw on.
+    clf, ax
+        As in `plot_counts`.
 
     Returns
     -------
     Axes
     """
     model = _fitted(clf)
-    prices = _own_prices(model)
-    ax = _class_axes(model) if ax is None else ax
+    prices, ax = _own_prices(model), _class_axes(model, ax)
     ax.barh(np.arange(prices.size), prices, 0.7, color=np.where(prices < 0, ORANGE, BLUE).tolist())
     ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.set_xlabel("price")
-    return _name_classes(ax, model)
+    return ax
 
 
 def _own_prices(model: Any) -> Array:
@@ -143,12 +142,6 @@ def _own_prices(model: Any) -> Array:
         return prices
     tree = CountTree.create(bounds, int(model.class_counts_.sum()), implied_groups=True)
     return tree.differences(tree.potentials(prices))
-
-
-def _with_branches(model: Any, counts: Array) -> Array:
-    """Return the counts of classes, then of branches with a size."""
-    groups = model.bounds_.groups
-    return counts if groups is None else np.append(counts, groups.members(counts.size) @ counts)
 
 
 def _labeled_counts(model: Any) -> Array:
@@ -164,7 +157,7 @@ def _curve(curve: Any, scores: ArrayLike | None) -> tuple[Array, Array]:
     table = table[:, None] if table.ndim == 1 else table
     if sizes.ndim != 1 or table.ndim != 2 or len(table) != sizes.size:
         raise ValueError(
-            f"scores must have one row for each size, but have shape {table.shape} for sizes of shape {sizes.shape}. "
+            f"scores must have one row for each size, but have shape {table.shape} and sizes {sizes.shape}. "
             "Pass the result of learning_curve, or both arrays."
         )
     order = np.argsort(sizes, kind="stable")
@@ -180,26 +173,20 @@ def _fitted(clf: Any) -> Any:
     return clf
 
 
-def _class_axes(model: Any) -> "Axes":
-    return _axes(height=1.2 + 0.3 * _with_branches(model, model.class_counts_).size)
-
-
-def _axes(height: float = 4.0) -> "Axes":
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "plots need matplotlib, which is in the extra app; run: pip install 'transduce[app]'"
-        ) from error
-    ax: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
-    return ax
-
-
-def _name_classes(ax: "Axes", model: Any) -> "Axes":
-    """Label one row for each class, the first at the top, then one for each branch; "$" is no mathematics."""
+def _class_axes(model: Any, ax: "Axes | None") -> "Axes":
+    """Name one row for each class, the first at the top, then one for each branch; "$" is no mathematics."""
     names = ["/".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in model.classes_.tolist()]
     if model.bounds_.groups is not None:
         names += [f"{name}/…" for name in model.bounds_.groups.names]
+    ax = _new_axes(height=1.2 + 0.3 * len(names)) if ax is None else ax
     ax.set_yticks(np.arange(len(names)), [name.replace("$", r"\$") for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     return ax
+
+
+def _new_axes(height: float = 4.0) -> "Axes":
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("plots need matplotlib; run: pip install 'transduce[app]'") from error
+    return pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
