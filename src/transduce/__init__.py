@@ -33,29 +33,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transduce.baselines import (
-        EntropyRegularizedClassifier,
-        ExpectationConstrainedClassifier,
-        ExpectationRegularizedClassifier,
-        PosteriorRegularizedClassifier,
-    )
-    from transduce.errors import PriorWarning
-    from transduce.estimators import TransductiveClassifier
-    from transduce.label_step import solve_labels
-    from transduce.labels.partial import RuledOut
-    from transduce.taxonomy import Taxonomy
+    from transduce.baselines import EntropyRegularizedClassifier as EntropyRegularizedClassifier
+    from transduce.baselines import ExpectationConstrainedClassifier as ExpectationConstrainedClassifier
+    from transduce.baselines import ExpectationRegularizedClassifier as ExpectationRegularizedClassifier
+    from transduce.baselines import PosteriorRegularizedClassifier as PosteriorRegularizedClassifier
+    from transduce.errors import PriorWarning as PriorWarning
+    from transduce.estimators import TransductiveClassifier as TransductiveClassifier
+    from transduce.label_step import solve_labels as solve_labels
+    from transduce.labels.partial import RuledOut as RuledOut
+    from transduce.taxonomy import Taxonomy as Taxonomy
 
-__all__ = [
-    "EntropyRegularizedClassifier",
-    "ExpectationConstrainedClassifier",
-    "ExpectationRegularizedClassifier",
-    "PosteriorRegularizedClassifier",
-    "PriorWarning",
-    "RuledOut",
-    "Taxonomy",
-    "TransductiveClassifier",
-    "solve_labels",
-]
 __version__ = "0.2.0"
 
 _MODULE_OF = {
@@ -70,17 +57,10 @@ _MODULE_OF = {
     "solve_labels": "label_step",
 }
 _MODULES = (
-    "class_prior",
-    "dask",
-    "datasets",
-    "errors",
-    "io",
-    "label_step",
-    "losses",
-    "model_selection",
-    "plots",
-    "testing",
-)
+    "class_prior", "dask", "datasets", "errors", "io", "label_step", "losses", "model_selection", "plots", "testing",
+)  # fmt: skip
+
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> object:

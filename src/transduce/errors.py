@@ -134,7 +134,7 @@ class LabelErrorKind(Enum):
     NOTHING_LABELED_IN_FULL = "y has partial labels only. Label at least one row with a single class."
     INFINITE = "y contains inf or -inf, which is not a label. Replace it."
     CONTINUOUS = "Unknown label type: y is continuous. A classifier needs classes: pass names or whole numbers."
-    MIXED_TYPES = "class names in y and class_prior must have one type, to be sorted, but are {types}. Convert them."
+    MIXED_TYPES = "class names must have one type that can be sorted, but are {types}. Convert y or class_prior."
     ARRAY_ENTRY = "row {row} of y is an array, which is not a label. Use a set such as {example} for a partial label."
     MISSING_IN_SET = (
         "row {row} of y has {name!r} in {entry!r}, but {name!r} marks unlabelled rows and is not a class. "

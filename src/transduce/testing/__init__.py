@@ -11,14 +11,11 @@ Examples
 ...     check(TransductiveClassifier(annealing="paper"))
 """
 
-from transduce.testing import class_prior_checks, estimator_checks, label_checks
-from transduce.testing.problems import Check, blobs, fitted, labels_as, true_counts
+from transduce.testing import checks
+from transduce.testing.problems import Check, as_check, blobs, fitted, labels_as, true_counts
 
 SEMI_SUPERVISED_CHECKS: list[Check] = [
-    check
-    for module in (class_prior_checks, label_checks, estimator_checks)
-    for name, check in vars(module).items()
-    if name.startswith("check_")
+    as_check(function) for name, function in vars(checks).items() if name.startswith("check_")
 ]
 
 __all__ = ["SEMI_SUPERVISED_CHECKS", "blobs", "fitted", "labels_as", "true_counts"]

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,10 +63,42 @@ def fitted(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:
         return clone(estimator).set_params(random_state=0, **parameters).fit(X, y)
 
 
-def assert_value_error(estimator: Any, X: Any, y: Any, word: str, **parameters: Any) -> None:
+class Trial:
+    """An estimator to be checked, the small problem, and the class counts of its unlabelled rows."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.X, self.truth, self.y = blobs()
+        self.counts = true_counts(self.truth, self.y)
+
+    def clone(self, **parameters: Any) -> Any:
+        """Clone the estimator, with `random_state=0` and these parameters."""
+        return clone(self.estimator).set_params(random_state=0, **parameters)
+
+    def fit(self, X: Any = None, y: Any = None, **parameters: Any) -> Any:
+        """Fit a clone to the problem, or to other rows or labels."""
+        return fitted(self.estimator, self.X if X is None else X, self.y if y is None else y, **parameters)
+
+
+def as_check(function: Callable[[Trial], None]) -> Check:
+    """Make a check of estimators from one of trials."""
+
+    @wraps(function)
+    def check(estimator: Any) -> None:
+        function(Trial(estimator))
+
+    return check
+
+
+def assert_same_labels(one: Any, other: Any) -> None:
+    """Assert that two models gave the training rows the same labels."""
+    assert np.array_equal(one.transduction_, other.transduction_)
+
+
+def assert_value_error(trial: Trial, word: str, **arguments: Any) -> None:
     """Assert that a fit raises ValueError with a message of one line that contains a word."""
     try:
-        fitted(estimator, X, y, **parameters)
+        trial.fit(**arguments)
     except ValueError as error:
         message = str(error)
     else:
