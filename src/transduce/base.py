@@ -1,7 +1,6 @@
 """What all estimators share: `fit`, `predict`, `score` and the fitted attributes.
 
 `fit` is one pipeline: encode the labels, resolve the class prior, build the problem, solve it, set fitted attributes.
-`transduce.engines.base` describes the data and the engine behind it; an estimator chooses the solver in `_solve`.
 """
 
 import warnings
@@ -66,7 +65,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     verbose: Any = 0
 
     _takes_partial_labels = True
+    # parameters of TransductiveClassifier alone
     partial_weight = "unlabeled"
+    price_shift = False
     early_tol = EARLY_TOL
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -76,7 +77,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), or boolean matrix of shape (n_samples, n_classes)
-            Labels. -1, None, NaN and "" mark unlabelled rows (see the parameter `unlabeled`).
+            Labels. -1, None, NaN and "" mark unlabelled rows (see the parameter `unlabeled`). Partial labels are sets,
+            inner nodes of the taxonomy and `RuledOut` labels, or True for the classes that a row may have.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; all equal if None.
 
@@ -90,7 +92,6 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return self
 
     def _check_fit(self, y: Any) -> None:
-        """Check the parameters and that there is y."""
         self._check_parameters()
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
@@ -111,10 +112,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         prior = ResolvedPrior.create(
             stated, labels.classes, labels.labels, labels.n_unlabeled, labels.weights, tree, labels.forbidden
         )
-        partial_as_labeled = self.partial_weight == "labeled"
-        engine = data.build(
-            ProblemSettings(self._loss(), float(self.alpha), self.fit_intercept, partial_as_labeled, self.n_jobs)
-        )
+        as_labeled = self.partial_weight == "labeled"
+        settings = ProblemSettings(self._loss(), float(self.alpha), self.fit_intercept, as_labeled, self.n_jobs)
+        engine = data.build(settings)
         with one_blas_thread(), self._open_checkpoint(engine, prior.bounds, seeds) as checkpoint:
             rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
             context = FitContext(rngs[0], rngs[-1], self._progress_callback(), checkpoint)
@@ -180,10 +180,6 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     def _loss(self) -> Loss:
         return MaxEnt()
 
-    def _price_shift(self, loss: Loss, prices: Array) -> Array:
-        """Return what the class prices add to the scores of new rows."""
-        return np.zeros_like(prices)
-
     def _check_parameters(self) -> None:
         check_positive(self, "alpha", "tol")
         check_iterations(self.max_iter, self.n_jobs)
@@ -198,12 +194,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self.coef_ = np.ascontiguousarray(W[:n_features].T)
         self.intercept_ = W[n_features].copy() if self.fit_intercept else np.zeros(W.shape[1], W.dtype)
         self.loss_ = self._loss()
-        shift = self.price_shift_ = self._price_shift(self.loss_, result.prices)
+        scale = getattr(self.loss_, "price_scale", 0.0) if self.price_shift else 0.0
+        shift = self.price_shift_ = scale * result.prices if scale else np.zeros_like(result.prices)
         self.intercept_ += (shift[1:] - shift[:1] if shift.size == 2 else shift).astype(W.dtype)
         self.prices_ = result.prices
-        self.objective_ = result.objective
-        self.history_ = result.history
-        self.n_iter_ = len(result.history)
+        self.objective_, self.history_, self.n_iter_ = result.objective, result.history, len(result.history)
         self._set_status(result.status)
         self.bounds_ = bounds
 

@@ -156,8 +156,6 @@ class Design:
     @cached_property
     def overlap(self) -> Array:
         """P Pᵀ (K, K): the number of nodes that two classes have in common."""
-        if self.taxonomy.is_flat:
-            return np.eye(self.taxonomy.n_classes)
         return np.asarray((self._paths @ self._paths.T).toarray())
 
     @cached_property

@@ -51,9 +51,8 @@ class Record(Exception):  # noqa: N818 -- the base of errors and of warnings
 class PriorErrorKind(Enum):
     """Why a class prior cannot be used; the value is the sentence for Python users.
 
-    Fields: `name` a class or branch, `value` what is stated for it, `low` and `high` the bounds stated or allowed (in
-    rows where the sentence says rows), `total` a sum, `n_rows` the rows to label, `classes` the known classes, `hint` a
-    clause that may be empty, `source` where a text was read (an option, or a file and a line).
+    Fields: `name` a class or branch, `value`, `low`, `high` what is stated for it, `total` a sum, `n_rows` the rows to
+    label, `classes` the known classes, `hint` a clause that may be empty, `source` an option, or a file and a line.
     """
 
     # the class prior as a whole
@@ -96,7 +95,7 @@ class PriorErrorKind(Enum):
     )
 
     # sizes as text, in options and files
-    SYNTAX = "{source} must be a fraction (0.2 or 20%), rows (120), a range (10%:30%) or ?, but is {value!r}."
+    SYNTAX = "{source} must be a fraction (0.2 or 20%), rows (120), a range such as 10%:30%, or ?, but is {value!r}."
     OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}. Correct it."
     NEITHER_UNIT = (
         "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.base import EARLY_TOL, BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
@@ -18,8 +17,6 @@ from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules
 from transduce.validation import check_positive, has_methods
-
-Array = NDArray[Any]
 
 LOSSES: Mapping[str, Callable[[], Loss]] = {
     "hinge": LargeMargin,
@@ -111,30 +108,21 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Comparison of the class sizes with the labels and the predictions.
     objective_ : float
         Objective J at the end.
-    history_ : list of HistoryRow
-        One row for each round.
-    n_iter_ : int
-        Number of rounds.
+    history_, n_iter_ : list of HistoryRow and int
+        One row for each round, and their number.
     termination_condition_ : str
         Why the fit ended, for example "Converged."
     taxonomy_ : Taxonomy
         Tree whose leaves are `classes_`.
     loss_ : Loss
         Loss object.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has any.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+        Number of features, and their names if X has any.
 
     See Also
     --------
     transduce.dask.TransductiveClassifier : The same over the workers of a Dask cluster.
     transduce.solve_labels : The label step alone.
-
-    Notes
-    -----
-    y may also contain partial labels: sets of labels, inner nodes of the taxonomy, and `RuledOut` labels; or it is a
-    boolean matrix of shape (n_samples, n_classes) with the classes that each row may have.
 
     References
     ----------
@@ -162,10 +150,6 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     tol: float = 1e-3
     early_tol: float = EARLY_TOL
     checkpoint: Any = None
-
-    def _price_shift(self, loss: Loss, prices: Array) -> Array:
-        scale = getattr(loss, "price_scale", 0.0) if self.price_shift else 0.0
-        return np.asarray(scale * prices)
 
     def _loss(self) -> Loss:
         return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss

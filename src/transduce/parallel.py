@@ -73,23 +73,14 @@ class Threads:
 
 
 def row_blocks(n_rows: int, rows_per_block: int, start: int = 0) -> list[slice]:
-    """Cut rows `start` to `n_rows` into blocks of a fixed number of rows.
-
-    >>> row_blocks(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Cut rows `start` to `n_rows` into blocks of a fixed number of rows."""
     return [slice(first, min(first + rows_per_block, n_rows)) for first in range(start, n_rows, rows_per_block)]
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads to use: every available core for None, and negative numbers count from the end.
-
-    >>> effective_n_jobs(3), effective_n_jobs(None) == effective_n_jobs(-1)
-    (3, True)
-    """
+    """Return the number of threads to use: every available core for None, and negative numbers count from the end."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
+    n_jobs = -1 if n_jobs is None else n_jobs
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 

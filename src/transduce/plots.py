@@ -1,7 +1,6 @@
-"""Plots of a fit: learning curves, class sizes and prices.
+"""Plots of a fit: learning curves, class sizes and prices; they need matplotlib, which is in the extra `app`.
 
 Each function draws on the Axes that you pass, or on new ones, and returns them; call `ax.figure.savefig` to save them.
-They need matplotlib, which is in the extra `app`.
 
 Examples
 --------
@@ -54,8 +53,6 @@ def plot_learning_curve(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> ax = plot_learning_curve([20, 40, 80], [[0.5, 0.6], [0.6, 0.7], [0.7, 0.7]], label="supervised")
     >>> ax.lines[0].get_ydata().round(2)
     array([0.55, 0.65, 0.7 ])

@@ -21,9 +21,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class TrainingProblem:
-    """Rows, loss and λ.
+    """Rows, loss and λ (alpha).
 
-    alpha                         λ
     row_weights (n,)              sum to 1 over the first n_labeled + n_partial rows, and over all others
     n_partial                     rows with partial labels, after the labelled ones, that are weighted like those
     forbidden (n − n_labeled, K)  labels that a row must not get, or None
@@ -51,8 +50,7 @@ class TrainingProblem:
     ) -> "TrainingProblem":
         """Build the problem, with row weights proportional to the sample weights (1 by default).
 
-        Where the rows are one block of many, `total_weights` are the sample weights of all rows that count as
-        labelled, and of all others.
+        `total_weights`, where the rows are one block of many: of all rows that count as labelled, and of all others.
         """
         row_weights = np.ones(design.n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         parts = np.split(row_weights, [n_labeled + n_partial])

@@ -28,19 +28,15 @@ def name_list(names: Iterable[object], most: int = 10, *, quote: bool = True) ->
 def as_sentence(message: str) -> str:
     """Quote a message of another library: on one line, with a full stop where it has no end.
 
-    >>> as_sentence("Invalid value (at line 1,\\n column 5)"), as_sentence("No such option. Did you mean --text?")
-    ('Invalid value (at line 1, column 5).', 'No such option. Did you mean --text?')
+    >>> as_sentence("Invalid value (at line 1,\\n column 5)")
+    'Invalid value (at line 1, column 5).'
     """
     line = " ".join(message.split())
     return line if line.endswith((".", "?", "?)")) else f"{line}."
 
 
 def closest_name(name: object, known: Iterable[object]) -> str | None:
-    """Return the known name most similar to this one, or None if none is similar; only strings are compared.
-
-    >>> closest_name("Tarvel", ["banking", "travel"])
-    'travel'
-    """
+    """Return the known name most similar to this one, or None if none is similar; only strings are compared."""
     if not isinstance(name, str):
         return None
     names = {normalize_name(each): each for each in sorted({each for each in known if isinstance(each, str)})}
@@ -48,11 +44,7 @@ def closest_name(name: object, known: Iterable[object]) -> str | None:
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Return a question that names the most similar known name, to append to a sentence, or "".
-
-    >>> did_you_mean("tarvel", ["banking", "travel"]), did_you_mean("tea", ["banking", 3])
-    (" Did you mean 'travel'?", '')
-    """
+    """Return a question that names the most similar known name, to append to a sentence, or ""."""
     near = closest_name(name, known)
     return "" if near is None else f" Did you mean {near!r}?"
 
@@ -72,20 +64,12 @@ def find_misspelled(name: object, known: Iterable[object]) -> str | None:
 
 
 def is_misspelling(name: str, other: str) -> bool:
-    """Whether two names differ by a probable misspelling, and not only in case, spaces or punctuation.
-
-    >>> is_misspelling("bankin", "banking"), is_misspelling("week 1", "week 2"), is_misspelling("Banking", "banking")
-    (True, False, False)
-    """
+    """Whether two names differ by a probable misspelling, and not only in case, spaces or punctuation."""
     return _MISSPELLED <= _ratio(name, other) < 1
 
 
 def normalize_name(name: str) -> str:
-    """Remove differences in case, Unicode form, spaces and punctuation; "C", "C++", "1" and "-1" stay different.
-
-    >>> normalize_name("Sport_News ") == normalize_name("sport-news"), normalize_name("-1") == normalize_name("1")
-    (True, False)
-    """
+    """Remove differences in case, Unicode form, spaces and punctuation; "C", "C++", "1" and "-1" stay different."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     parts = (part.strip(" \t\r\n.,;:!?'\"") for part in folded.split("/"))
     return "/".join(re.sub(r"(?<=\w)[\s_.\-]+(?=\w)|_+", " ", part) for part in parts)
