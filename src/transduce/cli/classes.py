@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from transduce.cli.candidate_syntax import (
     ADVICE,
     SEPARATOR,
@@ -35,6 +38,11 @@ class ParsedLabels:
     full: tuple[str | None, ...]
     partial: Mapping[int, frozenset[str]]
     notes: tuple[str, ...] = ()
+
+    def encode(self, labels: Iterable[str | None]) -> NDArray[np.int64]:
+        """The index of each class name, -1 where it is None."""
+        index = {name: k for k, name in enumerate(self.classes)}
+        return np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
 
 
 class ClassNames(NamedTuple):

@@ -20,7 +20,8 @@ MIN_TEXT_LENGTH = 15
 """Mean number of characters from which a column counts as text."""
 MAX_LISTED = 12
 
-Say = Callable[[str], None]
+Say = Callable[..., None]
+"""Prints each of its arguments as a line."""
 
 
 def choose_label(table: Table, label: str | None, text: Sequence[str], say: Say) -> str:

@@ -1,7 +1,7 @@
 """What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import prior_bounds
-from transduce.class_prior.spec import Prior, Size, complete_prior, has_size
+from transduce.class_prior.spec import Prior, complete_prior, has_size
 from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
-from transduce.cli.columns import choose_text
+from transduce.cli.columns import Say, choose_text
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features
 from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
 from transduce.cli.labeled_table import LabeledTable
-from transduce.cli.prior_options import assumptions, prior_errors, read_prior, stated_counts
-from transduce.cli.progress import Progress
+from transduce.cli.prior_options import assumptions, prior_errors, stated_counts
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 from transduce.taxonomy import Taxonomy
@@ -30,39 +28,6 @@ PARTLY_STATED = "Some class sizes were stated."
 ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to show them."
 FROM_LABELS = "Class sizes follow the labelled rows, as if these were a random sample."
 """Where class sizes came from, as a model file says it."""
-
-
-@dataclass(frozen=True)
-class LabelSettings:
-    """Options of the fit."""
-
-    text: tuple[str, ...] = ()
-    prior: Mapping[str, Size] = field(default_factory=dict)
-    features: Features = field(default_factory=Features)
-    vectors: str | None = None
-    flat: bool = False
-    loss: str = "hinge"
-    alpha: float | None = None
-    annealing: str | None = "soft"
-    seed: int = 0
-    n_jobs: int | None = None
-    checkpoint: str | None = None
-    dask: str | None = None
-    workers: int | None = None
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> "LabelSettings":
-        """Settings from the options of the command line."""
-        names = ("vectors", "flat", "loss", "alpha", "seed", "checkpoint", "dask", "workers")
-        same: dict[str, Any] = {name: options.get(name) for name in names}
-        return cls(
-            text=tuple(options["text"]),
-            prior=read_prior(options["prior"]),
-            features=Features(kind=options["features"], ngrams=options["ngrams"]),
-            annealing=None if options["annealing"] == "none" else options["annealing"],
-            n_jobs=options["jobs"],
-            **same,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,27 +60,22 @@ class LabelTask:
         """Class names, sorted."""
         return self.parsed.classes
 
-    @property
-    def unstated(self) -> list[str]:
-        """Classes without a stated size."""
-        return [name for name in self.classes if isinstance(self.prior, str) or self.prior[name] is None]
 
-
-def read_task(source: LabeledTable, settings: LabelSettings, progress: Progress) -> LabelTask:
-    """Read columns, labels, classes and class sizes, and report what had to be guessed."""
+def read_task(source: LabeledTable, stated: Prior, options: Mapping[str, Any], say: Say) -> LabelTask:
+    """Read columns, labels and classes, complete the stated class sizes, and report what had to be guessed."""
     table, column = source.table, source.column
-    text = choose_text(table, settings.text, column, progress.say, required=settings.vectors is None)
-    parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=settings.flat)
-    progress.say(*_label_notes(source, parsed))
+    text = choose_text(table, options["text"], column, say, required=options["vectors"] is None)
+    parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
+    say(*_label_notes(source, parsed))
     taxonomy = Taxonomy.create(parsed.classes) if parsed.tree else None
-    index = {name: k for k, name in enumerate(parsed.classes)}
-    codes = np.array([-1 if label is None else index[label] for label in parsed.full], dtype=np.int64)
-    prior, prior_source = _read_prior(settings.prior, parsed, codes, progress)
-    n_rows, known = int((codes < 0).sum()), "labeled" if isinstance(prior, str) else library_prior(prior, index)
+    codes = parsed.encode(parsed.full)
+    prior, prior_source = _choose_prior(stated, parsed, codes, say)
+    n_rows = int((codes < 0).sum())
+    known = "labeled" if isinstance(prior, str) else library_prior(prior, parsed.classes)
     with prior_errors():
         bounds = prior_bounds(known, np.array(parsed.classes, object), codes[codes >= 0], n_rows, None, taxonomy)
     if not isinstance(prior, str):
-        progress.say(*stated_counts(prior, parsed.classes, bounds, n_rows))
+        say(*stated_counts(prior, parsed.classes, bounds, n_rows))
         _check_feasible(parsed, codes, bounds)
     return LabelTask(table, text, column, parsed, codes, taxonomy, prior, prior_source, bounds)
 
@@ -142,38 +102,35 @@ def _check_feasible(parsed: ParsedLabels, codes: NDArray[np.int64], bounds: Boun
         raise InputError(describe_infeasible(named)) from None
 
 
-def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> list[str]:
+def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> Iterator[str]:
     """Interpretations of labels that the user may not have meant."""
-    notes = list(parsed.notes)
+    yield from parsed.notes
     for name in paths_of_classes(source.labels)[:1] if parsed.tree else ():
         parts = name.split("/")
         label = parts if source.table.frame[source.column].dtype.is_nested() else repr(name)
-        notes.append(f'Reading {label} as a path. For one of several classes, write "{"|".join(parts)}".')
+        yield f'Reading {label} as a path. For one of several classes, write "{"|".join(parts)}".'
     if parsed.partial:
-        first = min(parsed.partial)
-        candidates, n_rows = sorted(parsed.partial[first]), len(parsed.partial)
+        first, n_rows = min(parsed.partial), len(parsed.partial)
         rows = "1 row has a partial label" if n_rows == 1 else f"{n_rows} rows have partial labels"
-        notes.append(f"{rows}: {source.labels[first]} is one of {name_list(candidates, MAX_LISTED)}.")
-    return notes
+        candidates = name_list(sorted(parsed.partial[first]), MAX_LISTED)
+        yield f"{rows}: {source.labels[first]} is one of {candidates}."
 
 
-def _read_prior(
-    stated: Mapping[str, Size], parsed: ParsedLabels, codes: NDArray[np.int64], progress: Progress
-) -> tuple[Prior | str, str]:
+def _choose_prior(stated: Prior, parsed: ParsedLabels, codes: NDArray[Any], say: Say) -> tuple[Prior | str, str]:
     """The class prior, and where it came from."""
     if stated:
         with prior_errors():
             prior = complete_prior(stated, parsed.classes, tree=parsed.tree)
-        progress.say(*(f"Note: {note}." for note in assumptions(prior)))
+        say(*(f"Note: {note}." for note in assumptions(prior)))
         covered = all(has_size(name, stated, tree=parsed.tree) for name in parsed.classes)
         return prior.sizes, STATED if covered else PARTLY_STATED
     if are_balanced_by_design(np.bincount(codes[codes >= 0], minlength=len(parsed.classes))):
-        progress.say(
+        say(
             "Note: no class sizes were stated, and the numbers of labels are so equal that they say nothing about "
             "class sizes. Estimating class sizes from all rows. State what you know with --prior."
         )
         return "estimate", ESTIMATED
-    progress.say(
+    say(
         "Note: no class sizes were stated. Using about the proportions of the labelled rows, as if these were a random "
         "sample. State what you know with --prior."
     )

@@ -1,15 +1,15 @@
-"""A table with its labels, ready to be labelled: previous results removed, answers filled in, odd labels reported."""
+"""A table with the labels that people gave: previous results removed, answers filled in, odd labels reported."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
-from transduce.cli.columns import choose_label
+from transduce.cli.columns import Say, choose_label
 from transduce.cli.formats import Table, labels_of, read_table
-from transduce.cli.previous_results import remove_results
 from transduce.cli.queue.answers import merge_answers
+from transduce.cli.results import given_rows, result_columns, without_guard
 from transduce.cli.validation import label_warnings
 
 
@@ -22,9 +22,7 @@ class LabeledTable:
     labels: list[str | None]
 
 
-def read_labeled_table(
-    file: str, options: Mapping[str, Any], say: Callable[[str], None], *, notes: bool = True
-) -> LabeledTable:
+def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
     table = read_table(file, options["format_"])
     column = choose_label(table, options["label"], options["text"], say)
@@ -33,6 +31,40 @@ def read_labeled_table(
     if options.get("answers") is not None:
         labels = merge_answers(table.frame, column, labels, read_table(options["answers"]), say)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
-    for note in label_warnings(labels, flat=options.get("flat", False)) if notes else ():
-        say(f"Note: {note}")
+    if notes:
+        say(*(f"Note: {note}" for note in label_warnings(labels, flat=options["flat"])))
     return LabeledTable(table, column, labels)
+
+
+def remove_results(table: Table, label: str, say: Say) -> Table:
+    """Return the table without the results of an earlier `transduce label`, keeping the labels that a person gave.
+
+    `label` is the label column: the one that was filled in, or one that still holds only what a person gave.
+    """
+    frame, names = table.frame, result_columns(table.frame)
+    if names is None or label not in frame.columns:
+        return table
+    given = given_rows(frame, label)
+    if given is not None:
+        column = frame[label]
+        if table.format in ("csv", "tsv"):
+            column = frame.select(without_guard(pl.col(label))).to_series()
+        frame = frame.with_columns(column.zip_with(given, pl.Series([None], dtype=column.dtype))).drop(names)
+    else:
+        added = frame.columns[frame.columns.index(names[0]) - 1]
+        given = given_rows(frame, added)
+        # if the label column is "label", the results have one of their own, and this one may be unrelated
+        if label == "label" or given is None or not _holds_given_labels(table, label, added, given):
+            return table
+        frame = frame.drop(added, *names)
+    say(
+        f"{table.name} holds the results of an earlier run: keeping the {int(given.sum())} labels with given = true "
+        "and replacing the rest. To keep a label that you have checked, set given to true."
+    )
+    return replace(table, frame=frame)
+
+
+def _holds_given_labels(table: Table, label: str, added: str, given: pl.Series) -> bool:
+    """Whether the label column has the given labels and the added column repeats them."""
+    ours, theirs = labels_of(table, label).filter(given), labels_of(table, added).filter(given)
+    return ours.null_count() == 0 and bool((ours == theirs).all())

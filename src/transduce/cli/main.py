@@ -19,7 +19,6 @@ from transduce.cli.commands.predict import predict
 from transduce.cli.commands.queue import queue
 from transduce.cli.commands.report import report
 from transduce.cli.errors import InputError, InterruptedFitError
-from transduce.cli.messages import interruption
 from transduce.io.atomic_write import WriteError
 from transduce.suggest import as_sentence
 
@@ -53,11 +52,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "transduce"
         return _fail(f"{as_sentence(error.format_message())} Try '{command} --help'.", 2)
-    except InterruptedFitError as error:
-        return _fail(interruption(error.written), 1)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted before anything was written.", 1)
-    except WriteError as error:
+    except (InterruptedFitError, WriteError) as error:
         return _fail(str(error), 1)
     except BrokenPipeError:
         sys.stderr.close()

@@ -1,11 +1,18 @@
-"""What commands print when they are done: results on standard output, summaries and tables of class sizes."""
+"""What commands print when they are done: results on standard output, summaries, and commands to run next."""
 
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
+from transduce.cli.errors import output_list
+
+NAME = "transduce"
 MAX_CLASSES = 20
 MAX_WIDTH = 40
 
@@ -39,14 +46,14 @@ def size_table(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[st
       hot/tea     30   30 %
       hot, total  30   30 %
     """
-    by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))
-    n_rows = max(1, sum(int(size["assigned"]) for size in sizes))
-    rows = [(_short(size["class"]), int(size["assigned"])) for size in by_size[:MAX_CLASSES]]
-    totals = [(f"{_short(one['branch'])}, total", int(one["assigned"])) for one in branches[:MAX_CLASSES]]
-    width, digits = max(len(name) for name, _ in rows + totals), max(len(str(count)) for _, count in rows + totals)
-    lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows + totals]
+    by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))[:MAX_CLASSES]
+    rows = [(_short(size["class"]), size["assigned"]) for size in by_size]
+    rows += [(f"{_short(one['branch'])}, total", one["assigned"]) for one in branches[:MAX_CLASSES]]
+    n_rows = max(1, sum(size["assigned"] for size in sizes))
+    width, digits = max(len(name) for name, _ in rows), max(len(str(count)) for _, count in rows)
+    lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows]
     if len(sizes) > MAX_CLASSES:
-        lines.insert(len(rows), f"  and {len(sizes) - MAX_CLASSES} more")
+        lines.insert(MAX_CLASSES, f"  and {len(sizes) - MAX_CLASSES} more")
     return lines
 
 
@@ -57,23 +64,24 @@ def _short(name: str) -> str:
     return name if len(name) <= MAX_WIDTH else f"{name[: MAX_WIDTH - 1]}…"
 
 
-def interruption(written: Sequence[str]) -> str:
-    """What an interrupted fit has left.
-
-    >>> interruption(["a.csv", "m.safetensors"])
-    'interrupted. The labels found so far are in a.csv, m.safetensors.'
-    """
-    return f"interrupted. The labels found so far are in {_named(written)}."
-
-
 def wrote(written: Sequence[str]) -> str:
     """Where the results are.
 
     >>> wrote(["-", "m.safetensors"])
     'Results are in standard output, m.safetensors.'
     """
-    return f"{'Results are in' if '-' in written else 'Wrote'} {_named(written)}."
+    return f"{'Results are in' if '-' in written else 'Wrote'} {output_list(written)}."
 
 
-def _named(written: Sequence[str]) -> str:
-    return ", ".join("standard output" if name == "-" else name for name in written)
+def command_line(*arguments: str) -> str:
+    """A command line that calls this program again as it was called, to be typed as it is.
+
+    >>> command_line("predict", "my model.safetensors").endswith("predict 'my model.safetensors'")
+    True
+    """
+    program, called = NAME, Path(sys.argv[0])
+    if called.stem == NAME and shutil.which(NAME) != sys.argv[0]:
+        program = shlex.quote(sys.argv[0])
+    elif called.name == "__main__.py" and called.parent.name == NAME:
+        program = f"{shlex.quote(sys.executable)} -m {NAME}"
+    return " ".join([program, *map(shlex.quote, arguments)])

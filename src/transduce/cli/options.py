@@ -1,9 +1,11 @@
 """Options that several commands share."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+
+from transduce.cli.config import use_config
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,24 +21,6 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
         return command
 
     return add
-
-
-def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Make the options in a TOML file the defaults of this command."""
-    if value is not None:
-        from transduce.cli.config import read_config
-
-        group = context.parent.command if context.parent else None
-        known = _options(group.commands.values()) if isinstance(group, click.Group) else {}
-        own = _options([context.command])
-        context.default_map = read_config(value, str(context.info_name), own, known)
-    return value
-
-
-def _options(commands: Iterable[click.Command]) -> dict[str, click.Option]:
-    """Options by name, without --config itself."""
-    found = [one for command in commands for one in command.params if isinstance(one, click.Option)]
-    return {one.name: one for one in found if one.name and one.name != "config"}
 
 
 class _FiniteRange(click.FloatRange):
@@ -60,7 +44,11 @@ MESSAGE_OPTIONS = _with(
     click.option("--quiet", is_flag=True, help="Print errors only."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     click.option(
-        "--config", metavar="FILE.toml", is_eager=True, callback=_config, help="Read options from a file: [label] etc."
+        "--config",
+        metavar="FILE.toml",
+        is_eager=True,
+        callback=use_config,
+        help="Read options from a file: [label] etc.",
     ),
 )
 FIT_OPTIONS = _with(

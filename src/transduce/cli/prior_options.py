@@ -13,9 +13,9 @@ from pathlib import Path
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.files import FORMATS, parse_prior
 from transduce.class_prior.spec import CompletePrior, Prior, Size, parse_size
+from transduce.cli.config import read_small
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import describe_prior_error
-from transduce.cli.small_files import read_small
 from transduce.errors import PriorError
 from transduce.suggest import name_list
 

@@ -1,73 +1,84 @@
-"""What a model file says about the fit that made it: class sizes, history, how it ended, version and time."""
+"""What a model file says about the fit that made it: version and time, data and settings, class sizes, history."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 import transduce
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Groups
 from transduce.cli.fit_messages import describe_status
+from transduce.cli.label_task import LabelTask
 from transduce.cli.model_file import MAX_HISTORY_ROWS
 from transduce.cli.results import Predictions
 from transduce.estimators import TransductiveClassifier
 from transduce.history import FitStatus, HistoryRow
 
-Array = NDArray[Any]
 
-
-def describe_fit(clf: TransductiveClassifier) -> dict[str, Any]:
-    """Version, time, objective, how the fit ended, and its history."""
-    status = clf._status
-    return {
+def describe_fit(
+    clf: TransductiveClassifier,
+    task: LabelTask,
+    options: Mapping[str, Any],
+    predictions: Predictions,
+    probabilities: NDArray[Any],
+) -> dict[str, Any]:
+    """Everything but the time that it took; probabilities (u, K) are those of the unlabelled rows without prices."""
+    n_unlabeled, sizes = int((task.codes < 0).sum()), _class_sizes(clf, task, predictions, probabilities)
+    about = {
         "transduce": transduce.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "objective": float(clf.objective_),
-        "ending": describe_status(status),
-        "interrupted": status is FitStatus.INTERRUPTED,
+        "ending": describe_status(clf._status),
+        "interrupted": clf._status is FitStatus.INTERRUPTED,
         "history": [_history_row(row) for row in _thinned(clf.history_)],
+        "source": Path(task.table.name).name,
+        "seed": clf.random_state,
+        "n_labelled": task.codes.size - n_unlabeled,
+        "n_unlabelled": n_unlabeled,
+        "prior": task.prior_source,
+        "settings": {
+            "loss": clf.loss,
+            "alpha": float(clf.alpha),
+            "annealing": clf.annealing,
+            "flat": options["flat"],
+            "text": list(task.text),
+            "label": task.label,
+        },
+        "sizes": sizes,
     }
+    if task.bounds.groups is not None and not isinstance(task.prior, str):
+        about["branches"] = branch_sizes(task.bounds.groups, sizes, task.prior)
+    return about
 
 
-def class_sizes(
-    classes: Sequence[str],
-    codes: Array,
-    bounds: Bounds,
-    predictions: Predictions,
-    probabilities: Array,
-    prices: Array,
-    unstated: Collection[str] = (),
+def _class_sizes(
+    clf: TransductiveClassifier, task: LabelTask, predictions: Predictions, probabilities: NDArray[Any]
 ) -> list[dict[str, Any]]:
     """For every class: labelled rows, rows asked for, rows assigned, and the size that the texts suggest.
 
-    codes (n,) are the given labels, -1 where there is none; probabilities (u, K) are those of the unlabelled rows
-    without prices. The texts suggest a size between the fraction of rows predicted without prices and the mean
-    probability. `unstated` are the classes without a stated size.
+    That is between the fraction of rows predicted without prices and the mean probability.
     """
-    n_classes, unlabeled = len(classes), codes < 0
-    labeled = np.bincount(codes[~unlabeled], minlength=n_classes)
-    assigned = np.bincount(predictions.label[unlabeled], minlength=n_classes)
+    n_classes, unlabeled = len(task.classes), task.codes < 0
     predicted = np.bincount(predictions.unpriced[unlabeled], minlength=n_classes)
     fraction = predicted / max(1, int(unlabeled.sum()))
     mean = probabilities.mean(axis=0) if len(probabilities) else np.zeros(n_classes)
-    low, high = np.minimum(fraction, mean), np.maximum(fraction, mean)
-    return [
-        {
-            "class": name,
-            "labelled": int(labeled[k]),
-            "stated": name not in unstated,
-            "asked_low": int(bounds.low[k]),
-            "asked_high": int(bounds.high[k]),
-            "assigned": int(assigned[k]),
-            "own": int(predicted[k]),
-            "texts_low": float(low[k]),
-            "texts_high": float(high[k]),
-            "price": float(prices[k]),
-        }
-        for k, name in enumerate(classes)
-    ]
+    columns = {
+        "class": task.classes,
+        "labelled": np.bincount(task.codes[~unlabeled], minlength=n_classes),
+        "stated": [not isinstance(task.prior, str) and task.prior[name] is not None for name in task.classes],
+        "asked_low": clf.bounds_.low,
+        "asked_high": clf.bounds_.high,
+        "assigned": np.bincount(predictions.label[unlabeled], minlength=n_classes),
+        "own": predicted,
+        "texts_low": np.minimum(fraction, mean),
+        "texts_high": np.maximum(fraction, mean),
+        "price": clf.prices_,
+    }
+    return pl.DataFrame(columns).to_dicts()
 
 
 def branch_sizes(
@@ -83,8 +94,8 @@ def branch_sizes(
     found = []
     for name, members, low, high in zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True):
         if prior.get(name) is not None:
-            inside = [size for size, is_member in zip(sizes, members, strict=True) if is_member]
-            sums = {key: sum(int(size[key]) for size in inside) for key in ("labelled", "assigned", "own")}
+            inside = [sizes[k] for k in np.flatnonzero(members).tolist()]
+            sums = {key: sum(size[key] for size in inside) for key in ("labelled", "assigned", "own")}
             found.append({"branch": name, **sums, "asked_low": int(low), "asked_high": int(high)})
     return found
 

@@ -17,7 +17,7 @@ from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is a problem or a warning.")
 @INPUT_OPTIONS
 @MESSAGE_OPTIONS
-def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, strict: bool, **options: Any) -> int:
+def check(file: str, **options: Any) -> int:
     """Check FILE for common problems."""
     from transduce.class_prior.spec import fraction_ranges
     from transduce.cli.classes import read_class_names
@@ -29,8 +29,8 @@ def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, stri
     from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
 
     with Progress.from_options(options) as progress:
-        stated = read_prior(prior)
-        source = read_labeled_table(file, {**options, "label": label}, progress.say, notes=False)
+        stated, flat = read_prior(options["prior"]), options["flat"]
+        source = read_labeled_table(file, options, progress.say, notes=False)
         table, labels = source.table, source.labels
         text = choose_text(table, options["text"], source.column, progress.say, required=options["vectors"] is None)
         texts = texts_of(table, text).to_list() if text else [f"row {i}" for i in range(len(labels))]
@@ -43,4 +43,4 @@ def check(file: str, label: str | None, prior: tuple[str, ...], flat: bool, stri
         messages.print_json({"file": file, "findings": as_json(findings)})
     else:
         messages.print_text(render_findings(findings))
-    return int(strict and has_warnings(findings))
+    return int(options["strict"] and has_warnings(findings))

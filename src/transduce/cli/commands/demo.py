@@ -11,7 +11,7 @@ import click
 
 from transduce.cli.commands.evaluate import score_labels
 from transduce.cli.errors import InputError
-from transduce.cli.invocation import command_line
+from transduce.cli.messages import command_line
 
 if TYPE_CHECKING:
     import polars as pl

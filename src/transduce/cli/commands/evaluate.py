@@ -1,7 +1,6 @@
 """transduce evaluate: compare a model's predictions with the labels of a file."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transduce.cli import messages
-from transduce.cli.commands.predict import feature_rows
+from transduce.cli.commands.predict import feature_rows, read_model_and_table
 from transduce.cli.errors import InputError
 from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 
 if TYPE_CHECKING:
+    from transduce.cli.columns import Say
     from transduce.cli.formats import Table
     from transduce.cli.model_file import Model
 
@@ -28,27 +28,24 @@ MAX_CONFUSIONS = 15
 @MESSAGE_OPTIONS
 def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree."""
-    from transduce.cli.formats import read_table
-    from transduce.cli.model_file import load_model_argument
     from transduce.cli.progress import Progress
 
     with Progress.from_options(options) as progress:
-        loaded = load_model_argument(model, file)
-        found = evaluate_table(loaded, read_table(file, options["format_"]), label, options, progress.say)
+        found = _evaluate(*read_model_and_table(model, file, options), label, options, progress.say)
     if options["as_json"]:
         messages.print_json(asdict(found))
     else:
         messages.print_text(str(found))
 
 
-def evaluate_table(
-    model: "Model", table: "Table", label: str | None, options: dict[str, Any], say: Callable[[str], None]
+def _evaluate(
+    model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], say: "Say"
 ) -> "Evaluation":
     """Score the model on the labels that people gave; labels that `label` itself wrote are left out."""
     from transduce.cli.columns import choose_label
     from transduce.cli.results import predict_rows
 
-    X, text = feature_rows(model, table, options["text"], options["vectors"], options["jobs"], say)
+    X, text = feature_rows(model, table, options, say)
     label = choose_label(table, label, text, say)
     truth, n_given = _true_labels(table, label, say)
     if Path(table.name).name == model.about["source"] or n_given == model.about["n_labelled"]:
@@ -58,17 +55,16 @@ def evaluate_table(
     unknown = [each for each in found.classes if each.rows and each.name not in model.classes]
     if unknown:
         n_rows = sum(each.rows for each in unknown)
-        which = (
-            "none of the true labels is" if n_rows == found.rows else f"{n_rows} of {found.rows} true labels are not"
-        )
+        some = f"{n_rows} of {found.rows} true labels are not"
         say(
-            f"Note: {which} a class of the model ({unknown[0].name!r}, for example), and these count as wrong. If this "
-            "is not the column of true labels, name it with --label."
+            f"Note: {'none of the true labels is' if n_rows == found.rows else some} a class of the model "
+            f"({unknown[0].name!r}, for example), and these count as wrong. If this is not the column of true labels, "
+            "name it with --label."
         )
     return found
 
 
-def _true_labels(table: "Table", column: str, say: Callable[[str], None]) -> tuple[list[str | None], int | None]:
+def _true_labels(table: "Table", column: str, say: "Say") -> tuple[list[str | None], int | None]:
     """Labels that people gave, and how many, if the file says which ones those are."""
     import polars as pl
 
@@ -120,13 +116,13 @@ class Evaluation:
     classes: tuple[ClassScore, ...]
     levels: tuple[Level, ...]
     names: tuple[str, ...]
-    confusion: tuple[tuple[int, ...], ...]
+    confusion: list[list[int]]
 
     def __str__(self) -> str:
         lines = [f"{self.rows} rows with a known label{f', {self.left_out} without' if self.left_out else ''}"]
         lines.append(f"macro F {self.macro_f:.4f}   micro F {self.micro_f:.4f}")
         lines += [f"  level {one.depth}: macro F {one.macro_f:.4f}, micro F {one.micro_f:.4f}" for one in self.levels]
-        width = max(5, *(len(each.name) for each in self.classes))
+        width = max(5, *map(len, self.names))
         lines.append(f"\n{'class':<{width}}  precision  recall      F    rows")
         lines += [
             f"{c.name:<{width}}  {c.precision:9.3f}  {c.recall:6.3f}  {c.f:5.3f}  {c.rows:6}" for c in self.classes
@@ -138,10 +134,10 @@ class Evaluation:
     def confusions(self) -> list[tuple[str, str, int]]:
         """The most frequent wrong pairs: true class, predicted class, rows."""
         pairs = [
-            (self.names[i], self.names[j], count)
-            for i, row in enumerate(self.confusion)
-            for j, count in enumerate(row)
-            if i != j and count
+            (truth, guess, count)
+            for truth, row in zip(self.names, self.confusion, strict=True)
+            for guess, count in zip(self.names, row, strict=True)
+            if truth != guess and count
         ]
         return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:MAX_CONFUSIONS]
 
@@ -155,38 +151,27 @@ def score_labels(
     >>> round(found.macro_f, 3), found.rows, found.left_out
     (0.667, 3, 1)
     """
-    import numpy as np
-    from sklearn.metrics import precision_recall_fscore_support
+    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
     pairs = [(right, guess) for right, guess in zip(truth, predicted, strict=True) if right is not None]
     if not pairs:
         raise InputError(f"{where} has no label to compare with. Name the column of true labels with --label.")
     names = sorted({name for pair in pairs for name in pair})
-    right, guesses = map(list, zip(*pairs, strict=True))
-    precision, recall, f, rows = precision_recall_fscore_support(right, guesses, labels=names, zero_division=0)
-    scores = tuple(
-        ClassScore(name, float(precision[k]), float(recall[k]), float(f[k]), int(rows[k]))
-        for k, name in enumerate(names)
-    )
-    counts = Counter(pairs)
-    confusion = tuple(tuple(counts[a, b] for b in names) for a in names)
-    depth = max(name.count("/") for name in names) if tree else 0
-    levels = tuple(_level(pairs, level) for level in range(1, depth + 1))
-    left_out = len(truth) - len(pairs)
+    sides = tuple(map(list, zip(*pairs, strict=True)))
+    by_class = precision_recall_fscore_support(*sides, labels=names, zero_division=0)
+    classes = zip(names, *(values.tolist() for values in by_class), strict=True)
+    levels = []
+    for depth in range(1, max(name.count("/") for name in names) + 1) if tree else ():
+        cut = [["/".join(name.split("/")[:depth]) for name in side] for side in sides]
+        macro = f1_score(*cut, average="macro", zero_division=0)
+        levels.append(Level(depth, float(macro), float(accuracy_score(*cut))))
     return Evaluation(
-        len(pairs), left_out, float(np.mean(f)), _accuracy(pairs), scores, levels, tuple(names), confusion
+        rows=len(pairs),
+        left_out=len(truth) - len(pairs),
+        macro_f=float(by_class[2].mean()),
+        micro_f=float(accuracy_score(*sides)),
+        classes=tuple(ClassScore(*values) for values in classes),
+        levels=tuple(levels),
+        names=tuple(names),
+        confusion=confusion_matrix(*sides, labels=names).tolist(),
     )
-
-
-def _level(pairs: Sequence[tuple[str, str]], depth: int) -> Level:
-    """Scores of paths cut off at a depth."""
-    from sklearn.metrics import f1_score
-
-    cut = [tuple("/".join(name.split("/")[:depth]) for name in pair) for pair in pairs]
-    right, guesses = map(list, zip(*cut, strict=True))
-    macro = f1_score(right, guesses, labels=sorted({*right, *guesses}), average="macro", zero_division=0)
-    return Level(depth, float(macro), _accuracy(cut))
-
-
-def _accuracy(pairs: Sequence[tuple[str, ...]]) -> float:
-    return sum(right == guess for right, guess in pairs) / len(pairs)

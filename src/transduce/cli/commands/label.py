@@ -29,24 +29,28 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     FILE is CSV, TSV, JSONL or Parquet (plain, .gz or .zst), svmlight, a folder with one folder for each class, a Label
     Studio export, or - for standard input.
     """
-    _check_outputs(file, out, model, report, options)
+    outputs = [(out, output_paths.TABLES), (model, output_paths.MODELS), (report, output_paths.PAGES)]
+    output_paths.check(outputs, options, file)
 
+    from transduce.cli.dask_cluster import check_cluster
     from transduce.cli.formats import labels_of, write_table
     from transduce.cli.label_fit import label_rows
-    from transduce.cli.label_task import LabelSettings, read_task
+    from transduce.cli.label_task import read_task
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.model_file import save_model
+    from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
 
-    settings = LabelSettings.from_options(options)
+    check_cluster(options["dask"], options["workers"])
+    stated = read_prior(options["prior"])
     written = [name for name in (out, model, report) if name is not None]
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
         truth = None if options["truth"] is None else labels_of(source.table, options["truth"]).to_list()
         if truth is not None and report is None:
             progress.say("Note: --truth is used in the report only. Ask for one with --report.")
-        result = label_rows(read_task(source, settings, progress), settings, progress)
+        result = label_rows(read_task(source, stated, options, progress.say), options, progress)
         progress.close()
         about = result.model.about
         page = "" if report is None else build_report(result.model, result.frame, result.names, truth=truth)
@@ -58,19 +62,6 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         progress.say(messages.label_summary(about, int(result.frame[result.names.overruled].sum()), written))
         progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
     if options["as_json"]:
-        shown = {key: value for key, value in about.items() if key != "history"}
-        messages.print_json({**shown, "written": written})
-    if result.interrupted:
+        messages.print_json({key: value for key, value in about.items() if key != "history"} | {"written": written})
+    if about["interrupted"]:
         raise InterruptedFitError(written)
-
-
-def _check_outputs(file: str, out: str, model: str | None, report: str | None, options: dict[str, Any]) -> None:
-    from transduce.cli.dask_cluster import check_cluster
-
-    sources = output_paths.sources(file, options)
-    output_paths.check([out], output_paths.TABLES, *sources)
-    output_paths.check([model], (".safetensors",), *sources)
-    output_paths.check([report], (".html", ".htm"), *sources)
-    output_paths.check_different(out, model, report)
-    output_paths.check_standard_output(out, options["as_json"])
-    check_cluster(options["dask"], options["workers"])

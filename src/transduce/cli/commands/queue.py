@@ -1,7 +1,6 @@
 """transduce queue: choose the rows where a person's label would help most."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,17 +8,19 @@ import click
 from transduce.cli import messages, output_paths
 from transduce.cli.commands.predict import feature_rows
 from transduce.cli.errors import InputError, InterruptedFitError
-from transduce.cli.invocation import command_line
 from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
-    from transduce.cli.label_task import LabelSettings
+    from transduce.class_prior.spec import Prior
     from transduce.cli.labeled_table import LabeledTable
+    from transduce.cli.model_file import Model
     from transduce.cli.progress import Progress
+
+    Choice = tuple[Model, Any, tuple[str, ...], NDArray[np.intp]]
+    """A model, the feature rows of the table, the text columns, and the positions of the rows without a label."""
 
 
 @click.command()
@@ -35,96 +36,84 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
     Fill in their `label`, then read them back with `transduce label FILE --answers OUT`.
     """
-    sources = (model, *output_paths.sources(file, options))
-    output_paths.check([out], (*output_paths.TABLES, ".json"), *sources)
-    output_paths.check_standard_output(out, options["as_json"])
+    output_paths.check([(out, (*output_paths.TABLES, ".json"))], options, model, file)
 
-    from transduce.cli.label_task import LabelSettings
     from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
-    from transduce.cli.queue import interface_of, write_queue
+    from transduce.cli.queue import choose_rows, interface_of, queue_frame, write_queue
+    from transduce.cli.results import predict_rows
 
-    output_paths.check([interface_of(out)], (".xml",), *sources)
-    settings = LabelSettings.from_options(options)
+    output_paths.check([(interface_of(out), (".xml",))], options, model, file)
+    stated = read_prior(options["prior"])
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
-        chosen = choose_queue(source, settings, model, number, progress, out)
+        if model is None:
+            used, X, text, rows = _fit(source, stated, out, options, progress)
+        else:
+            used, X, text, rows = _load(model, source, out, options, progress)
+        X = X[rows]
+        scores = used.scores(X)
+        picked = choose_rows(used.probabilities(scores), X, number, seed=options["seed"])
+        predictions = predict_rows(used, scores[picked])
+        suggestions = [used.classes[k] for k in predictions.label]
+        frame = queue_frame(source.table.frame, rows[picked], suggestions, predictions.confidence, text)
         progress.close()
-        written = write_queue(chosen.frame, out, chosen.classes, chosen.text, source.table.dialect)
-        next_command = command_line("label", file, "--answers", out, "-o", "OUT")
-        progress.say(f"{_summary(chosen, number)} {messages.wrote(written)} Fill in their label, then: {next_command}")
+        written = write_queue(frame, out, used.classes, text, source.table.dialect)
+        next_command = messages.command_line("label", file, "--answers", out, "-o", "OUT")
+        summary = f"{_summary(frame.height, number, rows.size)} {messages.wrote(written)}"
+        progress.say(f"{summary} Fill in their label, then: {next_command}")
     if options["as_json"]:
-        messages.print_json({"rows": chosen.frame["row"].to_list(), "written": written})
-    if chosen.interrupted:
+        messages.print_json({"rows": frame["row"].to_list(), "written": written})
+    if model is None and used.about["interrupted"]:
         raise InterruptedFitError(written)
 
 
-@dataclass(frozen=True, eq=False)
-class Queue:
-    """Rows to be labelled, the classes to choose from, the text columns, and how many rows had no label."""
-
-    frame: "pl.DataFrame"
-    classes: tuple[str, ...]
-    text: tuple[str, ...]
-    n_unlabeled: int
-    interrupted: bool
-
-
-def choose_queue(
-    source: "LabeledTable",
-    settings: "LabelSettings",
-    model_file: str | None,
-    number: int,
-    progress: "Progress",
-    target: str,
-) -> Queue:
-    """Choose rows with a saved model, or with one that is fitted first.
-
-    What cannot be written to `target` is refused before the fit.
-    """
-    from transduce.cli.columns import choose_text
+def _fit(
+    source: "LabeledTable", stated: "Prior", target: str, options: Mapping[str, Any], progress: "Progress"
+) -> "Choice":
+    """Fit a model; what cannot be written to the target is refused before that."""
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
+    from transduce.cli.queue import check_names
+
+    task = read_task(source, stated, options, progress.say)
+    check_names(task.text, task.classes, target)
+    rows = _unlabeled_rows(source, task.parsed.full)
+    result = label_rows(task, options, progress)
+    return result.model, result.X, task.text, rows
+
+
+def _load(
+    model_file: str, source: "LabeledTable", target: str, options: Mapping[str, Any], progress: "Progress"
+) -> "Choice":
+    """Load a model, and read the rows as it expects them."""
+    from transduce.cli.columns import choose_text
     from transduce.cli.model_file import load_model
-    from transduce.cli.queue import check_names, choose_rows, queue_frame
-    from transduce.cli.results import predict_rows
+    from transduce.cli.queue import check_names
 
-    table = source.table
-    if model_file is None:
-        task = read_task(source, settings, progress)
-        check_names(task.text, task.classes, target)
-        rows = _unlabeled_rows(table.name, task.parsed.full)
-        result = label_rows(task, settings, progress)
-        model, X, text, interrupted = result.model, result.X, task.text, result.interrupted
-    else:
-        model, interrupted = load_model(model_file), False
-        check_names(settings.text, model.classes, target)
-        X, text = feature_rows(model, table, settings.text, settings.vectors, settings.n_jobs, progress.say)
-        text = choose_text(table, text, source.column, progress.say, required=False)
-        rows = _unlabeled_rows(table.name, source.labels)
-    X = X[rows]
-    scores = model.scores(X)
-    picked = choose_rows(model.probabilities(scores), X, number, seed=settings.seed)
-    predictions = predict_rows(model, scores[picked])
-    suggestions = [model.classes[k] for k in predictions.label]
-    frame = queue_frame(table.frame, rows[picked], suggestions, predictions.confidence, text)
-    return Queue(frame, model.classes, text, rows.size, interrupted)
+    model = load_model(model_file)
+    check_names(options["text"], model.classes, target)
+    X, text = feature_rows(model, source.table, options, progress.say)
+    text = choose_text(source.table, text, source.column, progress.say, required=False)
+    return model, X, text, _unlabeled_rows(source, source.labels)
 
 
-def _unlabeled_rows(name: str, labels: Sequence[str | None]) -> "NDArray[np.intp]":
+def _unlabeled_rows(source: "LabeledTable", labels: Sequence[str | None]) -> "NDArray[np.intp]":
     """Positions of the rows without a label."""
     import numpy as np
 
     found = np.flatnonzero([label is None for label in labels])
     if not found.size:
-        raise InputError(f"every row of {name} has a label, so there is nothing to ask. Name another --label.")
+        raise InputError(
+            f"every row of {source.table.name} has a label, so there is nothing to ask. Name another --label."
+        )
     return found
 
 
-def _summary(chosen: Queue, number: int) -> str:
+def _summary(n: int, number: int, n_unlabeled: int) -> str:
     """How many rows were chosen, and why they are fewer than asked for."""
-    n = chosen.frame.height
     rows = f"Chose {n} row{'' if n == 1 else 's'}"
-    if n < min(number, chosen.n_unlabeled):
+    if n < min(number, n_unlabeled):
         return f"{rows}, not {number}: texts repeat, and no text is asked for twice."
     return f"{rows}, not {number}: no more are without a label." if n < number else f"{rows}."

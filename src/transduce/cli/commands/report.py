@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from transduce.cli import messages, output_paths
+from transduce.cli.commands.predict import predict_table, read_model_and_table
 from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 
 
@@ -21,23 +22,19 @@ def report(model: str, file: str, out: str, truth: str | None, **options: Any) -
 
     FILE is what `transduce label` wrote, or any other file, which is then labelled by the model first.
     """
-    output_paths.check([out], (".html", ".htm"), model, *output_paths.sources(file, options))
+    output_paths.check([(out, output_paths.PAGES)], options, model, file)
 
-    from transduce.cli.commands.predict import predict_table
-    from transduce.cli.formats import labels_of, read_table
-    from transduce.cli.model_file import load_model_argument
+    from transduce.cli.formats import labels_of
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
     from transduce.cli.results import read_results
 
     with Progress.from_options(options) as progress:
-        loaded = load_model_argument(model, file)
-        table = read_table(file, options["format_"])
+        loaded, table = read_model_and_table(model, file, options)
         known = None if truth is None else labels_of(table, truth).to_list()
-        trained = loaded.about["settings"]
+        trained, other_file = loaded.about["settings"], None
         text = tuple(options["text"] or trained.get("text", ()))
         results = read_results(table.frame, text, loaded.classes, in_place=trained.get("label") == "label")
-        other_file = None
         if results is None:
             progress.say(f"{file} holds no results of transduce label, so its rows are labelled by the model.")
             results, other_file = predict_table(loaded, table, options, lambda _: None), Path(table.name).name
