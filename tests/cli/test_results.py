@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from transduce.cli.formats import read_table, write_table
-from transduce.cli.results import Predictions, add_results, read_results
+from transduce.cli.predictions import Predictions, make_predictions
+from transduce.cli.results import add_results, read_results
 
 CLASSES = ("@tea", "coffee")
 
@@ -38,3 +39,8 @@ def test_labels_filled_in_are_read_from_their_column():
     found = read_results(done, ("text",), CLASSES, in_place=True)
     assert found is not None
     assert found[1] == names
+
+
+def test_the_runner_up_is_the_most_probable_other_class():
+    made = make_predictions(np.array([1]), np.array([[0.5, 0.3, 0.2]]), np.array([0]))
+    assert (made.confidence.tolist(), made.runner_up.tolist()) == ([0.3], [0])

@@ -1,4 +1,9 @@
-"""The classes that a label column names, whether they are paths in a tree, and the candidates of partial labels."""
+"""The classes that a label column names, whether they are paths in a tree, and the candidates of partial labels.
+
+A partial label is an inner node of the tree, such as "rec", or a set such as "tea|coffee". If any part of such a set is
+a label of its own in the column, "|" joins candidates in every label, and each part is a class: one that other rows are
+labelled with, or one that several sets contain. Otherwise "|" is part of plain names.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,17 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.cli.candidate_syntax import (
-    ADVICE,
-    SEPARATOR,
-    CandidateSets,
-    nodes_of,
-    read_candidate_sets,
-    split_candidates,
-)
 from transduce.cli.errors import InputError
-from transduce.suggest import name_list
+from transduce.suggest import did_you_mean, find_misspelled, name_list
 
+SEPARATOR = "|"
+ADVICE = 'Correct it, label a row with that class, or pass --flat if "|" is part of a name.'
+"""What to do about an unknown candidate."""
+MAX_UNKNOWN, MAX_NAMES = 50, 300
+"""Limits on the spelling comparison, so that a column of texts takes no time."""
 MAX_LISTED = 4
 
 
@@ -29,7 +31,7 @@ class ParsedLabels:
     classes  class names, sorted
     tree     whether the names are paths in a tree
     full     the class of each row, None where the row has no label or a partial one
-    partial  the candidate classes of each row with a partial label, "rec/sport" or "a|b"
+    partial  the candidate classes of each row with a partial label
     notes    interpretations that the user may not have meant, as sentences
     """
 
@@ -45,6 +47,37 @@ class ParsedLabels:
         return np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
 
 
+class UnknownCandidate(NamedTuple):
+    """A part of a candidate set that is not a class: empty, close to a known name, or in one row only."""
+
+    label: str
+    part: str
+    hint: str
+
+    def __str__(self) -> str:
+        """Describe the problem, to follow "row 3 has "."""
+        if not self.part:
+            return f"{self.label!r}, a set of candidate classes with an empty part."
+        return f"{self.label!r}, but no row is labelled {self.part!r}.{self.hint}"
+
+
+class CandidateSets(NamedTuple):
+    """The names and candidate sets in a label column.
+
+    names         labels that are not sets, and classes that occur in sets only
+    candidates    for every set, its known candidates
+    only_in_sets  classes that occur in sets only, sorted
+    unknown       parts of sets that are not classes, in the order of the labels
+    plain         labels that contain "|" but are plain names
+    """
+
+    names: frozenset[str]
+    candidates: Mapping[str, tuple[str, ...]]
+    only_in_sets: tuple[str, ...] = ()
+    unknown: tuple[UnknownCandidate, ...] = ()
+    plain: tuple[str, ...] = ()
+
+
 class ClassNames(NamedTuple):
     """Classes, sorted; whether they form a tree; the candidates of every other label; and the candidate sets."""
 
@@ -55,9 +88,9 @@ class ClassNames(NamedTuple):
 
 
 def parse_labels(labels: Sequence[str | None], where: str, *, flat: bool = False) -> ParsedLabels:
-    """Find the classes and the partial labels: inner nodes of the tree, and sets joined by "|".
+    """Find the classes and the partial labels; with `flat`, every label is a plain name.
 
-    With `flat`, every label is a plain name. `where` names the column in errors.
+    `where` names the column in errors.
 
     >>> parse_labels(["rec/hockey", None, "rec/chess", "sci", "rec"], "here").classes
     ('rec/chess', 'rec/hockey', 'sci')
@@ -65,7 +98,10 @@ def parse_labels(labels: Sequence[str | None], where: str, *, flat: bool = False
     ['rec/chess', 'sci']
     """
     names = read_class_names(Counter(label for label in labels if label is not None), flat=flat)
-    _refuse_unknown_candidates(names.sets, labels, where)
+    unknown = {one.label: one for one in reversed(names.sets.unknown)}
+    for row, label in enumerate(labels, 1) if unknown else ():
+        if label in unknown:
+            raise InputError(f"row {row} of {where} has {unknown[str(label)]} {ADVICE}")
     _check_classes(names, where)
     full_names = {name: name for name in names.classes}
     full_names |= {name: min(each) for name, each in names.candidates.items() if len(each) == 1}
@@ -76,13 +112,6 @@ def parse_labels(labels: Sequence[str | None], where: str, *, flat: bool = False
     if not any(full):
         raise InputError(_only_partial(where, min(names.candidates)))
     return ParsedLabels(names.classes, names.tree, full, partial, tuple(_notes(names.sets)))
-
-
-def _refuse_unknown_candidates(sets: CandidateSets, labels: Sequence[str | None], where: str) -> None:
-    unknown = {one.label: one for one in reversed(sets.unknown)}
-    for row, label in enumerate(labels, 1) if unknown else ():
-        if label in unknown:
-            raise InputError(f"row {row} of {where} has {unknown[str(label)]} {ADVICE}")
 
 
 def _check_classes(names: ClassNames, where: str) -> None:
@@ -113,22 +142,8 @@ def _notes(sets: CandidateSets) -> Iterator[str]:
         )
 
 
-def paths_of_classes(labels: Sequence[str | None]) -> list[str]:
-    """Paths whose every part is a label of its own: perhaps they were meant as candidate sets.
-
-    >>> paths_of_classes(["tea", "milk", "tea/milk", "tea/green", None])
-    ['tea/milk']
-    """
-    known = {label for label in labels if label is not None}
-    return sorted(name for name in known if "/" in name and known.issuperset(name.split("/")))
-
-
 def read_class_names(counts: Mapping[str, int], *, flat: bool = False, tree: bool | None = None) -> ClassNames:
-    """Read the distinct labels, given the number of rows of each; `tree` is detected unless given.
-
-    >>> read_class_names({"rec/hockey": 2, "rec/chess": 2, "rec": 1}).candidates["rec"] == {"rec/hockey", "rec/chess"}
-    True
-    """
+    """Read the distinct labels, given the number of rows of each; `tree` is detected unless given."""
     sets = read_candidate_sets(counts, flat=flat)
     if tree is None:
         tree = not flat and are_paths(sets.names)
@@ -144,22 +159,80 @@ def _under(parts: Iterable[str], classes: Sequence[str]) -> Iterator[str]:
     return (each for each in classes if any(each == part or each.startswith(f"{part}/") for part in parts))
 
 
+def read_candidate_sets(counts: Mapping[str, int], *, flat: bool = False) -> CandidateSets:
+    """Distinguish sets from plain names, given the number of rows of each label; with `flat`, all are plain names.
+
+    >>> sets = read_candidate_sets({"tea": 9, "coffee": 9, "tea|coffee": 1, "tea|milk": 2, "tea|cofee": 1})
+    >>> sets.only_in_sets, [(one.part, one.hint) for one in sets.unknown]
+    (('milk',), [('cofee', " Did you mean 'coffee'?")])
+    >>> read_candidate_sets({"black|white": 3, "red|green": 3}).plain
+    ('black|white', 'red|green')
+    """
+    sets = {} if flat else {name: split_candidates(name) for name in counts if SEPARATOR in name}
+    single = [name for name in counts if name not in sets]
+    known = {node for name in single for node in nodes_of(name)}
+    rows: Counter[str] = Counter()
+    for name, parts in sets.items():
+        rows.update({part: counts[name] for part in parts if part and part not in known})
+    near = _misspelled(rows, sorted(single, key=lambda name: -counts[name]))
+    if not any(_is_set(parts, known, near, bool(single)) for parts in sets.values()):
+        return CandidateSets(frozenset(counts), {}, plain=tuple(sets))
+    only_in_sets = {part for part, n_rows in rows.items() if n_rows > 1 and part not in near}
+    known = known.union(*map(nodes_of, only_in_sets))
+    unknown = [
+        UnknownCandidate(name, part, did_you_mean(part, [near[part]] if part in near else sorted(known)[:MAX_NAMES]))
+        for name, parts in sets.items()
+        for part in parts
+        if part not in known
+    ]
+    candidates = {name: tuple(part for part in parts if part in known) for name, parts in sets.items()}
+    names = frozenset({*single, *only_in_sets})
+    return CandidateSets(names, candidates, tuple(sorted(only_in_sets)), tuple(unknown))
+
+
+def _is_set(parts: Iterable[str], known: set[str], near: Mapping[str, str], any_single: bool) -> bool:
+    """Whether a part is a label, below one or a misspelling of one, or is empty beside labels without "|"."""
+    return any(not known.isdisjoint(nodes_of(part)) or part in near or (any_single and not part) for part in parts)
+
+
+def _misspelled(parts: Mapping[str, int], names: list[str]) -> dict[str, str]:
+    """Parts that are probably misspellings, with the label that was probably meant."""
+    if len(parts) > MAX_UNKNOWN:
+        return {}
+    found = {part: find_misspelled(part, names[:MAX_NAMES]) for part in parts}
+    return {part: name for part, name in found.items() if name is not None}
+
+
+def split_candidates(name: str) -> tuple[str, ...]:
+    """The distinct parts of a set."""
+    return tuple(dict.fromkeys(part.strip() for part in name.split(SEPARATOR)))
+
+
+def nodes_of(name: str) -> list[str]:
+    """A name and the nodes above it, from the top.
+
+    >>> nodes_of("rec/sport"), parents_of("rec/sport")
+    (['rec', 'rec/sport'], ['rec'])
+    """
+    return [*(name[:end] for end, letter in enumerate(name) if letter == "/" and end), name]
+
+
+def parents_of(name: str) -> list[str]:
+    """The nodes above a name, from the top."""
+    return nodes_of(name)[:-1]
+
+
 def are_paths(names: Iterable[str]) -> bool:
     """Whether names are paths in a tree: two of them share a part before a "/".
 
     >>> are_paths(["rec/hockey", "rec/chess", "sci"]), are_paths(["yes", "n/a"])
     (True, False)
     """
-    different = set(names)
-    inner = {node for name in different for node in parents_of(name)}
-    below = Counter(node for name in different for node in nodes_of(name) if node in inner)
-    return any(count > 1 for count in below.values())
+    n_names = Counter(node for name in set(names) for node in nodes_of(name))
+    return any(count > 1 for count in n_names.values())
 
 
-def parents_of(name: str) -> list[str]:
-    """The nodes above a name, from the top.
-
-    >>> parents_of("rec/sport/hockey")
-    ['rec', 'rec/sport']
-    """
-    return nodes_of(name)[:-1]
+def paths_of_classes(labels: Sequence[str | None]) -> list[str]:
+    """Paths whose every part is a label of its own: perhaps they were meant as candidate sets."""
+    known = {label for label in labels if label is not None}
+    return sorted(name for name in known if "/" in name and known.issuperset(name.split("/")))

@@ -25,17 +25,17 @@ Say = Callable[..., None]
 
 
 def choose_label(table: Table, label: str | None, text: Sequence[str], say: Say) -> str:
-    """Return the label column; `say` reports a guess.
-
-    >>> frame = pl.DataFrame({"id": [1, 2], "Text": ["a nice cup of tea", "a mug of coffee"], "Label": ["tea", None]})
-    >>> choose_label(Table("drinks.csv", frame, "csv"), None, (), print)
-    Using column 'Label' as the label.
-    'Label'
-    """
-    if label is None:
-        label = table.label or _guess_label(table, text)
-        say(f"Using column {label!r} as the label.")
-    return label
+    """Return the label column; `say` reports a guess."""
+    if label is not None:
+        return label
+    likely = [table.label] if table.label else _likely(table.frame.drop(text, strict=False), LABEL_NAMES, _is_label)
+    if len(likely) != 1:
+        raise InputError(
+            f"cannot tell which column of {table.name} holds the labels. Its columns are "
+            f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --label."
+        )
+    say(f"Using column {likely[0]!r} as the label.")
+    return likely[0]
 
 
 def choose_text(
@@ -52,52 +52,28 @@ def choose_text(
         raise InputError(f"column {label!r} of {table.name} cannot be both text and label. Name two columns.")
     if text or table.vectors is not None:
         return tuple(text)
-    try:
-        guess = table.text or _guess_text(table, label)
-    except InputError:
-        if required:
-            raise
-        return ()
+    others = table.frame.drop(RESULT_NAMES if label is None else (label, *RESULT_NAMES), strict=False)
+    likely = [table.text] if table.text else _likely(others, TEXT_NAMES, _is_text)
+    if len(likely) != 1:
+        if not required:
+            return ()
+        raise InputError(
+            f"{table.name} has {'several columns' if likely else 'no column'} that could be the text. Its columns are "
+            f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --text, or several with several --text."
+        )
     if required:
-        say(f"Using column {guess!r} as the text.")
-    return (guess,)
+        say(f"Using column {likely[0]!r} as the text.")
+    return (likely[0],)
 
 
-def _guess_label(table: Table, text: Sequence[str]) -> str:
-    columns = [name for name in table.frame.columns if name not in text]
-    named = _by_name(columns, LABEL_NAMES)
-    if named:
-        return named
-    likely = [name for name in columns if _looks_like_labels(table.frame[name])]
-    if len(likely) == 1:
-        return likely[0]
-    raise InputError(
-        f"cannot tell which column of {table.name} holds the labels. Its columns are "
-        f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --label."
-    )
+def _likely(frame: pl.DataFrame, names: Sequence[str], fits: Callable[[pl.Series], bool]) -> list[str]:
+    """The column with the first of these names, ignoring case; otherwise all whose content fits."""
+    folded = {column.strip().casefold(): column for column in reversed(frame.columns)}
+    named = [folded[name] for name in names if name in folded]
+    return named[:1] or [column.name for column in frame if fits(column)]
 
 
-def _guess_text(table: Table, label: str | None) -> str:
-    columns = [name for name in table.frame.columns if name != label and name not in RESULT_NAMES]
-    named = _by_name(columns, TEXT_NAMES)
-    if named:
-        return named
-    likely = [name for name in columns if _mean_length(table.frame[name]) >= MIN_TEXT_LENGTH]
-    if len(likely) == 1:
-        return likely[0]
-    raise InputError(
-        f"{table.name} has {'several columns' if likely else 'no column'} that could be the text. Its columns are "
-        f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --text, or several with several --text."
-    )
-
-
-def _by_name(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    """The column with the first of these names, ignoring case."""
-    folded = {column.strip().casefold(): column for column in reversed(columns)}
-    return next((folded[name] for name in names if name in folded), None)
-
-
-def _looks_like_labels(column: pl.Series) -> bool:
+def _is_label(column: pl.Series) -> bool:
     """Whether a column is partly empty and has few distinct values."""
     if column.dtype not in (pl.String, pl.Int64, pl.List(pl.String)):
         return False
@@ -107,7 +83,8 @@ def _looks_like_labels(column: pl.Series) -> bool:
     return 0 < filled.len() < column.len() and filled.n_unique() <= max(2, filled.len() // 2)
 
 
-def _mean_length(column: pl.Series) -> float:
+def _is_text(column: pl.Series) -> bool:
+    """Whether a column holds long strings."""
     if column.dtype != pl.String:
-        return 0.0
-    return float(column.str.len_chars().mean() or 0.0)  # type: ignore[arg-type]
+        return False
+    return float(column.str.len_chars().mean() or 0.0) >= MIN_TEXT_LENGTH  # type: ignore[arg-type]

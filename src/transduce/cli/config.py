@@ -85,12 +85,7 @@ def _size(size: Any, what: str, name: str) -> str:
 
 
 def read_small(name: str, what: str) -> str:
-    """Return the text of a file that a user writes by hand; `what` says what it should be, such as "config file".
-
-    >>> read_small("none.toml", "config file")
-    Traceback (most recent call last):
-    transduce.cli.errors.InputError: the config file none.toml does not exist. Check its name.
-    """
+    """Return the text of a file that a user writes by hand; `what` says what it should be, such as "config file"."""
     path = Path(name)
     try:
         if path.stat().st_size > MAX_BYTES:

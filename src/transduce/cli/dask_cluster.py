@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from transduce.estimators import TransductiveClassifier
 
 ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?[^\s/]+:\d+")
+EXPECTED = "the address of a scheduler, such as tcp://host:8786"
 CONNECT_TIMEOUT = 10
 """Seconds that a scheduler has to answer."""
 
 
 def check_cluster(address: str | None, n_workers: int | None) -> None:
     """Check the options for a cluster, before anything is read."""
+    if address is None and n_workers is None:
+        return
     if address is not None and n_workers is not None:
         raise InputError("--dask uses a running cluster and --workers starts one. Leave one of them out.")
     if address is not None and not ADDRESS.fullmatch(address):
-        raise InputError(
-            f"--dask must be the address of a scheduler, such as tcp://host:8786, but is {address!r}. Correct it."
-        )
-    if address is not None or n_workers is not None:
-        try:
-            import transduce.dask  # noqa: F401
-        except ImportError as error:
-            raise InputError(str(error)) from None
+        raise InputError(f"--dask must be {EXPECTED}, but is {address!r}. Correct it.")
+    try:
+        import transduce.dask  # noqa: F401
+    except ImportError as error:
+        raise InputError(str(error)) from None
 
 
 def fit_on_cluster(
@@ -65,16 +65,17 @@ def _client(address: str | None, n_workers: int | None) -> Iterator[Any]:
     """A client of the scheduler at this address, or of new workers with one thread each."""
     from distributed import Client, LocalCluster
 
-    with ExitStack() as stack:
-        if address is None:
-            cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
-            yield stack.enter_context(Client(stack.enter_context(cluster)))
-            return
-        try:
-            client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(
-                f"no scheduler answered at {address} within {CONNECT_TIMEOUT} s ({type(error).__name__}). --dask must "
-                "be the address of one, such as tcp://host:8786. Start it, or correct the address."
-            ) from None
-        yield stack.enter_context(client)
+    if address is None:
+        workers = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+        with workers, Client(workers) as client:
+            yield client
+        return
+    try:
+        client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(
+            f"no scheduler answered at {address} within {CONNECT_TIMEOUT} s ({type(error).__name__}). --dask must be "
+            f"{EXPECTED}. Start it, or correct the address."
+        ) from None
+    with client:
+        yield client

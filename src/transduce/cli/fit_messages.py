@@ -11,43 +11,35 @@ from transduce.errors import (
     LabelWarning,
     PriorConflict,
     PriorError,
-    PriorErrorKind,
     PriorWarning,
     PriorWarningKind,
 )
+from transduce.errors import PriorErrorKind as Kind
 from transduce.history import FitStatus
 from transduce.label_step.infeasible import InfeasibleError
 
-_PRIOR_ERRORS: Mapping[PriorErrorKind, str] = {
-    PriorErrorKind.SUM: (
+_PRIOR_ERRORS: Mapping[Kind, str] = {
+    Kind.SUM: (
         "fractions must sum to 1 and numbers of rows to the {n_rows} rows to label, but the sum is {total:.6g}. "
         "Correct them, or leave out a class that you are not sure of."
     ),
-    PriorErrorKind.LOW_SUM: (
-        "they ask for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). Lower some of them."
-    ),
-    PriorErrorKind.HIGH_SUM: (
-        "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some of them."
-    ),
-    PriorErrorKind.TOO_MANY_ROWS: (
-        "--prior gives {name!r} {value:.6g} rows, but there are only {n_rows} rows to label. Count those only."
-    ),
-    PriorErrorKind.NO_WHOLE_NUMBER: (
+    Kind.LOW_SUM: "they ask for at least {total} rows, but {n_rows} are to be labelled ({fraction:.1%}). Lower some.",
+    Kind.HIGH_SUM: "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some.",
+    Kind.TOO_MANY_ROWS: "--prior gives {name!r} {value:.6g} rows, but only {n_rows} need a label. Count those only.",
+    Kind.NO_WHOLE_NUMBER: (
         "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
         "whole number. Widen it."
     ),
-    PriorErrorKind.MIXED_UNITS: (
-        "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use fractions for both, or rows."
-    ),
-    PriorErrorKind.UNKNOWN_CLASS: (
+    Kind.MIXED_UNITS: "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use one unit for both.",
+    Kind.UNKNOWN_CLASS: (
         "no row is labelled {name!r}.{hint} Label a row of it, or leave it out. The labelled classes are {classes}."
     ),
-    PriorErrorKind.BRANCH_OF_FLAT_CLASSES: "{name!r} is not a class but holds {below}. State their sizes instead.",
-    PriorErrorKind.BRANCH_TOO_SMALL: (
+    Kind.BRANCH_OF_FLAT_CLASSES: "{name!r} is not a class but holds {below}. State their sizes instead.",
+    Kind.BRANCH_TOO_SMALL: (
         "{name!r} may get at most {high} of the {n_rows} rows to label, but its parts must get at least {needed}. "
         "Raise its size, or lower those of its parts."
     ),
-    PriorErrorKind.BRANCH_TOO_LARGE: (
+    Kind.BRANCH_TOO_LARGE: (
         "{name!r} must get at least {low} of the {n_rows} rows to label, but its parts may get at most {allowed}. "
         "Lower its size, or raise those of its parts."
     ),
@@ -78,11 +70,7 @@ _INFEASIBLE = {
 
 
 def describe_prior_error(error: PriorError) -> str:
-    """Why stated class sizes cannot be used.
-
-    >>> describe_prior_error(PriorError(PriorErrorKind.LOW_SUM, total=12, n_rows=10, fraction=1.2))
-    'the class sizes of --prior cannot be used: they ask for at least 12 rows, but there are 10 to label (120.0%). Lower some of them.'
-    """  # noqa: E501
+    """Why stated class sizes cannot be used."""
     sentence = _PRIOR_ERRORS.get(error.kind, error.kind.value)
     fields = {name: "/".join(value) if type(value) is tuple else value for name, value in error.fields.items()}
     opening = "" if "source" in fields else "the class sizes of --prior cannot be used: "
@@ -90,11 +78,7 @@ def describe_prior_error(error: PriorError) -> str:
 
 
 def describe_label_error(error: LabelError, file: str) -> str:
-    """Why the labels of a file cannot be used.
-
-    >>> describe_label_error(LabelError(LabelErrorKind.NOTHING_LABELED), "data.csv")
-    'the labels of data.csv cannot be used: there are none. Label a few rows of each class.'
-    """
+    """Why the labels of a file cannot be used."""
     sentence = _LABEL_ERRORS.get(error.kind, error.kind.value).format_map(error.fields)
     return f"the labels of {file} cannot be used: {sentence}"
 
@@ -121,11 +105,9 @@ def describe_warning(caught: WarningMessage) -> str | None:
 def _describe_conflict(conflict: PriorConflict) -> str:
     """The stated size of a class beside what labels and texts say."""
     stated = " to ".join(dict.fromkeys(f"{end:.1%}" for end in (conflict.low, conflict.high)))
-    labels = ""
-    if conflict.labeled is not None:
-        labels = f"it has {conflict.labeled:.1%} of the {conflict.n_labeled} labels and "
+    labels = f"it has {conflict.labeled or 0:.1%} of the {conflict.n_labeled} labels and "
     low, high = conflict.suggestion
     return (
-        f"--prior gives {conflict.name!r} {stated} of the rows, but {labels}the supervised classifier gives it "
-        f"{conflict.predicted:.1%}; {low:g}:{high:g} would fit."
+        f"--prior gives {conflict.name!r} {stated} of the rows, but {'' if conflict.labeled is None else labels}the "
+        f"supervised classifier gives it {conflict.predicted:.1%}; {low:g}:{high:g} would fit."
     )

@@ -20,9 +20,10 @@ from transduce.cli.fit_messages import describe_label_error, describe_prior_erro
 from transduce.cli.formats import texts_of
 from transduce.cli.label_task import LabelTask, library_prior
 from transduce.cli.model_file import Model
+from transduce.cli.predictions import make_predictions
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
-from transduce.cli.results import ResultNames, add_results, make_predictions
+from transduce.cli.results import ResultNames, add_results
 from transduce.errors import LabelError, PriorError
 from transduce.estimators import TransductiveClassifier
 

@@ -22,8 +22,11 @@ from transduce.cli.errors import InputError, InterruptedFitError
 from transduce.io.atomic_write import WriteError
 from transduce.suggest import as_sentence
 
+COMMANDS = (label, predict, evaluate, inspect, check, queue, report, demo)
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(commands=COMMANDS, no_args_is_help=False, context_settings=SETTINGS)
 @click.version_option(transduce.__version__, prog_name="transduce")
 def cli() -> None:
     """Label documents, given labels for a few of them and the size of each class.
@@ -32,10 +35,6 @@ def cli() -> None:
     transduce label tickets.csv -o labelled.csv --prior billing=0.3 --model m.safetensors --report r.html
     transduce predict m.safetensors next-week.csv -o next-week-labelled.csv
     """
-
-
-for command in (label, predict, evaluate, inspect, check, queue, report, demo):
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

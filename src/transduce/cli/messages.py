@@ -65,20 +65,12 @@ def _short(name: str) -> str:
 
 
 def wrote(written: Sequence[str]) -> str:
-    """Where the results are.
-
-    >>> wrote(["-", "m.safetensors"])
-    'Results are in standard output, m.safetensors.'
-    """
+    """Where the results are."""
     return f"{'Results are in' if '-' in written else 'Wrote'} {output_list(written)}."
 
 
 def command_line(*arguments: str) -> str:
-    """A command line that calls this program again as it was called, to be typed as it is.
-
-    >>> command_line("predict", "my model.safetensors").endswith("predict 'my model.safetensors'")
-    True
-    """
+    """A command line that calls this program again as it was called, to be typed as it is."""
     program, called = NAME, Path(sys.argv[0])
     if called.stem == NAME and shutil.which(NAME) != sys.argv[0]:
         program = shlex.quote(sys.argv[0])

@@ -5,8 +5,8 @@ and the same model makes the same file. Loading checks that every number is fini
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -36,6 +36,7 @@ _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "squared_hinge": SquaredLargeMargin().posterior,
     "maxent": MaxEnt().posterior,
 }
+_DESCRIPTION = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
 _ABOUT: Mapping[str, type] = {
     **dict.fromkeys(("transduce", "created", "source", "prior", "ending"), str),
     **dict.fromkeys(("n_labelled", "n_unlabelled"), int),
@@ -124,11 +125,10 @@ def save_model(model: Model, target: str) -> None:
     ...     load_model(f"{folder}/drinks.model").classes
     ('coffee', 'tea')
     """
-    _check(model)
     description = {
         "format": FORMAT,
         "version": VERSION,
-        "classes": list(model.classes),
+        "classes": model.classes,
         "tree": model.tree,
         "loss": model.loss,
         "features": asdict(model.vectorizer.features),
@@ -136,10 +136,11 @@ def save_model(model: Model, target: str) -> None:
     }
     text = json.dumps(description, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = text.encode("utf-8", "replace").decode("utf-8")  # a file name may hold bytes that are not text
-    _check_about(parse_json(text)["about"], model.classes)
     vocabulary = np.frombuffer("\n".join(model.vectorizer.vocabulary).encode("utf-8"), np.uint8)
     numbers = {"coef": model.coef, "intercept": model.intercept, "shift": model.shift, "idf": model.vectorizer.idf}
-    write_tensors(target, {**numbers, "vocabulary": vocabulary}, {"transduce": text})
+    tensors, metadata = {**numbers, "vocabulary": vocabulary}, {"transduce": text}
+    _assemble(tensors, metadata)  # so that nothing is saved that could not be loaded
+    write_tensors(target, tensors, metadata)
 
 
 def load_model(source: str) -> Model:
@@ -148,36 +149,16 @@ def load_model(source: str) -> Model:
     See `save_model` for an example.
     """
     try:
-        tensors, metadata = read_tensors(source)
-        model = _assemble(tensors, metadata)
-        _check(model)
-        _check_about(model.about, model.classes)
+        return _assemble(*read_tensors(source))
     except (ValueError, TypeError) as error:
         advice = "Upgrade transduce" if isinstance(error, _NewerVersionError) else "Copy it again, or train a new model"
         raise InputError(f"{source} is not a usable model file: {error}. {advice}.") from error
-    return replace(model, about=_renamed(model.about, "way", "restart"))
-
-
-def load_model_argument(model: str, file: str) -> Model:
-    """Read the MODEL of a command line, or say that MODEL and FILE were swapped."""
-    try:
-        return load_model(model)
-    except InputError:
-        try:
-            load_model(file)
-        except InputError:
-            pass
-        else:
-            raise InputError(f"{file} is a model and {model} is not. The order is MODEL FILE.") from None
-        raise
 
 
 def _renamed(about: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     """Rename a key of every history row: the file format calls a restart a "way"."""
-    rows = about.get("history")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return dict(about)  # to be refused by `_check_about`
-    return {**about, "history": [{new if key == old else key: value for key, value in row.items()} for row in rows]}
+    rows = [{new if key == old else key: value for key, value in row.items()} for row in about.get("history", ())]
+    return {**about, "history": rows}
 
 
 class _NewerVersionError(ValueError):
@@ -185,6 +166,7 @@ class _NewerVersionError(ValueError):
 
 
 def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Model:
+    """Check that sizes agree, numbers are finite and names are strings, and make a model of them."""
     if "transduce" not in metadata:
         raise ValueError("it is a safetensors file, but not one of transduce")
     header = _typed(parse_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
@@ -192,47 +174,21 @@ def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Mode
         raise ValueError(f"its format is not {FORMAT}")
     if header["version"] > VERSION:
         raise _NewerVersionError(f"its version is {header['version']}, and this transduce reads {VERSION}")
-    types = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
-    _typed(header, types, "the description")
+    _typed(header, _DESCRIPTION, "the description")
     if header["version"] != VERSION or set(tensors) != set(TENSORS):
         raise ValueError(f"it must be of version {VERSION} and hold the tensors {', '.join(TENSORS)}")
-    features = header["features"]
-    if set(features) != {field.name for field in fields(Features)}:
-        raise ValueError("its features are not those of this version")
-    vectorizer = Vectorizer(_features(features), _words(tensors["vocabulary"]), tensors["idf"])
+    classes, about = tuple(header["classes"]), header["about"]
+    _check_classes(classes, header["tree"])
+    if header["loss"] not in _POSTERIORS:
+        raise ValueError(f"its loss is not one of {', '.join(_POSTERIORS)}")
+    vectorizer = _vectorizer(header["features"], tensors["vocabulary"], tensors["idf"])
+    shapes = {"coef": (len(classes), vectorizer.n_columns), "intercept": (len(classes),), "shift": (len(classes),)}
+    for name, shape in shapes.items():
+        _check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+    _check_about(about, classes)
     coef = np.asfortranarray(tensors["coef"])  # so that its transpose is in the order that scores want
     numbers = (coef, tensors["intercept"], tensors["shift"])
-    return Model(tuple(header["classes"]), *numbers, vectorizer, header["tree"], header["loss"], header["about"])
-
-
-def _features(values: Mapping[str, Any]) -> Features:
-    try:
-        return Features(**values)
-    except InputError as error:
-        raise ValueError(f"its features are invalid ({error})") from error
-
-
-def _words(encoded: Array) -> tuple[str, ...]:
-    if encoded.dtype != np.uint8 or encoded.ndim != 1:
-        raise ValueError("its vocabulary is not text")
-    try:
-        return tuple(encoded.tobytes().decode("utf-8").split("\n")) if encoded.size else ()
-    except UnicodeError as error:
-        raise ValueError("its vocabulary is not Unicode text") from error
-
-
-def _check(model: Model) -> None:
-    """Check that sizes agree, numbers are finite and names are strings."""
-    n_classes, n_columns = len(model.classes), model.vectorizer.n_columns
-    _check_classes(model.classes, model.tree)
-    if model.loss not in _POSTERIORS:
-        raise ValueError(f"its loss is not one of {', '.join(_POSTERIORS)}")
-    if n_columns == 0:
-        raise ValueError("it has no columns")
-    _check_vectorizer(model.vectorizer)
-    shapes = {"coef": (n_classes, n_columns), "intercept": (n_classes,), "shift": (n_classes,)}
-    for name, shape in shapes.items():
-        _check_numbers(name, getattr(model, name), shape, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+    return Model(classes, *numbers, vectorizer, header["tree"], header["loss"], _renamed(about, "way", "restart"))
 
 
 def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
@@ -245,24 +201,41 @@ def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
         Taxonomy(classes, tuple(tuple(name.split("/")) for name in classes))
 
 
-def _check_vectorizer(vectorizer: Vectorizer) -> None:
-    kind, words, idf = vectorizer.features.kind, vectorizer.vocabulary, vectorizer.idf
+def _vectorizer(features: Mapping[str, Any], vocabulary: Array, idf: Array) -> Vectorizer:
+    if set(features) != {field.name for field in fields(Features)}:
+        raise ValueError("its features are not those of this version")
+    if vocabulary.dtype != np.uint8:
+        raise ValueError("its vocabulary is not text")
+    try:
+        words = tuple(vocabulary.tobytes().decode("utf-8").split("\n")) if vocabulary.size else ()
+        vectorizer = Vectorizer(Features(**features), words, idf)
+    except UnicodeError as error:
+        raise ValueError("its vocabulary is not Unicode text") from error
+    except InputError as error:
+        raise ValueError(f"its features are invalid ({error})") from error
+    kind, n_columns = vectorizer.features.kind, vectorizer.n_columns
+    if n_columns == 0:
+        raise ValueError("it has no columns")
     if kind != "tfidf" and words:
         raise ValueError(f"it has words, but {kind} features use none")
     if not all(words) or any(first >= second for first, second in pairwise(words)):
         raise ValueError("its words are not sorted, not distinct, or empty")
-    if any("\n" in word for word in words):
-        raise ValueError("one of its words has a line break")
-    if idf.dtype != np.float32:
-        raise ValueError("idf must be float32")
-    _check_numbers("idf", idf, (0 if kind == "vectors" else vectorizer.n_columns,), 1.0, LARGEST_IDF)
+    _check_numbers("idf", idf, (0 if kind == "vectors" else n_columns,), 1.0, LARGEST_IDF, ("float32",))
+    return vectorizer
 
 
-def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float, high: float) -> None:
+def _check_numbers(
+    name: str,
+    numbers: Array,
+    shape: tuple[int, ...],
+    low: float,
+    high: float,
+    types: Sequence[str] = ("float32", "float64"),
+) -> None:
+    if numbers.dtype not in types:
+        raise ValueError(f"{name} must be {' or '.join(types)}, but is {numbers.dtype}")
     if numbers.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, but has {numbers.shape}")
-    if numbers.dtype not in (np.float32, np.float64):
-        raise ValueError(f"{name} must be float32 or float64, but is {numbers.dtype}")
     if numbers.size and not (numbers.min() >= low and numbers.max() <= high):  # false for NaN too
         raise ValueError(f"{name} must hold numbers from {low:g} to {high:g}")
 

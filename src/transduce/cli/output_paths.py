@@ -20,10 +20,6 @@ def check(outputs: Iterable[tuple[str | None, Sequence[str]]], options: Mapping[
     """Check that each output, with the suffixes that it may have, can be written; None is no output.
 
     Besides the inputs, a command may read what its options name, which may be columns or files.
-
-    >>> check([("out.txt", (".csv",))], {}, "in.csv")
-    Traceback (most recent call last):
-    transduce.cli.errors.InputError: the output out.txt must end in .csv. Rename it.
     """
     sources = [*inputs, *options.get("prior", ()), *(options.get(name) for name in ("answers", "vectors", "config"))]
     taken: dict[Path, str] = {}

@@ -6,13 +6,13 @@ The syntax of sizes and files is that of `transduce.class_prior`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.files import FORMATS, parse_prior
-from transduce.class_prior.spec import CompletePrior, Prior, Size, parse_size
+from transduce.class_prior.spec import CompletePrior, Prior, parse_size
 from transduce.cli.config import read_small
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import describe_prior_error
@@ -27,7 +27,7 @@ _SEVERAL = re.compile(r"=\s*[0-9.?][^=]*[,;]")
 
 @contextmanager
 def prior_errors() -> Iterator[None]:
-    """Turn errors about class sizes into input errors in the words of the command line."""
+    """Turn errors about class sizes into input errors."""
     try:
         yield
     except PriorError as error:
@@ -40,8 +40,7 @@ def read_prior(options: Iterable[str]) -> Prior:
     >>> read_prior(["sport=0.2", "rec=10%:30%", "other=?"])
     {'sport': 0.2, 'rec': (0.1, 0.3), 'other': None}
     """
-    in_files: Prior = {}
-    stated: Prior = {}
+    in_files, stated = Prior(), Prior()
     for option in options:
         name, equals, value = (part.strip() for part in option.rpartition("="))
         suffix = Path(option).suffix.lower()[1:]
@@ -54,13 +53,11 @@ def read_prior(options: Iterable[str]) -> Prior:
     return in_files | stated
 
 
-def _check_option(option: str, name: str, equals: str, value: str, stated: Mapping[str, Size]) -> None:
-    """Raise InputError unless an option is NAME=SIZE for one more class."""
+def _check_option(option: str, name: str, equals: str, value: str, stated: Prior) -> None:
+    """Check that an option is NAME=SIZE for one more class."""
     if not equals or not name:
-        raise InputError(
-            f"--prior must be NAME=SIZE, such as sport=0.2 or sport=0.1:0.3, or a .toml, .json or .csv file, but is "
-            f"{option!r}."
-        )
+        forms = "NAME=SIZE, such as sport=0.2 or sport=0.1:0.3, or a .toml, .json or .csv file"
+        raise InputError(f"--prior must be {forms}, but is {option!r}.")
     if not value:
         raise InputError(f"--prior {option} states no size; write {name}=? for a class you know nothing about.")
     if _SEVERAL.search(name):
@@ -70,12 +67,7 @@ def _check_option(option: str, name: str, equals: str, value: str, stated: Mappi
 
 
 def assumptions(prior: CompletePrior) -> list[str]:
-    """What was assumed to complete a prior, in clauses.
-
-    >>> from transduce.class_prior.spec import complete_prior
-    >>> assumptions(complete_prior({"tea": 0.3}, ["coffee", "tea"]))
-    ["classes without a stated size ('coffee') get what the texts suggest within what is left"]
-    """
+    """What was assumed to complete a prior, in clauses."""
     found = []
     if prior.unstated:
         listed = name_list(prior.unstated)
@@ -85,23 +77,15 @@ def assumptions(prior: CompletePrior) -> list[str]:
     return found
 
 
-def stated_counts(prior: Mapping[str, Size], classes: Sequence[str], bounds: Bounds, n_rows: int) -> list[str]:
-    """The stated sizes as numbers of rows, in a sentence; none if nothing is stated.
-
-    >>> import numpy as np
-    >>> forty = np.array([0, 40]), np.array([60, 40])
-    >>> stated_counts({"tea": 0.4, "coffee": None}, ["coffee", "tea"], Bounds(*forty), 100)
-    ['Class sizes: tea: 40 rows (40 %).']
-    """
-    ranges = dict(zip(classes, zip(bounds.low.tolist(), bounds.high.tolist(), strict=True), strict=True))
+def stated_counts(prior: Prior, classes: Sequence[str], bounds: Bounds, n_rows: int) -> list[str]:
+    """The stated sizes as numbers of rows, in a sentence; none if nothing is stated."""
+    ranges = list(zip(classes, bounds.low, bounds.high, strict=True))
     if bounds.groups is not None:
-        groups = zip(bounds.groups.low.tolist(), bounds.groups.high.tolist(), strict=True)
-        ranges |= dict(zip(bounds.groups.names, groups, strict=True))
-    found = [
-        f"{name}: {_rows(*ranges[name], n_rows)}" for name, size in prior.items() if size is not None and name in ranges
-    ]
-    more = f"; and {len(found) - MOST_SIZES} more" if len(found) > MOST_SIZES else ""
-    return [f"Class sizes: {'; '.join(found[:MOST_SIZES])}{more}."] if found else []
+        ranges += zip(bounds.groups.names, bounds.groups.low, bounds.groups.high, strict=True)
+    rows = {name: _rows(low, high, n_rows) for name, low, high in ranges}
+    sizes = [f"{name}: {rows[name]}" for name, size in prior.items() if size is not None and name in rows]
+    more = f"; and {len(sizes) - MOST_SIZES} more" if len(sizes) > MOST_SIZES else ""
+    return [f"Class sizes: {'; '.join(sizes[:MOST_SIZES])}{more}."] if sizes else []
 
 
 def _rows(low: int, high: int, n_rows: int) -> str:

@@ -3,11 +3,10 @@
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from transduce.history import HistoryRow
 
 SECONDS_BETWEEN_LINES = 2.0
@@ -15,18 +14,16 @@ MIN_FRACTION = 0.05
 """No estimate of the time left before this fraction of the work is done."""
 
 
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """Messages and progress for a person; a context manager, so that the live line is always removed."""
 
     def __init__(self, *, quiet: bool = False, n_restarts: int = 1, n_stages: int = 10) -> None:
         self.quiet = quiet
         self.n_restarts = n_restarts
         self.n_stages = n_stages
-        self.start = time.perf_counter()
-        self.last_line = self.start
+        self.start = self.last_line = time.perf_counter()
         self.stage_of_restart: dict[int, int] = {}
         self.live: Any = None
-        self.task: Any = None
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> "Progress":
@@ -36,10 +33,7 @@ class Progress:
         n_restarts = 1 + len(COOLINGS) if options.get("annealing") == "soft" else 1
         return cls(quiet=options["quiet"], n_restarts=n_restarts, n_stages=N_STAGES + 1)
 
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: "TracebackType | None") -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -85,9 +79,9 @@ class Progress:
 
             columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
             self.live = Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8)
-            self.task = self.live.add_task("", total=1.0)
+            self.live.add_task("", total=1.0)
             self.live.start()
-        self.live.update(self.task, completed=self.fraction_done(), description=line)
+        self.live.update(self.live.task_ids[0], completed=self.fraction_done(), description=line)
 
 
 def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
@@ -95,9 +89,9 @@ def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
 
     >>> from transduce.history import HistoryRow
     >>> describe(HistoryRow(3, 0.01, 0.4, 1200, 1e-3, 2.0), 0.25, 2.0)
-    'stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
+    'restart 1, stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
     """
-    restart = "first fit, " if row.restart < 0 else f"restart {row.restart + 1}, " if row.restart else ""
+    restart = "first fit" if row.restart < 0 else f"restart {row.restart + 1}"
     left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
-    changed = f"{row.n_moved:,}".replace(",", " ")
-    return f"{restart}stage {row.stage}, objective {row.objective:.4f}, {changed} labels changed, {elapsed:.0f} s{left}"
+    changed = f"{row.n_moved:,} labels changed".replace(",", " ")
+    return f"{restart}, stage {row.stage}, objective {row.objective:.4f}, {changed}, {elapsed:.0f} s{left}"

@@ -14,7 +14,7 @@ from transduce.class_prior.bounds import Groups
 from transduce.cli.fit_messages import describe_status
 from transduce.cli.label_task import LabelTask
 from transduce.cli.model_file import MAX_HISTORY_ROWS
-from transduce.cli.results import Predictions
+from transduce.cli.predictions import Predictions
 from transduce.estimators import TransductiveClassifier
 from transduce.history import FitStatus, HistoryRow
 
@@ -84,13 +84,7 @@ def _class_sizes(
 def branch_sizes(
     groups: Groups, sizes: Sequence[Mapping[str, Any]], prior: Mapping[str, object]
 ) -> list[dict[str, Any]]:
-    """For every branch with a stated size: rows asked for, and the sums over its classes.
-
-    >>> groups = Groups(above=[2, 3, 3], low=[4], high=[6], names=("hot",))
-    >>> tea, milk = ({"labelled": 1, "assigned": n, "own": n} for n in (5, 7))
-    >>> branch_sizes(groups, [tea, milk], {"hot": (4, 6)})
-    [{'branch': 'hot', 'labelled': 1, 'assigned': 5, 'own': 5, 'asked_low': 4, 'asked_high': 6}]
-    """
+    """For every branch with a stated size: rows asked for, and the sums over its classes."""
     found = []
     for name, members, low, high in zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True):
         if prior.get(name) is not None:

@@ -29,15 +29,7 @@ _OTHER_FORMATS = {
 
 
 def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Write tensors and metadata to one file, completely or not at all.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_tensors(f"{folder}/a.model", {"a": np.array([1.5])}, {"note": "hot"})
-    ...     tensors, metadata = read_tensors(f"{folder}/a.model")
-    >>> tensors, metadata
-    ({'a': array([1.5])}, {'note': 'hot'})
-    """
+    """Write tensors and metadata to one file, completely or not at all."""
     content = serialize({name: np.ascontiguousarray(array) for name, array in tensors.items()}, dict(metadata))
     if int.from_bytes(content[:8], "little") > MAX_HEADER_BYTES:
         raise ValueError(f"the description of a model must fit into {MAX_HEADER_BYTES} bytes. Shorten it.")
@@ -46,7 +38,7 @@ def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Ma
 
 
 def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read all tensors and the metadata; see `write_tensors` for an example."""
+    """Read all tensors and the metadata."""
     try:
         if not stat.S_ISREG(os.stat(source).st_mode):  # checked before opening, because opening a pipe would block
             raise InputError(f"{source} is a folder or a device, not a model file. Name the file itself.")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transduce.cli import messages
-from transduce.cli.commands.predict import feature_rows, read_model_and_table
 from transduce.cli.errors import InputError
 from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 
@@ -28,6 +27,7 @@ MAX_CONFUSIONS = 15
 @MESSAGE_OPTIONS
 def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree."""
+    from transduce.cli.predictions import read_model_and_table
     from transduce.cli.progress import Progress
 
     with Progress.from_options(options) as progress:
@@ -43,7 +43,7 @@ def _evaluate(
 ) -> "Evaluation":
     """Score the model on the labels that people gave; labels that `label` itself wrote are left out."""
     from transduce.cli.columns import choose_label
-    from transduce.cli.results import predict_rows
+    from transduce.cli.predictions import feature_rows, predict_rows
 
     X, text = feature_rows(model, table, options, say)
     label = choose_label(table, label, text, say)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transduce.cli import messages, output_paths
-from transduce.cli.commands.predict import feature_rows
 from transduce.cli.errors import InputError, InterruptedFitError
 from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
@@ -39,10 +38,10 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     output_paths.check([(out, (*output_paths.TABLES, ".json"))], options, model, file)
 
     from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.predictions import predict_rows
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.queue import choose_rows, interface_of, queue_frame, write_queue
-    from transduce.cli.results import predict_rows
 
     output_paths.check([(interface_of(out), (".xml",))], options, model, file)
     stated = read_prior(options["prior"])
@@ -90,6 +89,7 @@ def _load(
     """Load a model, and read the rows as it expects them."""
     from transduce.cli.columns import choose_text
     from transduce.cli.model_file import load_model
+    from transduce.cli.predictions import feature_rows
     from transduce.cli.queue import check_names
 
     model = load_model(model_file)

@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from transduce.cli import messages, output_paths
-from transduce.cli.commands.predict import predict_table, read_model_and_table
 from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 
 
@@ -25,9 +24,10 @@ def report(model: str, file: str, out: str, truth: str | None, **options: Any) -
     output_paths.check([(out, output_paths.PAGES)], options, model, file)
 
     from transduce.cli.formats import labels_of
+    from transduce.cli.predictions import read_model_and_table
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
-    from transduce.cli.results import read_results
+    from transduce.cli.results import predict_table, read_results
 
     with Progress.from_options(options) as progress:
         loaded, table = read_model_and_table(model, file, options)

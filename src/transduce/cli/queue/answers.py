@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from transduce.cli.candidate_syntax import split_candidates
+from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.spreadsheet import FORMULA_BEGINNINGS

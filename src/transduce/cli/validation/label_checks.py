@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from transduce.cli.candidate_syntax import ADVICE
-from transduce.cli.classes import are_paths, parents_of
+from transduce.cli.classes import ADVICE, are_paths, parents_of
 from transduce.cli.validation.findings import (
     NOTE,
     PROBLEM,

@@ -1,0 +1,90 @@
+"""Predictions of a saved model for the rows of a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transduce.cli.columns import Say, choose_text
+from transduce.cli.errors import InputError
+from transduce.cli.features import read_vectors, unit_rows
+from transduce.cli.formats import Table, read_table, texts_of
+from transduce.cli.model_file import Model, load_model
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Label of each row, its probability, the most probable other class, and the prediction without class sizes.
+
+    label, runner_up, unpriced (n,) indices of classes; confidence (n,)
+    """
+
+    label: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    runner_up: NDArray[np.int64]
+    unpriced: NDArray[np.int64]
+
+
+def make_predictions(
+    label: NDArray[np.int64], probabilities: NDArray[np.float64], unpriced: NDArray[np.int64]
+) -> Predictions:
+    """Predictions from labels (n,) and probabilities (n, K)."""
+    rows = np.arange(label.size)
+    confidence = np.asarray(probabilities[rows, label], dtype=np.float64)
+    others = probabilities.copy()
+    others[rows, label] = -1.0
+    return Predictions(label, np.clip(confidence, 0.0, 1.0), others.argmax(axis=1), unpriced)
+
+
+def predict_rows(model: Model, scores: NDArray[np.float64]) -> Predictions:
+    """Predictions of a model for rows with these scores."""
+    return make_predictions(scores.argmax(axis=1), model.probabilities(scores), (scores - model.shift).argmax(axis=1))
+
+
+def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> tuple[Model, Table]:
+    """Read MODEL and FILE of a command line, or say that they were swapped."""
+    try:
+        loaded = load_model(model)
+    except InputError:
+        try:
+            load_model(file)
+        except InputError:
+            pass
+        else:
+            raise InputError(f"{file} is a model and {model} is not. The order is MODEL FILE.") from None
+        raise
+    return loaded, read_table(file, options["format_"])
+
+
+def feature_rows(model: Model, table: Table, options: Mapping[str, Any], say: Say) -> tuple[Any, tuple[str, ...]]:
+    """Feature rows of a table as the model expects them, and the text columns used."""
+    text, vectors = tuple(options["text"]), options["vectors"]
+    if model.vectorizer.features.kind == "vectors":
+        return _vectors(model, table, vectors), text
+    if table.vectors is not None:
+        raise InputError(f"the model needs texts, but {table.name} holds vectors. Pass a file with a text column.")
+    if vectors is not None:
+        raise InputError(f"the model needs texts, but --vectors names {vectors}. Name a text column with --text.")
+    trained_on = model.about["settings"].get("text", ())
+    if not text and all(name in table.frame.columns for name in trained_on):
+        text = tuple(trained_on)
+    columns = choose_text(table, text, None, say)
+    return model.vectorizer.transform(texts_of(table, columns).to_list(), options["jobs"]), columns
+
+
+def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
+    """Vectors with as many columns as the model has; svmlight leaves out zero columns at the end."""
+    d = model.vectorizer.features.n_features
+    if vectors is None and table.vectors is None:
+        raise InputError(f"the model needs vectors of {d} numbers, but {table.name} has none. Name them by --vectors.")
+    X: Any = unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table)
+    if vectors is None and X.shape[1] < d:
+        X.resize(X.shape[0], d)
+    if X.shape[1] != d:
+        raise InputError(
+            f"the model needs vectors of {d} numbers, but those of {table.name} have {X.shape[1]}. "
+            "Make them in the same way as those it was trained on."
+        )
+    return X
