@@ -18,5 +18,6 @@ def test_first_fit_is_named_and_counts_as_one_more_restart():
             row = HistoryRow(stage, 0.01, 0.4, 12, 1e-3, restart=restart)
             shown.show_round(row)
             fractions.append(shown.fraction_done())
-            assert progress.describe(row, 0.5, 2.0).startswith(("first fit, ", "restart 1, ", "restart 2, ")[restart + 1])
+            name = ("first fit", "restart 1", "restart 2")[restart + 1]
+            assert progress.describe(row, 0.5, 2.0).startswith(f"{name}, ")
     assert fractions == [done / 9 for done in range(1, 10)]

@@ -9,11 +9,8 @@ from polars.testing import assert_frame_equal
 
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, read_table
-from transduce.cli.queue import (
-    label_studio_tasks,
-    merge_answers,
-    write_queue,
-)
+from transduce.cli.queue import merge_answers, write_queue
+from transduce.cli.queue.write import label_studio_tasks
 
 
 def merged_frame(documents, column, answers, name):

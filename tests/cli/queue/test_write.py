@@ -8,12 +8,8 @@ import pytest
 from helpers.queue_example import CLASSES, example_queue
 
 from transduce.cli.errors import InputError
-from transduce.cli.queue import (
-    label_studio_config,
-    label_studio_tasks,
-    queue_frame,
-    write_queue,
-)
+from transduce.cli.queue import check_names, queue_frame, write_queue
+from transduce.cli.queue.write import label_studio_config, label_studio_tasks
 from transduce.io.atomic_write import WriteError
 
 
@@ -29,7 +25,7 @@ def test_a_queue_has_row_numbers_empty_labels_and_texts():
 
 def test_a_text_column_named_like_a_queue_column_is_refused():
     with pytest.raises(InputError, match="'row' has the name of a column of the queue"):
-        queue_frame(pl.DataFrame({"row": ["a"]}), [0], ["x"], [0.5], ["row"])
+        check_names(["row"], ["x"], "queue.csv")
 
 
 def test_label_studio_shows_every_text_and_knows_every_choice(tmp_path):

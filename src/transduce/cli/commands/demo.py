@@ -44,10 +44,9 @@ def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made ({error.strerror}). Name another with -o.") from None
+    files = ("requests.csv", "labelled.csv", "model.safetensors", "report.html", "new.csv", "new-labelled.csv")
+    source, labeled, model, page, new, new_labeled = (str(folder / name) for name in files)
     frame = demo_frame(seed)
-    source, labeled, model, page, new = (
-        str(folder / name) for name in ("requests.csv", "labelled.csv", "model.safetensors", "report.html", "new.csv")
-    )
     write_table(frame, source)
     write_table(pl.DataFrame({"text": NEW_REQUESTS}), new)
     outputs = ["-o", labeled, "--model", model, "--report", page]
@@ -61,7 +60,7 @@ def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
     if not quiet:
         _print_gain(frame, labeled, seed)
         print(f"\nOpen {page} in a browser. Then label a file of new requests with the model:")
-        print(command_line("predict", model, new, "-o", str(folder / "new-labelled.csv")))
+        print(command_line("predict", model, new, "-o", new_labeled))
 
 
 def demo_frame(seed: int) -> "pl.DataFrame":
@@ -74,30 +73,26 @@ def demo_frame(seed: int) -> "pl.DataFrame":
     texts, paths, _ = load_clinc150()
     truth = np.array([path.split("/")[0] for path in paths])
     rng = np.random.default_rng(seed)
-    while True:
-        labeled = np.zeros(len(texts), bool)
-        labeled[rng.choice(len(texts), N_LABELED, replace=False)] = True
-        if np.unique(truth[labeled]).size == np.unique(truth).size:
-            break
-    label = [name if known else None for name, known in zip(truth.tolist(), labeled, strict=True)]
+    labeled = rng.choice(len(texts), N_LABELED, replace=False)
+    while np.unique(truth[labeled]).size < np.unique(truth).size:
+        labeled = rng.choice(len(texts), N_LABELED, replace=False)
+    label = np.where(np.isin(np.arange(len(texts)), labeled), truth, None).tolist()
     return pl.DataFrame({"text": texts.tolist(), "label": label, "truth": truth.tolist()})
 
 
 def _print_gain(frame: "pl.DataFrame", out: str, seed: int) -> None:
     """Print macro F on the rows without a label, supervised and transductive, and a few of the labels."""
-    import polars as pl
-
     from transduce.cli.features import Features, fit_vectorizer
     from transduce.cli.formats import read_table
     from transduce.estimators import TransductiveClassifier
 
     _, X = fit_vectorizer(frame["text"].to_list(), Features())
-    known = frame["label"].is_not_null().to_numpy()
-    clf = TransductiveClassifier(random_state=seed).fit(X[known], frame["label"].drop_nulls().to_numpy())
-    result = read_table(out).frame.filter(~pl.Series(known))
-    truth, labels = result["truth"].to_list(), result["label"].to_list()
-    before = score_labels(truth, clf.predict(X[~known]).tolist(), out).macro_f
-    after = score_labels(truth, labels, out).macro_f
+    known = frame["label"].is_not_null()
+    rows = known.to_numpy()
+    clf = TransductiveClassifier(random_state=seed).fit(X[rows], frame["label"].drop_nulls().to_numpy())
+    result = read_table(out).frame.filter(~known)
+    truth, guesses = result["truth"].to_list(), (clf.predict(X[~rows]).tolist(), result["label"].to_list())
+    before, after = (score_labels(truth, guess, out).macro_f for guess in guesses)
     print(f"\nMacro F on the {len(truth)} requests without a label: supervised {before:.3f}, transduce {after:.3f}")
     for row in result.sample(8, seed=seed).rows(named=True):
         wrong = "" if row["label"] == row["truth"] else f"   (should be {row['truth']})"

@@ -22,47 +22,42 @@ def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
     """Show the classes, counts, strongest words, settings and provenance of MODEL."""
     from transduce.cli.model_file import load_model
 
-    found = inspection(load_model(model), words)
+    found = _inspection(load_model(model), words)
     if as_json:
         messages.print_json(found)
     elif not quiet:
-        messages.print_text(as_text(found))
+        messages.print_text(_as_text(found))
 
 
-def inspection(model: "Model", n_words: int) -> dict[str, Any]:
+def _inspection(model: "Model", n_words: int) -> dict[str, Any]:
     """Classes with their counts and words, settings and provenance."""
     from transduce.cli.report import strongest_words
 
     words = strongest_words(model, n_words) if n_words else [[] for _ in model.classes]
-    sizes = {size["class"]: size for size in model.about.get("sizes", [])}
+    sizes = {size["class"]: size for size in model.about["sizes"]}
     classes = [
-        {**sizes.get(name, {"class": name}), "words": [word for word, _ in words[k]]}
-        for k, name in enumerate(model.classes)
+        {**sizes.get(name, {"class": name}), "words": [word for word, _ in strongest]}
+        for name, strongest in zip(model.classes, words, strict=True)
     ]
     about = {key: value for key, value in model.about.items() if key not in ("sizes", "history")}
     features = dict(model.vectorizer.features.__dict__)
     return {**about, "tree": model.tree, "features": features, "n_features": model.coef.shape[1], "classes": classes}
 
 
-def as_text(found: dict[str, Any]) -> str:
+def _as_text(found: dict[str, Any]) -> str:
     """Format an inspection for a terminal."""
-    settings = found.get("settings", {})
+    kind = found["features"]["kind"]
     lines = [
-        f"transduce {found.get('transduce', '?')}, {found.get('created', '?')}, from {found.get('source', '?')}",
-        f"{found.get('n_labelled', '?')} labelled and {found.get('n_unlabelled', '?')} unlabelled rows, "
+        f"transduce {found['transduce']}, {found['created']}, from {found['source']}",
+        f"{found['n_labelled']} labelled and {found['n_unlabelled']} unlabelled rows, "
         f"{len(found['classes'])} classes{' in a tree' if found['tree'] else ''}, {found['n_features']} features "
-        f"({found['features']['kind']}), seed {found.get('seed', '?')}",
-        "settings: " + ", ".join(f"{key} {value}" for key, value in settings.items()),
-        str(found.get("prior", "")),
-        str(found.get("ending", "")),
-        "",
-        f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(found['features']['kind'], 'strongest words')}",
+        f"({kind}), seed {found['seed']}",
+        "settings: " + ", ".join(f"{key} {value}" for key, value in found["settings"].items()),
+        f"{found['prior']}\n{found['ending']}\n",
+        f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(kind, 'strongest words')}",
     ]
-    for each in found["classes"]:
+    for each in (*found["classes"], *found.get("branches", ())):
+        name = each["class"] if "class" in each else f"{each['branch']}, total"
         counts = f"{each.get('labelled', '?'):>9}{each.get('assigned', '?'):>9}"
-        lines.append(f"{each['class']:<28}{counts}  {' '.join(each['words'])}")
-    lines += [
-        f"{each['branch'] + ', total':<28}{each['labelled']:>9}{each['assigned']:>9}"
-        for each in found.get("branches", ())
-    ]
+        lines.append(f"{name:<28}{counts}  {' '.join(each.get('words', ()))}".rstrip())
     return "\n".join(lines)

@@ -2,22 +2,6 @@
 
 from transduce.cli.queue.answers import merge_answers
 from transduce.cli.queue.selection import choose_rows
-from transduce.cli.queue.write import (
-    check_names,
-    interface_of,
-    label_studio_config,
-    label_studio_tasks,
-    queue_frame,
-    write_queue,
-)
+from transduce.cli.queue.write import check_names, interface_of, queue_frame, write_queue
 
-__all__ = [
-    "check_names",
-    "choose_rows",
-    "interface_of",
-    "label_studio_config",
-    "label_studio_tasks",
-    "merge_answers",
-    "queue_frame",
-    "write_queue",
-]
+__all__ = ["check_names", "choose_rows", "interface_of", "merge_answers", "queue_frame", "write_queue"]

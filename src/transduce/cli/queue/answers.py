@@ -54,18 +54,13 @@ def _row_numbers(answers: Table, labels: Labels, n_rows: int) -> list[int | None
     """Row numbers from 1, None for a blank line."""
     numbers: list[int | None] = []
     for place, (text, label) in enumerate(zip(texts_of(answers, [ROW]), labels, strict=True), 1):
-        row = text.strip()
-        if not row and label is None:
-            numbers.append(None)
-            continue
+        row, where = text.strip(), f"row {place} of {answers.name}"
         whole = re.fullmatch(r"([0-9]{1,18})(?:\.0*)?", row, re.ASCII)
-        if whole is None:
-            raise InputError(f"row {place} of {answers.name} needs a row number in 'row', but has {row!r}. Correct it.")
-        if not 1 <= int(whole[1]) <= n_rows:
-            raise InputError(
-                f"row {place} of {answers.name} labels row {row}, but the documents have rows 1 to {n_rows}."
-            )
-        numbers.append(int(whole[1]))
+        if whole is None and (row or label is not None):
+            raise InputError(f"{where} needs a row number in 'row', but has {row!r}. Correct it.")
+        if whole is not None and not 1 <= int(whole[1]) <= n_rows:
+            raise InputError(f"{where} labels row {row}, but the documents have rows 1 to {n_rows}.")
+        numbers.append(None if whole is None else int(whole[1]))
     return numbers
 
 
@@ -113,15 +108,12 @@ def _summary(numbers: list[int | None], answers: Labels, name: str, labels: Labe
         f"{n_empty} row{' has' if n_empty == 1 else 's have'} none."
     )
     known = {label for label in labels if label is not None}
-    named = {one for answer in answers if answer is not None for one in _named(answer, known)}
+    named: set[str] = set()
+    for answer in filter(None, answers):
+        parts = split_candidates(answer)  # a set names its parts if one of them is known
+        named.update([answer] if known.isdisjoint(parts) else filter(None, parts))
     new = sorted(named - known)
     for answer in new[:MAX_NEW_CLASSES]:
         yield f"Note: the answer {answer!r} in {name} is a new class.{did_you_mean(answer, known)}"
     if len(new) > MAX_NEW_CLASSES:
         yield f"Note: there are {len(new) - MAX_NEW_CLASSES} more new classes."
-
-
-def _named(answer: str, known: set[str]) -> tuple[str, ...]:
-    """The classes that an answer names: itself, or the parts of a set if one of them is known."""
-    parts = split_candidates(answer)
-    return (answer,) if known.isdisjoint(parts) else tuple(filter(None, parts))

@@ -28,31 +28,23 @@ def choose_rows(probabilities: NDArray[Any], X: csr_matrix, n: int, *, seed: int
 
     probabilities (m, K) and features X (m, d) are those of the unlabelled rows, and so are the row numbers returned.
     The seed decides between rows of equal worth.
-
-    >>> P = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1], [0.6, 0.4]])
-    >>> X = csr_matrix(np.array([[1.0, 0.0], [1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]))
-    >>> choose_rows(P, X, 2).tolist()
-    [0, 3]
     """
     P, X = np.asarray(probabilities, dtype=np.float64), csr_matrix(X)
-    _check(P, X, n)
-    X, empty = _unit_rows(X)
-    jitter = np.random.default_rng(seed).random(len(P))
-    worth = np.maximum(_uncertainty(P), _TINY) * np.maximum(_density(X), _TINY) * (1 + _TINY * jitter)
-    worth[empty] = 0.0
-    distinct = _distinct_rows(X, seed)
-    n_pool = min(distinct.size, max(MIN_POOL, POOL_PER_ROW * n))
-    pool = distinct[np.argsort(-worth[distinct], kind="stable")[:n_pool]]
-    return np.asarray(pool[_spread_out(worth[pool], X[pool], min(n, n_pool))])
-
-
-def _check(P: FloatArray, X: csr_matrix, n: int) -> None:
     if n < 1:
         raise InputError(f"the number of rows to queue must be 1 or more, but is {n}.")
     if P.ndim != 2 or P.shape[0] != X.shape[0] or P.shape[1] == 0:
         raise ValueError(f"probabilities must be (rows, classes) for the {X.shape[0]} rows of X, but are {P.shape}.")
     if not np.isfinite(P).all() or not np.isfinite(X.data).all():
         raise ValueError("probabilities and X must be finite, but hold NaN or infinity.")
+    X, empty = _unit_rows(X)
+    jitter = np.random.default_rng(seed).random(len(P))
+    density = X @ (X.T @ np.ones(len(P))) / max(len(P), 1)  # mean cosine with all rows, without the matrix of cosines
+    worth = np.maximum(_uncertainty(P), _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
+    worth[empty] = 0.0
+    distinct = _distinct_rows(X, seed)
+    n_pool = min(distinct.size, max(MIN_POOL, POOL_PER_ROW * n))
+    pool = distinct[np.argsort(-worth[distinct], kind="stable")[:n_pool]]
+    return np.asarray(pool[_spread_out(worth[pool], X[pool], min(n, n_pool))])
 
 
 def _unit_rows(X: csr_matrix) -> tuple[csr_matrix, NDArray[np.bool_]]:
@@ -70,12 +62,6 @@ def _uncertainty(P: FloatArray) -> FloatArray:
         return 1 - P[:, 0]
     two = np.partition(P, P.shape[1] - 2, axis=1)[:, -2:]
     return np.asarray(1 - (two[:, 1] - two[:, 0]))
-
-
-def _density(X: csr_matrix) -> FloatArray:
-    """Mean cosine of each row with all rows, without the matrix of cosines."""
-    total = X.T @ np.ones(X.shape[0])
-    return np.asarray(X @ total / max(X.shape[0], 1))
 
 
 def _distinct_rows(X: csr_matrix, seed: int) -> IntArray:

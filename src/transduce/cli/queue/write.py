@@ -17,19 +17,17 @@ from transduce.cli.queue.answers import CONFIDENCE, LABEL, ROW, SUGGESTED
 from transduce.io.atomic_write import atomic_write
 
 _PLAIN = Dialect()
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def check_names(text_columns: Sequence[str], classes: Sequence[str], target: str) -> None:
     """Check that the target can hold these text columns and classes."""
-    _check_columns(text_columns)
-    if interface_of(target) is not None:
-        label_studio_config(classes, text_columns)
-
-
-def _check_columns(text_columns: Sequence[str]) -> None:
     for name in text_columns:
         if name in (ROW, LABEL, SUGGESTED, CONFIDENCE):
             raise InputError(f"the text column {name!r} has the name of a column of the queue. Rename it in the file.")
+    for name in classes if interface_of(target) is not None else ():
+        if _NOT_IN_XML.search(name):
+            raise InputError(f"class {name!r} has a character that Label Studio's XML cannot hold. Rename the class.")
 
 
 def queue_frame(
@@ -42,11 +40,7 @@ def queue_frame(
     """The table to fill in: row (from 1), an empty label, suggested label, confidence, then the text.
 
     `rows` are positions in the documents (from 0); suggestions and confidences are in the same order.
-
-    >>> queue_frame(pl.DataFrame({"text": ["a", "b"]}), [1], ["tea"], [0.6], ["text"]).row(0, named=True)
-    {'row': 2, 'label': '', 'suggested': 'tea', 'confidence': 0.6, 'text': 'b'}
     """
-    _check_columns(text_columns)
     index = np.asarray(rows, dtype=np.int64)
     head = {
         ROW: pl.Series(index + 1, dtype=pl.Int64),
@@ -67,21 +61,17 @@ def label_studio_tasks(
     >>> task["data"], task["predictions"][0]["result"][0]["value"]
     ({'row': 1, 'text': 'a'}, {'choices': ['tea']})
     """
-    known, table = set(classes), Table("the queue", frame, "")
+    table = Table("the queue", frame, "")
     texts = {name: texts_of(table, [name]).to_list() for name in text_columns}
     shown = {_variable(name): column for name, column in texts.items()} | texts
     tasks = []
     for place, (row, suggested, confidence) in enumerate(frame.select(ROW, SUGGESTED, CONFIDENCE).iter_rows()):
         task: dict[str, Any] = {"data": {ROW: row, **{name: column[place] for name, column in shown.items()}}}
-        if suggested in known:
-            task["predictions"] = [_prediction(suggested, confidence)]
+        if suggested in classes:
+            result = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [suggested]}}
+            task["predictions"] = [{"model_version": "transduce", "score": confidence, "result": [result]}]
         tasks.append(task)
     return tasks
-
-
-def _prediction(suggested: str, confidence: float) -> dict[str, Any]:
-    result = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [suggested]}}
-    return {"model_version": "transduce", "score": confidence, "result": [result]}
 
 
 def _variable(name: str) -> str:
@@ -105,34 +95,21 @@ def label_studio_config(classes: Iterable[str], text_columns: Sequence[str]) -> 
     names = ["text", *(f"text_{k}" for k in range(2, len(columns) + 1))]
     lines = [f'  <Text name="{n}" value="${_variable(c)}"/>' for n, c in zip(names, columns, strict=True)]
     lines.append('  <Choices name="label" toName="text" choice="single" showInline="true">')
-    lines += [f"    <Choice value={quoteattr(_for_xml(name))}/>" for name in classes]
+    lines += [f"    <Choice value={quoteattr(name)}/>" for name in classes]
     return "\n".join(["<View>", *lines, "  </Choices>", "</View>"])
 
 
-def _for_xml(name: str) -> str:
-    if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", name):
-        raise InputError(f"class {name!r} has a character that Label Studio's XML cannot hold. Rename the class.")
-    return name
-
-
 def interface_of(target: str) -> str | None:
-    """The file of the labelling interface: beside tasks for Label Studio, None for a table.
-
-    >>> interface_of("ask.json"), interface_of("ask.csv")
-    ('ask.xml', None)
-    """
+    """The file of the labelling interface: "ask.xml" beside "ask.json" for Label Studio, None for a table."""
     path = Path(target)
     return str(path.with_suffix(".xml")) if path.suffix.lower() == ".json" else None
 
 
 def write_queue(
-    frame: pl.DataFrame,
-    target: str,
-    classes: Sequence[str],
-    text_columns: Sequence[str],
-    dialect: Dialect = _PLAIN,
+    frame: pl.DataFrame, target: str, classes: Sequence[str], text_columns: Sequence[str], dialect: Dialect = _PLAIN
 ) -> list[str]:
     """Write the queue as a table, or as Label Studio tasks with their interface, and return the names written."""
+    check_names(text_columns, classes, target)
     interface = interface_of(target)
     if interface is None:
         write_table(frame, target, dialect=dialect)
