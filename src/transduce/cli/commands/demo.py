@@ -76,7 +76,8 @@ def demo_frame(seed: int) -> "pl.DataFrame":
     labeled = rng.choice(len(texts), N_LABELED, replace=False)
     while np.unique(truth[labeled]).size < np.unique(truth).size:
         labeled = rng.choice(len(texts), N_LABELED, replace=False)
-    label = np.where(np.isin(np.arange(len(texts)), labeled), truth, None).tolist()
+    is_labeled = np.isin(np.arange(len(texts)), labeled)
+    label = [name if known else None for name, known in zip(truth.tolist(), is_labeled, strict=True)]
     return pl.DataFrame({"text": texts.tolist(), "label": label, "truth": truth.tolist()})
 
 
