@@ -81,10 +81,7 @@ class PriorErrorKind(Enum):
     INFINITE = "class_prior has inf for {name!r}, but only a high bound may be inf. Pass None for an unknown size."
     REVERSED = "class_prior gives {name!r} the range ({low:.6g}, {high:.6g}): low is above high. Swap them."
     TOO_MANY_ROWS = "class_prior gives {name!r} {value:.6g} rows, but only {n_rows} are to be labelled. Count those."
-    NO_WHOLE_NUMBER = (
-        "class_prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
-        "whole number. Widen it."
-    )
+    NO_WHOLE_NUMBER = "class_prior gives {name!r} {low:.6g} to {high:.6g} of {n_rows} rows: no whole number. Widen it."
     BRANCH_TOO_SMALL = (
         "class_prior contradicts itself: {name!r} may get at most {high} of the {n_rows} rows to label, but its parts "
         "must get at least {needed}. Raise its high bound, or lower the low bounds of its parts."
@@ -97,10 +94,7 @@ class PriorErrorKind(Enum):
     # sizes as text, in options and files
     SYNTAX = "{source} must be a fraction (0.2 or 20%), rows (120), a range such as 10%:30%, or ?, but is {value!r}."
     OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}. Correct it."
-    NEITHER_UNIT = (
-        "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "
-        "fractions, larger ones are rows. Write one or the other."
-    )
+    NEITHER_UNIT = "{source} has {value}, which is neither a fraction nor a whole number of rows. Write one of these."
     REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
     BAD_FILE = "{source} is not valid {format}: {reason} Correct it."
     NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}. Correct it."
@@ -136,18 +130,15 @@ class LabelErrorKind(Enum):
     MIXED_TYPES = "class names must have one type that can be sorted, but are {types}. Convert y or class_prior."
     ARRAY_ENTRY = "row {row} of y is an array, which is not a label. Use a set such as {example} for a partial label."
     MISSING_IN_SET = (
-        "row {row} of y has {name!r} in {entry!r}, but {name!r} marks unlabelled rows and is not a class. "
-        "Remove it, or use None for an unlabelled row."
+        "row {row} of y has {name!r} in {entry!r}, but it marks unlabelled rows. Remove it; None is an unlabelled row."
     )
     PATH_WITHOUT_TAXONOMY = (
-        "row {row} of y is {entry!r}, a list or tuple among other labels. Use a set, {example}, for a partial label; a "
-        "path needs taxonomy=."
+        "row {row} of y is {entry!r}. Use a set, {example}, for a partial label, or taxonomy= for paths."
     )
     UNKNOWN_RULED_OUT = "row {row} of y rules out {name!r}, which is not a class of y or class_prior.{hint} Correct it."
     UNKNOWN_CLASS = "row {row} of y names {name!r}, which is not a class. Correct it, or pass taxonomy=."
     EMPTY_BRANCH = (
-        "row {row} of y names {name!r}, but no class under it is labelled or in class_prior. Label a row of such a "
-        "class, or change this label."
+        "row {row} of y names {name!r}, but no class under it is labelled or in class_prior. Label one, or change this."
     )
     EMPTY_SET = "row {row} of y is an empty set, which allows no class. Use None for an unlabelled row."
     ALL_RULED_OUT = "row {row} of y rules out all {n_classes} classes. Rule out fewer; None is an unlabelled row."

@@ -164,10 +164,7 @@ class Taxonomy:
         >>> tree.leaf_of("rec/misc"), tree.leaf_of(["sci", "misc"]), tree.leaf_of("hockey")
         (1, 2, 0)
         """
-        leaves = self._leaves_by_name.get(_key(label), [])
-        if len(leaves) != 1:
-            raise ValueError(f"label {label!r} {self._reason(label, leaves)}.")
-        return leaves[0]
+        return self._only(label, self._leaves_by_name)
 
     def is_inner(self, name: object) -> bool:
         """Whether a name, a path or a joined path is that of an inner node, and of no leaf."""
@@ -179,10 +176,7 @@ class Taxonomy:
         >>> Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"]).below("rec")
         array([ True,  True, False])
         """
-        nodes = self._inner_by_name.get(_key(name), [])
-        if len(nodes) != 1:
-            raise ValueError(f"label {name!r} {self._reason(name, [])}.")
-        return np.asarray(self.paths[:, nodes[0]])
+        return np.asarray(self.paths[:, self._only(name, self._inner_by_name)])
 
     def reorder(self, labels: Iterable[object]) -> "Taxonomy":
         """Return the tree of these leaves, in this order, and the nodes above them.
@@ -209,16 +203,21 @@ class Taxonomy:
         leaves = set(self.leaf_nodes.tolist())
         return _by_name([(j, path) for j, path in enumerate(self.nodes) if j not in leaves], self.separator)
 
-    def _reason(self, name: object, leaves: list[int]) -> str:
-        """Why a name is not that of one leaf."""
-        if leaves:
-            return f"may mean several classes. Use one of {self._some(leaves)}"
-        inner = self._inner_by_name.get(_key(name), [])
-        if inner:
+    def _only(self, name: object, numbers: dict[object, list[int]]) -> int:
+        """Return the one number of a name."""
+        key = _key(name)
+        found = numbers.get(key, [])
+        if len(found) == 1:
+            return found[0]
+        if leaves := self._leaves_by_name.get(key):
+            reason = f"may mean several classes. Use one of {self._some(leaves)}"
+        elif inner := self._inner_by_name.get(key):
             below = np.flatnonzero(self.paths[:, inner].any(axis=1))
-            return f"is an inner node, not a class. Use one of {self._some(below)}"
-        hint = did_you_mean(name, [*self._leaves_by_name, *self._inner_by_name])
-        return f"is not in the taxonomy.{hint} Add it, or use one of {self._some(range(self.n_classes))}"
+            reason = f"is an inner node, not a class. Use one of {self._some(below)}"
+        else:
+            hint = did_you_mean(name, [*self._leaves_by_name, *self._inner_by_name])
+            reason = f"is not in the taxonomy.{hint} Add it, or use one of {self._some(range(self.n_classes))}"
+        raise ValueError(f"label {name!r} {reason}.")
 
     def _some(self, leaves: Iterable[int]) -> str:
         return name_list((self.labels[k] for k in leaves), most=5)
