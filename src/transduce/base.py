@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.resolve import ResolvedPrior
@@ -41,8 +41,6 @@ from transduce.solvers.loop import FitContext, catch_interrupt
 from transduce.solvers.schedule import stages
 from transduce.taxonomy import Taxonomy
 from transduce.validation import check_iterations, check_positive
-
-Array = NDArray[Any]
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""

@@ -5,9 +5,8 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from transduce.arrays import Array
 
 
 class FitStatus(Enum):

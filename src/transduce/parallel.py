@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from transduce.arrays import FloatArray
+
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 

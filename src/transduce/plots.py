@@ -17,15 +17,14 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from transduce.arrays import Array
 from transduce.label_step.count_tree import CountTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[Any]
 
 SCORE_NAMES = {"f1_macro": "macro F", "f1_micro": "micro F", "accuracy": "accuracy"}
 BLUE, ORANGE, INK = "#3b6ea8", "#d98a2b", "#222222"

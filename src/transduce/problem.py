@@ -8,15 +8,12 @@ default it is weighted like an unlabelled row; otherwise C times as much as a la
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.design import Design
 from transduce.losses import Loss
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

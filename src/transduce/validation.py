@@ -4,9 +4,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from transduce.arrays import Array
 
 
 def check_positive(estimator: object, *names: str) -> None:

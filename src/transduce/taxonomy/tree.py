@@ -12,16 +12,14 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.arrays import FloatArray, IntArray
 from transduce.suggest import did_you_mean, name_list
 from transduce.taxonomy.parse import Path, as_list, check_path, parse_taxonomy
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

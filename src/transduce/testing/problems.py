@@ -6,12 +6,11 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from transduce.arrays import Array
 from transduce.errors import PriorWarning
 
-Array: TypeAlias = NDArray[Any]
 Check: TypeAlias = Callable[[Any], None]
 
 N_ROWS, N_CLASSES = 120, 3
