@@ -7,10 +7,10 @@ from scipy.optimize import minimize
 
 from transduce.design import Design
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin
+from transduce.losses.blockwise import as_distributions
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
-from transduce.weight_step.dual import as_distributions
 
 N_ROWS, N_FEATURES = 240, 40
 FLAT = {k: Taxonomy.flat(range(k)) for k in (2, 3, 4, 6)}

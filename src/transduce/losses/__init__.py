@@ -14,8 +14,7 @@ all rows.
 from transduce.losses.base import Loss
 from transduce.losses.dispatch import Averaged, costs_of, is_builtin, smoothed, value_and_gradient
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
-from transduce.losses.maxent import MaxEnt
-from transduce.losses.smooth_margin import SmoothMargin
+from transduce.losses.smooth import MaxEnt, SmoothMargin
 
 __all__ = [
     "Averaged",

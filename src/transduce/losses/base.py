@@ -20,10 +20,6 @@ class Loss(Protocol):
     - ``price_scale`` is the factor that turns prices of the label step into an offset of the scores. Without it, new
       rows are labelled by their scores alone. Costs of maxent fall by 1 when the score of a label rises by 1, so its
       factor is 1. Labels of a margin loss compare by twice the difference of their scores, so its factor is 1/2.
-
-    See Also
-    --------
-    LargeMargin, SquaredLargeMargin, MaxEnt, SmoothMargin : the built-in losses.
     """
 
     def label_costs(self, scores: ArrayLike) -> FloatArray:
@@ -57,17 +53,7 @@ class Loss(Protocol):
         """
 
     def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
-        """Compute the gradient of the losses with respect to the scores.
+        """Compute the gradient, or a subgradient, of the losses with respect to the scores.
 
-        Parameters
-        ----------
-        scores : array-like of shape (n_rows, n_classes)
-            Scores of the classes.
-        targets : array-like of shape (n_rows,) or (n_rows, n_classes)
-            Labels. The built-in losses also take distributions over labels.
-
-        Returns
-        -------
-        gradient : ndarray of shape (n_rows, n_classes)
-            The gradient, or a subgradient where the loss has a corner.
+        Takes what `value` takes, and returns an ndarray of shape (n_rows, n_classes).
         """

@@ -8,16 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from transduce.losses.base import FloatArray, Loss, Targets
-from transduce.losses.blockwise import (
-    BlockwiseLoss,
-    at_targets,
-    costs_in_blocks,
-    score_matrix,
-    value_and_gradient_in_blocks,
-)
+from transduce.losses.blockwise import BlockwiseLoss, at_targets, score_matrix
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
-from transduce.losses.maxent import MaxEnt
-from transduce.losses.smooth_margin import SmoothMargin
+from transduce.losses.smooth import MaxEnt, SmoothMargin
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +26,8 @@ class Averaged:
 
     Examples
     --------
-    >>> float(Averaged(LargeMargin()).value(np.array([[2.0, 0.0]]), np.array([[0.5, 0.5]]))[0])
-    1.5
+    >>> Averaged(LargeMargin()).value([[2.0, 0.0]], [[0.5, 0.5]])
+    array([1.5])
     """
 
     loss: Loss
@@ -62,17 +55,17 @@ class Averaged:
 
 
 def smoothed(loss: Loss) -> Loss:
-    """Return the loss to use in place of this one while labels are distributions.
+    """Return the loss to use while labels are distributions: `loss.smoothed()` if it has it, else `Averaged(loss)`.
 
     Parameters
     ----------
     loss : Loss
         A built-in loss or a user's own.
 
-    Returns
-    -------
-    loss : Loss
-        What `loss.smoothed()` returns if there is such a method, else `Averaged(loss)`.
+    Examples
+    --------
+    >>> smoothed(LargeMargin())
+    SmoothMargin(width=0.1, margins=None)
     """
     substitute: Callable[[], Loss] | None = getattr(loss, "smoothed", None)
     return Averaged(loss) if substitute is None else substitute()
@@ -97,24 +90,24 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
 
     Examples
     --------
-    >>> costs_of(LargeMargin(), np.array([[2.0, 0.5, -1.0]]), n_threads=2)
+    >>> costs_of(LargeMargin(), [[2.0, 0.5, -1.0]], n_threads=2)
     array([[0. , 2.5, 4. ]])
     """
     inner = loss.loss if type(loss) is Averaged else loss
-    return costs_in_blocks(inner, scores, n_threads) if is_builtin(inner) else np.asarray(loss.label_costs(scores))
+    return inner._threaded_costs(scores, n_threads) if is_builtin(inner) else np.asarray(loss.label_costs(scores))
 
 
 def value_and_gradient(
     loss: Loss, scores: FloatArray, targets: Targets, weights: FloatArray, n_threads: int = 1
 ) -> tuple[float, FloatArray]:
-    """Compute Σ_i w_i ξ(s_i, y_i) and its gradient with respect to the scores.
+    """Compute Σ_i w_i ξ(s_i, y_i) and its gradient with respect to the scores, which overwrites them.
 
     Parameters
     ----------
     loss : Loss
         A built-in loss or a user's own.
     scores : ndarray of shape (n_rows, n_classes)
-        Scores, which the gradient overwrites.
+        Scores.
     targets : ndarray of shape (n_rows,) or (n_rows, n_classes)
         Labels, or distributions over labels.
     weights : ndarray of shape (n_rows,)
@@ -133,27 +126,15 @@ def value_and_gradient(
     (1.3862943611198906, array([[ 1., -1.]]))
     """
     if is_builtin(loss):
-        return value_and_gradient_in_blocks(loss, scores, targets, weights, n_threads)
+        return loss._threaded_value_and_gradient(scores, targets, weights, n_threads), scores
     value = float(np.dot(weights, loss.value(scores, targets)))
     np.multiply(loss.gradient(scores, targets), weights[:, None], out=scores, casting="same_kind")
     return value, scores
 
 
 def is_builtin(loss: object) -> TypeGuard[BlockwiseLoss]:
-    """Whether a loss is a built-in one, and not a subclass that may change its methods.
+    """Whether a loss is one of this package, and not a subclass, which may change its methods.
 
-    Parameters
-    ----------
-    loss : object
-        The loss.
-
-    Returns
-    -------
-    is_builtin : bool
-        Whether it is one of the losses of this package.
-
-    Examples
-    --------
     >>> is_builtin(MaxEnt()), is_builtin(Averaged(MaxEnt()))
     (True, False)
     """

@@ -8,16 +8,8 @@ from numpy.typing import NDArray
 
 from transduce.kernels import kernel
 from transduce.losses.base import FloatArray, Targets
-from transduce.losses.blockwise import (
-    DType,
-    GradientFunction,
-    ScoreFunction,
-    ValueFunction,
-    as_distributions,
-    at_targets,
-    evaluated,
-)
-from transduce.losses.smooth_margin import MarginLoss
+from transduce.losses.blockwise import BlockLoss, DType, as_distributions, at_targets
+from transduce.losses.smooth import MarginLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,35 +40,8 @@ class LargeMargin(MarginLoss):
     margins: NDArray[np.float64] | None = None
     price_scale: ClassVar[float] = 0.5
 
-    def _cost_function(self, n_classes: int, dtype: DType) -> ScoreFunction:
-        if self.margins is None:
-            return _unit_margin_costs
-        margins = self.margin_matrix(n_classes).astype(dtype)
-        return lambda S, out: _margin_costs(S, margins, out)
-
-    def _value_function(self, n_classes: int, dtype: DType) -> ValueFunction:
-        write = self._cost_function(n_classes, dtype)
-        if self.margins is None:
-            return lambda S, targets: at_targets(evaluated(write, S), targets)
-        margins = self.margin_matrix(n_classes).astype(dtype)
-
-        def values(S: FloatArray, targets: Targets) -> FloatArray:
-            if targets.ndim == 2:
-                return at_targets(evaluated(write, S), targets)
-            return np.asarray((margins[targets] + S).max(axis=1) - at_targets(S, targets))
-
-        return values
-
-    def _gradient_function(self, n_classes: int, dtype: DType) -> GradientFunction:
-        write = self._weighted_gradient_function(n_classes, dtype)
-        return lambda S, targets, out: write(S, as_distributions(targets, S), out)
-
-    def _weighted_gradient_function(self, n_classes: int, dtype: DType) -> GradientFunction:
-        """Return the function that writes Σ_y w_y ∂ξ(s, y)/∂s for weights w (n, K) of the labels."""
-        if self.margins is None:
-            return _unit_margin_gradient
-        margins = self.margin_matrix(n_classes).astype(dtype)
-        return lambda S, weights, out: _margin_gradient(S, margins, weights, out)
+    def _prepared(self, n_classes: int, dtype: DType) -> "_Hinge":
+        return _Hinge(self._margins_as(n_classes, dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +51,7 @@ class SquaredLargeMargin(MarginLoss):
     Parameters
     ----------
     margins : ndarray of shape (n_classes, n_classes), default=None
-        Margins; ``margins[y, k]`` is the cost of predicting k where y is right. None means 1 for every mistake.
+        See `LargeMargin`.
 
     Examples
     --------
@@ -96,37 +61,48 @@ class SquaredLargeMargin(MarginLoss):
 
     margins: NDArray[np.float64] | None = None
 
-    def _cost_function(self, n_classes: int, dtype: DType) -> ScoreFunction:
-        write_hinge = LargeMargin(self.margins)._cost_function(n_classes, dtype)
+    def _prepared(self, n_classes: int, dtype: DType) -> "_Hinge":
+        return _SquaredHinge(self._margins_as(n_classes, dtype))
 
-        def write(S: FloatArray, out: FloatArray) -> None:
-            write_hinge(S, out)
-            np.square(out, out=out)
 
-        return write
+@dataclass(frozen=True, eq=False)
+class _Hinge(BlockLoss):
+    margins: FloatArray | None
 
-    def _value_function(self, n_classes: int, dtype: DType) -> ValueFunction:
-        hinge, write = (
-            LargeMargin(self.margins)._value_function(n_classes, dtype),
-            self._cost_function(n_classes, dtype),
-        )
+    def write_costs(self, S: FloatArray, out: FloatArray) -> None:
+        if self.margins is None:
+            _unit_margin_costs(S, out)
+        else:
+            _margin_costs(S, self.margins, out)
 
-        def values(S: FloatArray, targets: Targets) -> FloatArray:
-            return at_targets(evaluated(write, S), targets) if targets.ndim == 2 else np.square(hinge(S, targets))
+    def values(self, S: FloatArray, targets: Targets) -> FloatArray:
+        if self.margins is None or targets.ndim == 2:
+            return super().values(S, targets)
+        return np.asarray((self.margins[targets] + S).max(axis=1) - at_targets(S, targets))
 
-        return values
+    def write_gradient(self, S: FloatArray, targets: Targets, out: FloatArray) -> None:
+        """Write Σ_y q_y ∂ξ(s, y)/∂s for targets q; they may be any weights (n, K) of the labels."""
+        weights = as_distributions(targets, S.shape[1], S.dtype).astype(S.dtype, copy=False)
+        if self.margins is None:
+            _unit_margin_gradient(S, weights, out)
+        else:
+            _margin_gradient(S, self.margins, weights, out)
 
-    def _gradient_function(self, n_classes: int, dtype: DType) -> GradientFunction:
-        hinge = LargeMargin(self.margins)
-        costs = hinge._cost_function(n_classes, dtype)
-        write_weighted = hinge._weighted_gradient_function(n_classes, dtype)
 
-        def write(S: FloatArray, targets: Targets, out: FloatArray) -> None:
-            weights = evaluated(costs, S)
-            weights *= 2.0 * as_distributions(targets, S)
-            write_weighted(S, weights, out)
+class _SquaredHinge(_Hinge):
+    def write_costs(self, S: FloatArray, out: FloatArray) -> None:
+        super().write_costs(S, out)
+        np.square(out, out=out)
 
-        return write
+    def values(self, S: FloatArray, targets: Targets) -> FloatArray:
+        if targets.ndim == 2:
+            return super().values(S, targets)
+        return np.square(_Hinge(self.margins).values(S, targets))
+
+    def write_gradient(self, S: FloatArray, targets: Targets, out: FloatArray) -> None:
+        weights = _Hinge(self.margins).costs(S)
+        weights *= 2.0 * as_distributions(targets, S.shape[1], S.dtype).astype(S.dtype, copy=False)
+        super().write_gradient(S, weights, out)
 
 
 @kernel

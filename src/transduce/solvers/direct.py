@@ -12,7 +12,7 @@ labels q.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,7 @@ from transduce.problem import TrainingProblem, weighted_costs
 from transduce.solvers.loop import Solver
 from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, Penalty, through_posterior
 from transduce.weight_step import weight_step_for
-from transduce.weight_step.lbfgs import gradient_at_zero, minimize_in_scores
+from transduce.weight_step.lbfgs import ValueAndGradient, gradient_at_zero, in_weights, run_lbfgs
 
 Array = NDArray[Any]
 
@@ -126,11 +126,11 @@ class PenalizedPosterior(DirectMethod):
         """Minimise at one weight of the entropy until the counts are met and the objective no longer falls."""
         problem, terms = self.problem, self._terms(weight)
         last_residual, last_value = np.inf, np.inf
-        gtol = 0.1 * self.tol * gradient_at_zero(problem, self._objective([]))
+        gtol = 0.1 * self.tol * gradient_at_zero(self._objective([]), result.W)
         for _ in range(self.max_rounds):
             constraint = self.constraint
             objective = self._objective([*terms, constraint] if self.enforced else terms)
-            minimum = minimize_in_scores(problem, objective, result.W, gtol, ITERATIONS)
+            minimum = run_lbfgs(objective, result.W, problem.alpha, gtol, ITERATIONS)
             result.W[...] = minimum.W
             p = self._posterior(result.W)
             residual = constraint.residual(p)
@@ -156,8 +156,8 @@ class PenalizedPosterior(DirectMethod):
             terms.append(Mismatch(self.mismatch, *_with_groups(self.bounds)))
         return terms
 
-    def _objective(self, terms: list[Penalty]) -> Callable[[Array], tuple[float, Array]]:
-        """The labelled loss and the terms as a function of all scores, with its gradient in them."""
+    def _objective(self, terms: list[Penalty]) -> ValueAndGradient:
+        """The labelled loss and the terms as a function of the weights, with its gradient."""
         loss, n_labeled = self.problem.loss, self.problem.n_labeled
         kappa, labels = self.problem.row_weights[:n_labeled], self.labels[:n_labeled]
 
@@ -174,7 +174,7 @@ class PenalizedPosterior(DirectMethod):
             gradient[n_labeled:] = through_posterior(p, gradient_in_p)
             return value, gradient
 
-        return value_and_gradient
+        return in_weights(self.problem.design, value_and_gradient)
 
 
 def _with_groups(bounds: Bounds) -> tuple[Array, Array, Array | None]:

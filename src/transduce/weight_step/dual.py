@@ -16,7 +16,7 @@ import numpy as np
 
 from transduce.kernels.rows import add_rows
 from transduce.losses import LargeMargin, SmoothMargin, SquaredLargeMargin
-from transduce.losses.blockwise import one_hot
+from transduce.losses.blockwise import as_distributions
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step.base import Array, WeightReport, WeightState
@@ -30,7 +30,7 @@ FEW_LIVE = 0.25
 
 @dataclass(frozen=True)
 class DualStep(ABC):
-    """What all dual weight steps have in common."""
+    """What all dual weight steps share."""
 
     max_sweeps: int
 
@@ -90,15 +90,13 @@ class DualStep(ABC):
         if live.size <= FEW_LIVE * problem.n_rows:
             return self._solve_few(problem, state, live, tol, rng)
 
-        def check(n_passes: float) -> WeightReport:
-            return self._report(problem, state, live, n_passes, tol)
-
         def sweep(count: int) -> tuple[float, float]:
             order = sweep_order(state.gaps, live, rng, count)
             state.scores = None
             self.sweep(problem, state, order)
             return order.size / live.size, float(state.gaps[live].sum())
 
+        check = partial(self._report, problem, state, live, tol)
         if state.scores is not None:  # only row weights changed, so the gap can be computed without a sweep
             report = check(0.0)
             if report.converged:
@@ -110,13 +108,10 @@ class DualStep(ABC):
         self, problem: TrainingProblem, state: WeightState, live: Array, tol: float, rng: np.random.Generator
     ) -> WeightReport:
         """Solve the problem of the live rows, then compute the scores of all rows once."""
-        few = replace(
-            problem, design=problem.design.select_rows(live), row_weights=problem.row_weights[live], forbidden=None
-        )
-        part = WeightState(
-            state.W, state.targets[live], state.kappa[live], state.dual[live], state.gaps[live], state.objective,
-            None if state.scores is None else state.scores[live],
-        )  # fmt: skip
+        design, scores = problem.design.select_rows(live), None if state.scores is None else state.scores[live]
+        few = replace(problem, design=design, row_weights=problem.row_weights[live], forbidden=None)
+        rows = (state.targets[live], state.kappa[live], state.dual[live], state.gaps[live])
+        part = WeightState(state.W, *rows, state.objective, scores)
         state.scores = None
         report = self.solve(few, part, tol, rng)
         state.dual[live], state.gaps[live], state.objective = part.dual, part.gaps, part.objective
@@ -124,7 +119,7 @@ class DualStep(ABC):
         return replace(report, scores=state.scores)
 
     def _report(
-        self, problem: TrainingProblem, state: WeightState, live: Array, n_passes: float, tol: float
+        self, problem: TrainingProblem, state: WeightState, live: Array, tol: float, n_passes: float
     ) -> WeightReport:
         """Compute J and the gaps of all rows at W, and store them in the state."""
         if state.scores is None:
@@ -136,46 +131,35 @@ class DualStep(ABC):
 
 
 class DualMarginStep(DualStep):
-    """What the dual weight steps of margin losses have in common."""
+    """What the dual weight steps of margin losses share."""
 
     _kernels: ClassVar[Any]
-
-    @abstractmethod
-    def _overlap(self, problem: TrainingProblem) -> Array | float:
-        """The overlap of paths, as the kernel takes it."""
 
     def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         """Update the dual variables of these rows, one after the other, and W with them."""
         design, margins = problem.design, _margins(problem)
+        overlap = design.overlap if self._kernels is margin else design.largest_overlap
         self._kernels.sweep(
-            order, state.targets, state.kappa, design.squared_norms, problem.alpha, margins, self._overlap(problem),
+            order, state.targets, state.kappa, design.squared_norms, problem.alpha, margins, overlap,
             *design.rows, *design.tree, state.W, state.dual, state.gaps,
         )  # fmt: skip
 
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
-        arrays = (state.targets, state.kappa, _margins(problem), scores, state.dual, state.gaps)
-        return float(self._kernels.loss_and_gaps(rows, *arrays))
+        targets, margins = state.targets, _margins(problem)
+        return float(self._kernels.loss_and_gaps(rows, targets, state.kappa, margins, scores, state.dual, state.gaps))
 
 
-@dataclass(frozen=True)
 class DualLargeMargin(DualMarginStep):
     """The weight step of the large margin loss, for hard labels."""
 
     _kernels: ClassVar[Any] = margin
 
-    def _overlap(self, problem: TrainingProblem) -> Array:
-        return problem.design.overlap
 
-
-@dataclass(frozen=True)
 class DualSquaredLargeMargin(DualMarginStep):
-    """The weight step of the squared large margin loss, for hard labels; see the kernel for its dual."""
+    """The weight step of the squared large margin loss, for hard labels; its dual is described with the kernel."""
 
     _kernels: ClassVar[Any] = squared
-
-    def _overlap(self, problem: TrainingProblem) -> float:
-        return problem.design.largest_overlap
 
     def _contribution(self, q: Array, p: Array) -> Array:
         return np.asarray(q * p.sum(axis=1, keepdims=True) - p)
@@ -187,7 +171,6 @@ class DualSquaredLargeMargin(DualMarginStep):
         p *= factor[:, None]
 
 
-@dataclass(frozen=True)
 class DualMaxEnt(DualStep):
     """The weight step of maxent and the smooth margin, for hard or soft labels.
 
@@ -245,11 +228,6 @@ class DualMaxEnt(DualStep):
         return loss
 
 
-def as_distributions(targets: Array, n_classes: int, dtype: Any = np.float64) -> Array:
-    """Return targets as distributions (n, K); labels become one-hot rows of the given type."""
-    return targets if targets.ndim == 2 else one_hot(targets, n_classes, dtype)
-
-
 def _margins(problem: TrainingProblem) -> Array:
     loss = problem.loss
     assert isinstance(loss, (LargeMargin, SquaredLargeMargin))
@@ -262,7 +240,6 @@ def _unit_margins(n_classes: int) -> Array:
 
 
 def _width(problem: TrainingProblem) -> float:
-    """γ of the loss."""
     return problem.loss.width if isinstance(problem.loss, SmoothMargin) else 1.0
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
+from transduce.design import Design
 from transduce.losses import value_and_gradient
 from transduce.problem import TrainingProblem
 from transduce.weight_step.base import Array, WeightReport, WeightState
@@ -40,11 +41,10 @@ class LBFGS:
         if not live.all():
             design, targets, kappa = design.select_rows(live), targets[live], kappa[live]
 
-        def loss_and_gradient(W: Array) -> tuple[float, Array]:
-            value, gradient = value_and_gradient(problem.loss, design.scores(W), targets, kappa, design.n_threads)
-            return value, design.pullback(gradient)
+        def of_scores(S: Array) -> tuple[float, Array]:
+            return value_and_gradient(problem.loss, S, targets, kappa, design.n_threads)
 
-        minimum = minimize_regularized(loss_and_gradient, state.W, problem.alpha, tol, self.max_iter)
+        minimum = minimize_regularized(in_weights(design, of_scores), state.W, problem.alpha, tol, self.max_iter)
         state.W[...] = minimum.W
         scores = problem.design.scores(state.W)
         return WeightReport(minimum.value, scores, minimum.gradient, minimum.n_evaluations, minimum.converged)
@@ -70,26 +70,18 @@ def minimize_regularized(
     >>> minimum.W.round(3).tolist(), minimum.converged
     ([[-2.0, -2.0]], True)
     """
-    at_zero = _largest(loss_and_gradient(np.zeros_like(W))[1])
-    minimum = _minimize(loss_and_gradient, W, alpha, 0.1 * tol * at_zero, max_iter)
+    at_zero = gradient_at_zero(loss_and_gradient, W)
+    minimum = run_lbfgs(loss_and_gradient, W, alpha, 0.1 * tol * at_zero, max_iter)
     return replace(minimum, converged=minimum.gradient <= tol * at_zero)
 
 
-def minimize_in_scores(
-    problem: TrainingProblem, of_scores: ValueAndGradient, W: Array, gtol: float, max_iter: int
-) -> Minimum:
-    """Minimise λ/2 ‖W‖² + loss(S) from W for any smooth function of all scores (n, K)."""
-    return _minimize(_in_weights(problem, of_scores), W, problem.alpha, gtol, max_iter)
+def gradient_at_zero(loss_and_gradient: ValueAndGradient, W: Array) -> float:
+    """The largest absolute entry of the gradient at W = 0, the scale of tolerances."""
+    return _largest(loss_and_gradient(np.zeros_like(W))[1])
 
 
-def gradient_at_zero(problem: TrainingProblem, of_scores: ValueAndGradient) -> float:
-    """The largest absolute entry of the gradient at W = 0, the scale for `gtol`."""
-    return _largest(_in_weights(problem, of_scores)(problem.design.zeros())[1])
-
-
-def _in_weights(problem: TrainingProblem, of_scores: ValueAndGradient) -> ValueAndGradient:
-    """Turn a function of scores into one of weights."""
-    design = problem.design
+def in_weights(design: Design, of_scores: ValueAndGradient) -> ValueAndGradient:
+    """Turn a function of the scores (n, K) of all rows into one of weights."""
 
     def loss_and_gradient(W: Array) -> tuple[float, Array]:
         value, gradient = of_scores(design.scores(W))
@@ -98,8 +90,8 @@ def _in_weights(problem: TrainingProblem, of_scores: ValueAndGradient) -> ValueA
     return loss_and_gradient
 
 
-def _minimize(loss_and_gradient: ValueAndGradient, W: Array, alpha: float, gtol: float, max_iter: int) -> Minimum:
-    """Run L-BFGS in float64; the loss is called with weights of the type of W."""
+def run_lbfgs(loss_and_gradient: ValueAndGradient, W: Array, alpha: float, gtol: float, max_iter: int) -> Minimum:
+    """Run L-BFGS in float64 until the gradient is at most `gtol`; the loss is called with weights of the type of W."""
 
     def value_and_gradient(flat: Array) -> tuple[float, Array]:
         here = flat.reshape(W.shape).astype(W.dtype, copy=False)
@@ -110,8 +102,7 @@ def _minimize(loss_and_gradient: ValueAndGradient, W: Array, alpha: float, gtol:
         return value + 0.5 * alpha * float(np.vdot(here, here)), total.ravel()
 
     options = {"maxiter": max_iter, "gtol": gtol, "ftol": 1e-12, "maxcor": 10}
-    start = W.ravel().astype(np.float64)
-    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+    found = minimize(value_and_gradient, W.ravel().astype(np.float64), jac=True, method="L-BFGS-B", options=options)
     return Minimum(found.x.reshape(W.shape), float(found.fun), _largest(found.jac), float(found.nfev))
 
 

@@ -32,12 +32,9 @@ class Checked(Protocol):
     """The result of computing J."""
 
     @property
-    def objective(self) -> float:
-        """J."""
-
+    def objective(self) -> float: ...  # noqa: D102
     @property
-    def converged(self) -> bool:
-        """Whether the gap is below the tolerance."""
+    def converged(self) -> bool: ...  # noqa: D102
 
 
 Report = TypeVar("Report", bound=Checked)

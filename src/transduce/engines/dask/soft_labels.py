@@ -16,8 +16,8 @@ from transduce.io.checkpoint import CheckpointSlot
 from transduce.label_step import Exact
 from transduce.label_step.entropic import solve_partitions_at_entropy
 from transduce.losses import smoothed
+from transduce.losses.blockwise import as_distributions
 from transduce.weight_step import LBFGS, weight_step_for
-from transduce.weight_step.dual import as_distributions
 
 if TYPE_CHECKING:
     from transduce.engines.dask.restart import DaskRestart

@@ -25,14 +25,14 @@ def margins_of(s: Array, label: int, margins: Array) -> None:
 
 
 @kernel
-def row_gap(m: Array, t: Array) -> float:
-    """(max m)² − t·m + T²/4."""
+def top_and_gap(m: Array, t: Array) -> tuple[float, float]:
+    """Return max m, and (max m)² − t·m + T²/4."""
     top, total, dot = m[0], 0.0, 0.0
     for k in range(m.size):
         top = max(top, m[k])
         total += t[k]
         dot += t[k] * m[k]
-    return float(max(top * top - dot + 0.25 * total * total, 0.0))
+    return top, max(top * top - dot + 0.25 * total * total, 0.0)
 
 
 @kernel
@@ -77,7 +77,7 @@ def sweep(
         node_scores(i, data, indices, spans, W, by_node)
         class_scores(by_node, starts, nodes, m)
         margins_of(m, y, margins)
-        gaps[i] = GAP_LEFT * kappa[i] * row_gap(m, t[i])
+        gaps[i] = GAP_LEFT * kappa[i] * top_and_gap(m, t[i])[1]
         solve_row(m, y, overlap * kappa[i] * norms[i] / alpha, t[i], new)
         change = 0.0
         for k in range(n_classes):
@@ -98,9 +98,7 @@ def loss_and_gaps(
     for i in rows:
         m[:] = scores[i]
         margins_of(m, labels[i], margins)
-        top = m[0]
-        for k in range(m.size):
-            top = max(top, m[k])
+        top, gap = top_and_gap(m, t[i])
         loss += kappa[i] * top * top
-        gaps[i] = kappa[i] * row_gap(m, t[i])
+        gaps[i] = kappa[i] * gap
     return loss
