@@ -307,8 +307,8 @@ def test_sums_are_those_of_the_distributions(n_threads, n_classes, price, T):
     columns = np.arange(n_classes) if n_classes <= FEW else np.flatnonzero(~closed)[::2]
     with Threads(n_threads) as threads:
         rows = SoftmaxRows.create(costs, closed, threads)
-        sums, written = rows.sums(v, T, columns, threads), np.empty_like(costs)
-        rows.write(v, T, written, threads)
+        sums, written = rows.sums(v, T, columns), np.empty_like(costs)
+        rows.write(v, T, written)
     np.testing.assert_allclose(written, Q, atol=1e-10)
     np.testing.assert_allclose(sums.mass, Q.sum(axis=0), atol=1e-8)
     assert sums.normalizer == pytest.approx(logs.sum(), rel=1e-11)

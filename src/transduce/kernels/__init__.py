@@ -13,23 +13,12 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compile a function that never sees NaN, which lets minima run in vector registers; infinities are respected.
-
-    >>> from transduce.label_step._kernels.passes import choose_labels
-    >>> type(choose_labels).__name__
-    'CPUDispatcher'
-    """
+    """Compile a function that never sees NaN, which lets minima run in vector registers; infinities are respected."""
     return _compiled(function, fastmath={"nnan", "nsz"})
 
 
 def strict_kernel(function: Kernel) -> Kernel:
-    """Compile a function that must recognise NaN, such as the validation of inputs.
-
-    >>> import numpy as np
-    >>> from transduce.label_step._kernels.passes import first_bad_row
-    >>> first_bad_row(np.array([[0.0, 1.0], [np.nan, 1.0]]))
-    (1, 1)
-    """
+    """Compile a function that must recognise NaN, such as the validation of inputs."""
     return _compiled(function, fastmath=False)
 
 

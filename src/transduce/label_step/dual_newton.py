@@ -18,10 +18,8 @@ from transduce.label_step.row_blocks import FloatArray, IntArray
 from transduce.label_step.soft_partitions import SoftPartitions
 from transduce.label_step.softmax_sums import Sums, product_columns
 
-LONGEST_STEP = 8.0
-"""Largest change of a price in one step, in units of T: the curvature is not trusted beyond it."""
-LONGEST_SCALING = 300.0
-"""The same for a scaling step."""
+LONGEST_STEP, LONGEST_SCALING = 8.0, 300.0
+"""Largest change of a price in a Newton step, whose curvature is not trusted beyond it, and in a scaling step."""
 RIDGE = 1e-9
 """Curvature added to directions that have none, as a fraction of the counts."""
 LAST = 2.0

@@ -3,41 +3,84 @@
     min over q of Σ_ik q_ik costs[i, k] + T Σ_ik q_ik log q_ik     subject to     low_k ≤ Σ_i q_ik ≤ high_k
 
 The solution is q_ik ∝ exp((v_k − costs[i, k]) / T) with one price v_k per class, so the search is for K numbers. They
-maximise a smooth concave function (see `dual_newton`), of which one pass over the costs gives value, slope and
-curvature (see `softmax_sums`). As T falls, q tends to the labels of the exact step (see `temperature_search`).
-
-With bounds on groups of classes, v_k is the sum of the multipliers u_j of the class and its groups (see `count_tree`).
-Many u give the same v; the search takes those at which the bounds are worth most.
-Reference: Cuturi (2013) for entropic transport; the scaling step is Sinkhorn's.
+maximise a smooth concave function (`dual_newton`). Where that fails, they come down from higher temperatures, and then
+from the exact label step, to whose labels q tends as T falls. Reference: Cuturi (2013) for entropic transport.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
+from transduce.label_step.dual_newton import DualNewton, Point
 from transduce.label_step.partitions import Partitions
 from transduce.label_step.problem import FloatArray, LabelProblem
 from transduce.label_step.soft_partitions import SoftPartitions
-from transduce.label_step.temperature_search import (
-    MAX_STEPS,
-    SoftLabelSolution,
-    SoftStatus,
-    mean_entropy,
-    solve_at,
-    solve_at_relative_entropy,
-)
 
-__all__ = [
-    "Entropic",
-    "SoftLabelSolution",
-    "SoftStatus",
-    "mean_entropy",
-    "solve_at_entropy",
-    "solve_partitions_at_entropy",
-]
+COOLING, LOOSE_TOL = 0.25, 0.05
+"""Factor between temperatures on the way down, and the relative tolerance of the counts there."""
+BEYOND_FLOATS = 1e6
+"""Costs larger than this many T leave too few digits for the entropy, if the counts cannot be met."""
+HOTTEST = 1e3
+"""Highest temperature tried, in units of the largest cost: no temperature makes up for forbidden labels."""
+MAX_STEPS, MAX_TEMPERATURES = 500, 12
+"""Steps of one search for prices, and temperatures tried for one entropy."""
+
+
+class SoftStatus(Enum):
+    """How an entropic label step ended; the value is the sentence for the user."""
+
+    CONVERGED = "The counts are met to the tolerance."
+    AS_EXACT = (
+        "The temperature is too small to differ from 0 in floating point: rows have the labels of the exact step."
+    )
+    STALLED = "The counts are met as well as rounding and max_steps allow; the residual says how well."
+
+
+@dataclass(frozen=True, eq=False)
+class SoftLabelSolution:
+    """Distributions over labels that meet the counts, with their prices.
+
+    Attributes
+    ----------
+    posterior : ndarray of shape (n, K)
+        Distribution of each row; empty where distributions stay in their partitions, as state["posterior"].
+    prices : ndarray of shape (K,)
+        Prices of the classes, in the units of the costs.
+    value : float
+        Σ q costs + T Σ q log q.
+    gap : float
+        Value less its lower bound at the prices, never negative: what the residual counts are worth.
+    entropy : float
+        Mean of −Σ_k q_k log q_k over the rows.
+    residual : float
+        Largest violation of a count of a class or group, in rows.
+    n_steps : int
+        Steps of the search.
+    status : SoftStatus
+        How the search ended.
+    group_prices : ndarray of shape (G,)
+        Multiplier of each group's own bounds; empty without groups.
+    temperature : float
+        T.
+    v : ndarray of shape (K,)
+        q_ik ∝ exp(v_k − costs[i, k] / T), unless the labels are those of the exact step.
+    """
+
+    posterior: NDArray[Any]
+    prices: FloatArray
+    value: float
+    gap: float
+    entropy: float
+    residual: float
+    n_steps: int
+    status: SoftStatus
+    group_prices: FloatArray = field(default_factory=lambda: np.zeros(0))
+    temperature: float = np.nan
+    v: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -74,31 +117,22 @@ class Entropic:
         if not 0.0 < self.temperature < np.inf:
             raise ValueError(f"temperature must be a number above 0, but is {self.temperature!r}.")
         if not self.tol > 0.0 or self.max_steps < 1:
-            raise ValueError(
-                f"tol must be above 0 and max_steps 1 or more, but are {self.tol!r} and {self.max_steps!r}."
-            )
+            found = f"{self.tol!r} and {self.max_steps!r}"
+            raise ValueError(f"tol must be above 0 and max_steps 1 or more, but are {found}.")
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, *, out: NDArray[Any] | None = None
     ) -> SoftLabelSolution:
         """Solve from the prices of an earlier solution, if given; the posterior is written to `out`, if given."""
-        rows = SoftPartitions.of_problem(problem, self.n_threads)
-        return _with_posterior(rows, solve_at(rows, self.temperature, prices, self.tol, self.max_steps), out)
+        rows = SoftPartitions.of_problem(problem, self.n_threads, out)
+        return _finished(rows, _solve_at(rows, self.temperature, prices, self.tol, self.max_steps))
 
     def solve_partitions(
         self, partitions: Partitions, bounds: Bounds, prices: FloatArray | None = None
     ) -> SoftLabelSolution:
-        """Leave the distributions in state["posterior"] of every partition, which has `n_threads` threads.
-
-        >>> from transduce.label_step.partitions import LocalPartitions, Partition
-        >>> costs, labels = np.array([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]]), np.full(3, -1)
-        >>> rows = LocalPartitions([Partition(costs[:1], labels[:1]), Partition(costs[1:], labels[1:])])
-        >>> soft = Entropic(temperature=0.5).solve_partitions(rows, Bounds(np.array([1, 2]), np.array([1, 2])))
-        >>> rows.each(lambda partition: partition.state["posterior"].round(2).tolist())
-        [[[0.12, 0.88]], [[0.88, 0.12], [0.0, 1.0]]]
-        """
+        """Leave the distributions in state["posterior"] of every partition, which has `n_threads` threads."""
         rows = SoftPartitions.of_partitions(partitions, bounds, self.n_threads)
-        return _in_place(rows, solve_at(rows, self.temperature, prices, self.tol, self.max_steps))
+        return _finished(rows, _solve_at(rows, self.temperature, prices, self.tol, self.max_steps))
 
 
 def solve_at_entropy(
@@ -121,9 +155,9 @@ def solve_at_entropy(
     >>> bool(abs(soft.entropy - 0.5 * 0.6365) < 0.04)
     True
     """
-    rows = SoftPartitions.of_problem(problem, n_threads)
-    found = solve_at_relative_entropy(rows, fraction, temperature, prices, tol)
-    return _with_posterior(rows, found, out), found.temperature
+    rows = SoftPartitions.of_problem(problem, n_threads, out)
+    found = _finished(rows, _solve_at_entropy(rows, fraction, temperature, prices, tol))
+    return found, found.temperature
 
 
 def solve_partitions_at_entropy(
@@ -137,21 +171,109 @@ def solve_partitions_at_entropy(
 ) -> SoftLabelSolution:
     """The same over partitions, each with `n_threads` threads; distributions stay there, in state["posterior"]."""
     rows = SoftPartitions.of_partitions(partitions, bounds, n_threads)
-    return _in_place(rows, solve_at_relative_entropy(rows, fraction, temperature, prices, tol))
+    return _finished(rows, _solve_at_entropy(rows, fraction, temperature, prices, tol))
 
 
-def _with_posterior(rows: SoftPartitions, found: SoftLabelSolution, out: NDArray[Any] | None) -> SoftLabelSolution:
-    shape = (rows.tree.n_rows, rows.tree.n_classes)
-    posterior = np.empty(shape) if out is None else out
-    if posterior.shape != shape or posterior.dtype.kind != "f":
-        raise ValueError(f"out must be floats of shape {shape}, but are {posterior.dtype} of {posterior.shape}.")
-    return replace(_in_place(rows, found, posterior), posterior=posterior)
+def mean_entropy(posterior: FloatArray) -> float:
+    """Mean of −Σ_k q_k log q_k over the rows."""
+    logs = np.log(np.maximum(posterior, np.finfo(np.float64).tiny))
+    return float(-np.vdot(posterior, logs) / max(len(posterior), 1))
 
 
-def _in_place(rows: SoftPartitions, found: SoftLabelSolution, out: NDArray[Any] | None = None) -> SoftLabelSolution:
+def _finished(rows: SoftPartitions, found: SoftLabelSolution) -> SoftLabelSolution:
     """Write the distributions where the rows are."""
     if found.status is SoftStatus.AS_EXACT:
-        rows.write_exact(out)
+        rows.write_exact()
     else:
-        rows.write(found.v, found.temperature, out)
-    return found
+        rows.write(found.v, found.temperature)
+    return found if rows.posterior is None else replace(found, posterior=rows.posterior)
+
+
+def _solve_at(
+    rows: SoftPartitions, T: float, prices: FloatArray | None, tol: float, max_steps: int = MAX_STEPS
+) -> SoftLabelSolution:
+    """Find prices at a temperature, starting from given ones; counts are met to `tol` relative to each."""
+    if not rows.statistics.open_to_all:
+        rows.solve_exactly()  # raises InfeasibleError
+    search = DualNewton(rows.tree, T, rows)
+    v = np.zeros(rows.tree.n_classes) if prices is None else np.array(prices, dtype=np.float64)
+    point, n_steps, met = search.maximize(v / T, tol, max_steps)
+    if not met:
+        point, steps, met = _cool_down(search, tol, max_steps)
+        n_steps += steps
+    if met:
+        return _solution(search, point, n_steps, SoftStatus.CONVERGED)
+    exact = rows.solve_exactly()  # raises InfeasibleError if the counts cannot be met at all
+    point, steps, met = search.maximize(exact.prices / T, tol, max_steps)
+    n_steps += steps
+    if not met and rows.statistics.largest > BEYOND_FLOATS * T:
+        known = (exact.prices, exact.cost, exact.gap, 0.0, 0.0, n_steps, SoftStatus.AS_EXACT, exact.group_prices)
+        return SoftLabelSolution(np.empty((0, point.v.size)), *known, T, point.v)
+    return _solution(search, point, n_steps, SoftStatus.CONVERGED if met else SoftStatus.STALLED)
+
+
+def _cool_down(search: DualNewton, tol: float, max_steps: int) -> tuple[Point, int, bool]:
+    """Find prices through a sequence of falling temperatures: they are easy to find at high ones."""
+    v, n_steps, T = np.zeros(search.tree.n_classes), 0, search.rows.statistics.spread
+    while T > search.T:
+        point, steps, _ = replace(search, T=T).maximize(v / T, LOOSE_TOL, max_steps)
+        v, n_steps, T = T * point.v, n_steps + steps, T * COOLING
+    point, steps, met = search.maximize(v / search.T, tol, max_steps)
+    return point, n_steps + steps, met
+
+
+def _solution(search: DualNewton, point: Point, n_steps: int, status: SoftStatus) -> SoftLabelSolution:
+    """Put the solution together; value and entropy follow from sums already computed."""
+    tree, T = search.tree, search.T
+    weighted_mass = float(np.dot(point.mass, point.u))
+    return SoftLabelSolution(
+        posterior=np.empty((0, tree.n_classes)),
+        prices=tree.normalized(T * point.v),
+        value=T * (weighted_mass - point.sums.normalizer) + search.rows.statistics.least,
+        gap=T * max(0.0, -float(np.dot(search.deficit(point), point.u))),
+        entropy=max(point.sums.entropy / max(tree.n_rows, 1), 0.0),
+        residual=float(np.abs(point.mass - np.clip(point.mass, tree.low, tree.high)).max(initial=0.0)),
+        n_steps=n_steps,
+        status=status,
+        group_prices=T * point.u[tree.n_classes :] if tree.n_groups else tree.no_group_prices,
+        temperature=T,
+        v=point.v,
+    )
+
+
+def _solve_at_entropy(
+    rows: SoftPartitions, fraction: float, temperature: float | None, prices: FloatArray | None, tol: float
+) -> SoftLabelSolution:
+    """Find the temperature by the secant method in log T and log entropy, within a bracket."""
+    statistics, tree = rows.statistics, rows.tree
+    wanted, spread = fraction * mean_entropy(tree.bounds.center(tree.n_rows)[None, :]), statistics.spread
+    T = temperature or spread or 1.0
+    coldest = 1e-3 * min(T, spread) if temperature else 1e-9 * spread
+    lowest, highest, slope, last = 0.0, np.inf, 2.0, (0.0, 0.0)
+    for attempt in range(MAX_TEMPERATURES):
+        answer = _solve_at(rows, T, prices, tol)
+        prices, entropy = answer.prices, _entropy_of_untied(answer, rows)
+        if spread == 0.0 or abs(entropy - wanted) <= 0.1 * wanted:
+            break
+        lowest, highest = (lowest, T) if entropy > wanted else (T, highest)
+        here = (float(np.log(T)), float(np.log(max(entropy, 1e-12))))
+        if attempt and here[0] != last[0]:
+            slope = float(np.clip((here[1] - last[1]) / (here[0] - last[0]), 0.5, 6.0))
+        last = here
+        guess = T * float(np.exp(np.clip((np.log(max(wanted, 1e-12)) - here[1]) / slope, -2.0, 2.0)))
+        if not lowest < guess < highest:
+            guess = float(np.sqrt(lowest * highest))
+        if not coldest < guess < HOTTEST * statistics.largest:
+            break
+        T = guess
+    return answer
+
+
+def _entropy_of_untied(answer: SoftLabelSolution, rows: SoftPartitions) -> float:
+    """Mean entropy of the rows that depend on the temperature: rows with equal costs do not."""
+    statistics = rows.statistics
+    if not 0 < statistics.n_tied < statistics.n_rows or not statistics.all_allowed or rows.tree.closed.any():
+        return answer.entropy
+    q = np.exp(answer.v - answer.v.max())
+    same = 0.0 if answer.status is SoftStatus.AS_EXACT else mean_entropy(q[None, :] / q.sum())
+    return (statistics.n_rows * answer.entropy - statistics.n_tied * same) / (statistics.n_rows - statistics.n_tied)

@@ -1,24 +1,22 @@
 """Distributions q_ik ∝ exp(v_k − costs[i, k] / T) of many rows: their sums, and in the end themselves.
 
-Rows are processed in blocks that stay in the cache, so nothing as large as the costs is allocated. Blocks have a fixed
-size and are added up in order: the number of threads changes no digit.
-
+Blocks of rows stay in the cache, have a fixed size and are added up in order: the number of threads changes no digit.
 While prices v are not too far apart, q_ik = w_k E_ik / Σ_l w_l E_il with w = exp(v) and E_ik = exp(−costs[i, k] / T).
 That takes two products of a matrix and a vector, which is faster than a maximum and sums over the classes of every row.
 """
 
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.label_step.cost_statistics import CostStatistics, cost_statistics
 from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray, block_arrays, blocks, chunks
 from transduce.parallel import Threads
+
+Result = TypeVar("Result")
 
 FEW = 64
 """With more classes, products are computed in single precision and only of those needed: Newton needs no more."""
@@ -30,6 +28,48 @@ NEAR = 500.0
 """Costs up to this, in units of T, need not be measured from the least of their row."""
 LOWEST = -700.0
 """Exponentials of less than this count as 0: they are slow to compute and soon underflow."""
+MAX_BY_COLUMN = 64
+"""Up to this many classes, the least cost of each row is found faster from columns than from rows."""
+
+
+@dataclass(frozen=True)
+class CostStatistics:
+    """Statistics of a cost matrix that the search needs before it starts.
+
+    n_rows, n_finite  rows, and costs that are not +inf
+    n_tied            rows that all labels cost the same
+    least             sum of the least cost of each row among the open classes
+    above             sum of the finite costs, each less the least of its row among all classes
+    largest           greatest absolute value of a finite cost
+    all_allowed       whether no cost is +inf
+    open_to_all       whether every row has a finite cost among the open classes
+    """
+
+    n_rows: int = 0
+    n_finite: int = 0
+    n_tied: int = 0
+    least: float = 0.0
+    above: float = 0.0
+    largest: float = 0.0
+    all_allowed: bool = True
+    open_to_all: bool = True
+
+    @property
+    def spread(self) -> float:
+        """Mean of the finite costs, counted from the least of each row."""
+        return self.above / max(self.n_finite, 1)
+
+    def __add__(self, more: "CostStatistics") -> "CostStatistics":
+        return CostStatistics(
+            self.n_rows + more.n_rows,
+            self.n_finite + more.n_finite,
+            self.n_tied + more.n_tied,
+            self.least + more.least,
+            self.above + more.above,
+            max(self.largest, more.largest),
+            self.all_allowed and more.all_allowed,
+            self.open_to_all and more.open_to_all,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,34 +136,52 @@ class SoftmaxRows:
     costs: NDArray[Any]
     least: FloatArray
     closed: BoolArray
-    statistics: CostStatistics
+    threads: Threads
+    statistics: CostStatistics = CostStatistics()
 
     @classmethod
     def create(cls, costs: NDArray[Any], closed: BoolArray, threads: Threads | None = None) -> "SoftmaxRows":
         """Read every cost once."""
-        least = np.empty(costs.shape[0])
-        threads = threads or Threads()
-        found = threads.map(partial(cost_statistics, costs, closed, least, threads), chunks(*costs.shape))
-        return cls(costs, least, closed, reduce(CostStatistics.__add__, found, CostStatistics()))
+        rows = cls(costs, np.empty(costs.shape[0]), closed, threads or Threads())
+        return replace(rows, statistics=reduce(CostStatistics.__add__, rows._map(rows._read_chunk), rows.statistics))
 
-    def sums(self, v: FloatArray, T: float, columns: IntArray | None = None, threads: Threads | None = None) -> Sums:
+    def sums(self, v: FloatArray, T: float, columns: IntArray | None = None) -> Sums:
         """Sums at prices v (K,) in units of T, with products of some classes (see `product_columns`)."""
         terms = self._terms(v, T)
-        threads = threads or Threads()
-        some = threads.map(partial(self._chunk_sums, terms, columns, threads), chunks(*self.costs.shape))
-        sums = Sums.total(some, v.size, columns)
-        mass = terms.w * sums.mass
-        normalizer = (
-            sums.normalizer + self.statistics.n_rows * terms.top + (self.statistics.least / T if terms.near else 0.0)
-        )
+        sums = Sums.total(self._map(partial(self._chunk_sums, terms, columns)), v.size, columns)
+        mass, least = terms.w * sums.mass, self.statistics.least / T if terms.near else 0.0
+        normalizer = sums.normalizer + self.statistics.n_rows * terms.top + least
         entropy = sums.entropy if terms.steep else sums.entropy - float(np.dot(mass, terms.v - terms.top))
         return Sums(mass, normalizer, entropy, sums.products)
 
-    def write(self, v: FloatArray, T: float, out: NDArray[Any], threads: Threads | None = None) -> None:
+    def write(self, v: FloatArray, T: float, out: NDArray[Any]) -> None:
         """Write the distributions (n, K) at these prices; equal rows get equal ones."""
-        threads = threads or Threads()
-        write = partial(self._write_chunk, self._terms(v, T), out, threads)
-        deque(threads.map(write, chunks(*self.costs.shape)), maxlen=0)
+        for _ in self._map(partial(self._write_chunk, self._terms(v, T), out)):
+            pass
+
+    def _map(self, function: Callable[[slice], Result]) -> Iterator[Result]:
+        return self.threads.map(function, chunks(*self.costs.shape))
+
+    def _read_chunk(self, chunk: slice) -> CostStatistics:
+        """Statistics of a chunk of rows; writes the least open cost of each row."""
+        closed, least, found = self.closed, self.least, CostStatistics()
+        (scratch,) = block_arrays(self.threads, 1, chunk, closed.size)
+        axis = 0 if closed.size <= MAX_BY_COLUMN else 1
+        for rows in blocks(chunk, closed.size):
+            some = self.costs[rows].T if axis == 0 else self.costs[rows]
+            block = scratch[: some.size].reshape(some.shape)
+            block[...] = some
+            lowest, highest = block.min(axis=axis, keepdims=True), block.max(axis=axis, keepdims=True)
+            open_costs = np.compress(~closed, block, axis=axis) if closed.any() else block
+            least[rows] = open_costs.min(axis=axis, initial=np.inf)
+            finite = slice(None) if highest.max() < np.inf else block < np.inf
+            largest = float(np.abs(block[finite]).max())
+            block -= lowest
+            above = block[finite]
+            n_tied, sums = int(np.count_nonzero(lowest == highest)), (float(least[rows].sum()), float(above.sum()))
+            allowed = (above.size == block.size, bool(least[rows].max() < np.inf))
+            found += CostStatistics(rows.stop - rows.start, above.size, n_tied, *sums, largest, *allowed)
+        return found
 
     def _terms(self, v: FloatArray, T: float) -> _Terms:
         top, bottom = v.max(where=~self.closed, initial=-np.inf), v.min(where=~self.closed, initial=np.inf)
@@ -160,9 +218,9 @@ class SoftmaxRows:
             np.multiply(E, z > LOWEST, out=E)
         return z, E, subtracted
 
-    def _chunk_sums(self, terms: _Terms, columns: IntArray | None, threads: Threads, chunk: slice) -> Sums:
+    def _chunk_sums(self, terms: _Terms, columns: IntArray | None, chunk: slice) -> Sums:
         """Sums over a chunk of rows, without the factors w in the mass and the prices in the entropy."""
-        scratch, sums = block_arrays(threads, 2, chunk, terms.v.size), Sums(np.zeros(terms.v.size))
+        scratch, sums = block_arrays(self.threads, 2, chunk, terms.v.size), Sums(np.zeros(terms.v.size))
         products = _products(terms.w, columns, chunk.stop - chunk.start)
         for rows in blocks(chunk, terms.v.size):
             z, E, subtracted = self._exponentials(terms, rows, scratch)
@@ -175,8 +233,8 @@ class SoftmaxRows:
                 products.add(np.multiply(E, inverse[:, None], out=E))
         return sums if products is None else replace(sums, products=products.sum())
 
-    def _write_chunk(self, terms: _Terms, out: NDArray[Any], threads: Threads, chunk: slice) -> None:
-        scratch = block_arrays(threads, 2, chunk, terms.v.size)
+    def _write_chunk(self, terms: _Terms, out: NDArray[Any], chunk: slice) -> None:
+        scratch = block_arrays(self.threads, 2, chunk, terms.v.size)
         for rows in blocks(chunk, terms.v.size):
             _, E, _ = self._exponentials(terms, rows, scratch)
             E *= terms.w
@@ -190,11 +248,9 @@ class _AllProducts:
         self.w, self.products = w, np.zeros((w.size, w.size))
 
     def add(self, R: FloatArray) -> None:
-        """Add some rows."""
         self.products += np.dot(R.T, R)
 
     def sum(self) -> FloatArray:
-        """The sum over all rows."""
         return self.products * (self.w[:, None] * self.w)
 
 
@@ -208,7 +264,6 @@ class _SomeProducts:
         self.Q = np.empty((n_rows, columns.size + (columns.size < w.size)), np.float32)
 
     def add(self, R: FloatArray) -> None:
-        """Add some rows."""
         Q = self.Q[self.n_rows : self.n_rows + len(R)]
         self.n_rows += len(R)
         if self.columns.size < self.w_others.size:
@@ -217,7 +272,6 @@ class _SomeProducts:
         np.multiply(R, self.w, out=Q[:, : self.w.size], casting="same_kind")
 
     def sum(self) -> NDArray[np.float32]:
-        """The sum over all rows."""
         return np.asarray(np.dot(self.Q.T, self.Q))
 
 

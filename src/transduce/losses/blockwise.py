@@ -13,15 +13,13 @@ from transduce.parallel import Threads, row_blocks
 DType: TypeAlias = np.dtype[Any]
 Result = TypeVar("Result")
 
-BLOCK_SCORES = 1 << 16
-"""About so many scores make a block, so that intermediate results stay in the cache."""
-MIN_BLOCK_ROWS = 64
-"""Rows of the smallest block: products with the margins need some."""
+BLOCK_SCORES, MIN_BLOCK_ROWS = 1 << 16, 64
+"""About so many scores make a block, to stay in the cache; and the fewest rows, for products with the margins."""
 MIN_BLOCKS_PER_THREAD = 4
 """Blocks that make it worth starting one more thread."""
 
 
-class BlockLoss(ABC):
+class PreparedLoss(ABC):
     """A loss as it is applied to the scores S of one block of rows, after its margins have been prepared."""
 
     @abstractmethod
@@ -47,7 +45,7 @@ class BlockwiseLoss(ABC):
     """A loss that is computed block by block; float32 stays float32."""
 
     @abstractmethod
-    def _prepared(self, n_classes: int, dtype: DType) -> BlockLoss:
+    def _prepared(self, n_classes: int, dtype: DType) -> PreparedLoss:
         """Prepare for blocks of scores of this type, once for all of them."""
 
     def label_costs(self, scores: ArrayLike) -> FloatArray:

@@ -72,7 +72,7 @@ def smoothed(loss: Loss) -> Loss:
 
 
 def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
-    """Compute the costs of every label, in threads if the loss is built in.
+    """Compute the loss (n_rows, n_classes) of every row under every label, in threads if the loss is built in.
 
     Parameters
     ----------
@@ -82,11 +82,6 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
         Scores.
     n_threads : int, default=1
         Number of threads for a built-in loss.
-
-    Returns
-    -------
-    costs : ndarray of shape (n_rows, n_classes)
-        Loss of each row under each label.
 
     Examples
     --------
@@ -100,7 +95,7 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
 def value_and_gradient(
     loss: Loss, scores: FloatArray, targets: Targets, weights: FloatArray, n_threads: int = 1
 ) -> tuple[float, FloatArray]:
-    """Compute Σ_i w_i ξ(s_i, y_i) and its gradient with respect to the scores, which overwrites them.
+    """Compute Σ_i w_i ξ(s_i, y_i), and its gradient (n_rows, n_classes) in the scores, which overwrites them.
 
     Parameters
     ----------
@@ -114,11 +109,6 @@ def value_and_gradient(
         Weights w of the rows.
     n_threads : int, default=1
         Number of threads for a built-in loss.
-
-    Returns
-    -------
-    value, gradient : float and ndarray of shape (n_rows, n_classes)
-        The weighted sum of losses and its gradient.
 
     Examples
     --------

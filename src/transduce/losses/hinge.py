@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from transduce.kernels import kernel
 from transduce.losses.base import FloatArray, Targets
-from transduce.losses.blockwise import BlockLoss, DType, as_distributions, at_targets
+from transduce.losses.blockwise import DType, PreparedLoss, as_distributions, at_targets
 from transduce.losses.smooth import MarginLoss
 
 
@@ -40,8 +40,8 @@ class LargeMargin(MarginLoss):
     margins: NDArray[np.float64] | None = None
     price_scale: ClassVar[float] = 0.5
 
-    def _prepared(self, n_classes: int, dtype: DType) -> "_Hinge":
-        return _Hinge(self._margins_as(n_classes, dtype))
+    def _prepared(self, n_classes: int, dtype: DType) -> "_PreparedHinge":
+        return _PreparedHinge(self._margins_as(n_classes, dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +61,12 @@ class SquaredLargeMargin(MarginLoss):
 
     margins: NDArray[np.float64] | None = None
 
-    def _prepared(self, n_classes: int, dtype: DType) -> "_Hinge":
-        return _SquaredHinge(self._margins_as(n_classes, dtype))
+    def _prepared(self, n_classes: int, dtype: DType) -> "_PreparedHinge":
+        return _PreparedSquare(self._margins_as(n_classes, dtype))
 
 
 @dataclass(frozen=True, eq=False)
-class _Hinge(BlockLoss):
+class _PreparedHinge(PreparedLoss):
     margins: FloatArray | None
 
     def write_costs(self, S: FloatArray, out: FloatArray) -> None:
@@ -89,7 +89,7 @@ class _Hinge(BlockLoss):
             _margin_gradient(S, self.margins, weights, out)
 
 
-class _SquaredHinge(_Hinge):
+class _PreparedSquare(_PreparedHinge):
     def write_costs(self, S: FloatArray, out: FloatArray) -> None:
         super().write_costs(S, out)
         np.square(out, out=out)
@@ -97,10 +97,10 @@ class _SquaredHinge(_Hinge):
     def values(self, S: FloatArray, targets: Targets) -> FloatArray:
         if targets.ndim == 2:
             return super().values(S, targets)
-        return np.square(_Hinge(self.margins).values(S, targets))
+        return np.square(_PreparedHinge(self.margins).values(S, targets))
 
     def write_gradient(self, S: FloatArray, targets: Targets, out: FloatArray) -> None:
-        weights = _Hinge(self.margins).costs(S)
+        weights = _PreparedHinge(self.margins).costs(S)
         weights *= 2.0 * as_distributions(targets, S.shape[1], S.dtype).astype(S.dtype, copy=False)
         super().write_gradient(S, weights, out)
 

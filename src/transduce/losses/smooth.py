@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from transduce.kernels import kernel
 from transduce.losses.base import FloatArray, Targets
 from transduce.losses.blockwise import (
-    BlockLoss,
     BlockwiseLoss,
     DType,
+    PreparedLoss,
     at_targets,
     map_blocks,
     score_matrix,
@@ -42,8 +42,8 @@ class MaxEnt(BlockwiseLoss):
 
     price_scale: ClassVar[float] = 1.0
 
-    def _prepared(self, n_classes: int, dtype: DType) -> BlockLoss:
-        return _MaxEntBlock()
+    def _prepared(self, n_classes: int, dtype: DType) -> PreparedLoss:
+        return _PreparedMaxEnt()
 
     def smoothed(self) -> "MaxEnt":
         """Return the loss to use while labels are distributions: this one."""
@@ -119,8 +119,8 @@ class SmoothMargin(MarginLoss):
     margins: NDArray[np.float64] | None = None
     price_scale: ClassVar[float] = 0.5
 
-    def _prepared(self, n_classes: int, dtype: DType) -> "_SmoothMarginBlock":
-        return _SmoothMarginBlock(self, n_classes, dtype, self._margins_as(n_classes, dtype))
+    def _prepared(self, n_classes: int, dtype: DType) -> "_PreparedSmoothMargin":
+        return _PreparedSmoothMargin(self, n_classes, dtype, self._margins_as(n_classes, dtype))
 
     def smoothed(self) -> "SmoothMargin":
         """Return the loss to use while labels are distributions: this one."""
@@ -133,7 +133,7 @@ class SmoothMargin(MarginLoss):
         return self._prepared(n_classes, dtype).offsets(targets)
 
 
-class _MaxEntBlock(BlockLoss):
+class _PreparedMaxEnt(PreparedLoss):
     def write_costs(self, S: FloatArray, out: FloatArray) -> None:
         np.subtract(S, S.max(axis=1, keepdims=True), out=out)
         np.subtract(_log_sum_exp(out), out, out=out)
@@ -144,7 +144,7 @@ class _MaxEntBlock(BlockLoss):
 
 
 @dataclass(frozen=True, eq=False)
-class _SmoothMarginBlock(BlockLoss):
+class _PreparedSmoothMargin(PreparedLoss):
     loss: SmoothMargin
     n_classes: int
     dtype: DType

@@ -1,7 +1,6 @@
 """Weight steps: minimise J(W, y) in the weights for given labels, starting from the previous weights.
 
-A weight step has three methods: `start` creates a state, `retarget` sets new labels and row weights, `solve` improves
-the state in place and reports the remaining gap. Weight steps see rows, losses and weights, never class counts.
+They see rows, losses and weights, never class counts.
 """
 
 from transduce.losses import LargeMargin, Loss, MaxEnt, SmoothMargin, SquaredLargeMargin

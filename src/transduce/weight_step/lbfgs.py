@@ -1,7 +1,6 @@
 """L-BFGS on J: the weight step for any smooth loss, with one pair of products X W and Xᵀ R per evaluation.
 
-It serves losses without a dual of their own, with hard or soft targets, and the direct methods. It stops when the
-gradient is small compared with the gradient at W = 0. Rows of weight 0 are left out.
+It stops when the gradient is small compared with the gradient at W = 0.
 """
 
 from collections.abc import Callable

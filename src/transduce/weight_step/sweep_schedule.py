@@ -1,7 +1,7 @@
 """The schedule of dual sweeps: which rows a sweep visits, and when the objective J is computed.
 
-Computing J takes a product with all rows. So J is computed only once the rows' own estimates of their gaps, made while
-they are visited, add up to less than the tolerance. Rows near their optimum are skipped in most sweeps.
+J takes a product with all rows, so it is computed only once the rows' own estimates of their gaps add up to less than
+the tolerance. Rows near their optimum are skipped in most sweeps.
 """
 
 from collections.abc import Callable
