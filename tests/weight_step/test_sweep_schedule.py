@@ -29,15 +29,15 @@ from transduce.weight_step.sweep_schedule import (
     ],
 )
 def test_the_objective_is_computed_when_estimated_gaps_are_small(count, fraction, gap, expected):
-    assert CheckRule.create(1.0).is_due(count, fraction, gap) is expected
+    assert CheckRule(1.0).is_due(count, fraction, gap) is expected
 
 
 def test_after_a_failed_check_the_estimate_must_halve_and_full_sweeps_return():
-    rule = CheckRule.create(1.0, last=0.3, n_checks=1)
+    rule = CheckRule(1.0, last=0.3, n_checks=1)
     assert not rule.is_due(1, 1.0, 0.2)
     assert rule.is_due(1, 1.0, 0.14)
     assert rule.is_due(7, 0.05, 9.0)
-    assert not CheckRule.create(1.0, last=0.3, n_checks=MAX_EARLY_CHECKS).is_due(7, 0.05, 9.0)
+    assert not CheckRule(1.0, last=0.3, n_checks=MAX_EARLY_CHECKS).is_due(7, 0.05, 9.0)
 
 
 @pytest.mark.parametrize("max_sweeps", [1, 5, 40])

@@ -193,7 +193,7 @@ def _solve_at(
     rows: SoftPartitions, T: float, prices: FloatArray | None, tol: float, max_steps: int = MAX_STEPS
 ) -> SoftLabelSolution:
     """Find prices at a temperature, starting from given ones; counts are met to `tol` relative to each."""
-    if not rows.statistics.open_to_all:
+    if rows.statistics.least == np.inf:
         rows.solve_exactly()  # raises InfeasibleError
     search = DualNewton(rows.tree, T, rows)
     v = np.zeros(rows.tree.n_classes) if prices is None else np.array(prices, dtype=np.float64)
@@ -271,9 +271,9 @@ def _solve_at_entropy(
 
 def _entropy_of_untied(answer: SoftLabelSolution, rows: SoftPartitions) -> float:
     """Mean entropy of the rows that depend on the temperature: rows with equal costs do not."""
-    statistics = rows.statistics
-    if not 0 < statistics.n_tied < statistics.n_rows or not statistics.all_allowed or rows.tree.closed.any():
+    n_rows, n_tied, n_finite = rows.statistics.n_rows, rows.statistics.n_tied, rows.statistics.n_finite
+    if not 0 < n_tied < n_rows or n_finite < n_rows * rows.tree.n_classes or rows.tree.closed.any():
         return answer.entropy
     q = np.exp(answer.v - answer.v.max())
     same = 0.0 if answer.status is SoftStatus.AS_EXACT else mean_entropy(q[None, :] / q.sum())
-    return (statistics.n_rows * answer.entropy - statistics.n_tied * same) / (statistics.n_rows - statistics.n_tied)
+    return (n_rows * answer.entropy - n_tied * same) / (n_rows - n_tied)

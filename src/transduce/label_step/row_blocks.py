@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.parallel import Threads, row_blocks
+from transduce.parallel import row_blocks
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -67,8 +67,3 @@ def chunks(n_rows: int, n_classes: int) -> list[slice]:
 def blocks(chunk: slice, n_classes: int) -> list[slice]:
     """Cut a chunk into blocks."""
     return row_blocks(chunk.stop, rows_per_block(n_classes), chunk.start)
-
-
-def block_arrays(threads: Threads, n_arrays: int, chunk: slice, n_classes: int) -> list[FloatArray]:
-    """Scratch arrays for the cells of the longest block of a chunk."""
-    return threads.scratch(n_arrays, n_classes * min(chunk.stop - chunk.start, rows_per_block(n_classes)))

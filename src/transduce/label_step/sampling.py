@@ -20,10 +20,8 @@ from transduce.label_step.partition_search import (
 from transduce.label_step.prices import relax
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
-STRIDE = 8
-"""A sample of rows in memory has one in this many."""
-SAMPLE_FROM = 1000
-"""Problems with fewer rows are solved without a sample."""
+STRIDE, SAMPLE_FROM = 8, 1000
+"""A sample of rows in memory has one in this many; problems with fewer rows are solved without a sample."""
 WORTH_SAMPLING = 2
 """A sample is solved if this many times more rows are misplaced than its prices would leave."""
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS = 1 << 14, 16

@@ -5,7 +5,7 @@ One call reads the costs, each point of the search takes one more, and the last 
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from transduce.parallel import Threads
 
 MAX_CLASSES_WITH_PRODUCTS = 256
 """Up to this many classes, products in memory are computed with other sums in case they are needed."""
+Reading: TypeAlias = tuple[BoolArray, int]
+"""The classes (K,) that may have no rows, and the number of threads."""
 
 
 @dataclass(eq=False)
@@ -31,7 +33,7 @@ class SoftPartitions:
     partitions: Partitions
     tree: CountTree
     statistics: CostStatistics
-    n_threads: int
+    reading: Reading
     problem: LabelProblem | None = None
     posterior: NDArray[Any] | None = None
     exact: LabelSolution | None = None
@@ -44,15 +46,15 @@ class SoftPartitions:
         if out.shape != shape or out.dtype.kind != "f":
             raise ValueError(f"out must be floats of shape {shape}, but are {out.dtype} of {out.shape}.")
         rows = LocalPartitions([Partition(problem.costs, np.zeros(0, np.int64))])
-        (statistics,) = rows.each(_read, problem.tree.closed_classes, n_threads)
-        return cls(rows, problem.tree, statistics, n_threads, problem, out)
+        reading = (problem.tree.closed_classes, n_threads)
+        return cls(rows, problem.tree, rows.each(_read, reading)[0], reading, problem, out)
 
     @classmethod
     def of_partitions(cls, partitions: Partitions, bounds: Bounds, n_threads: int) -> "SoftPartitions":
         """Rows elsewhere; each partition has `n_threads` threads."""
-        found = partitions.each(_read, CountTree.create(bounds, 1).closed_classes, n_threads)
-        statistics = reduce(CostStatistics.__add__, found, CostStatistics())
-        return cls(partitions, CountTree.create(bounds, statistics.n_rows), statistics, n_threads)
+        reading = (CountTree.create(bounds, 1).closed_classes, n_threads)
+        statistics = reduce(CostStatistics.__add__, partitions.each(_read, reading), CostStatistics())
+        return cls(partitions, CountTree.create(bounds, statistics.n_rows), statistics, reading)
 
     @property
     def eager_products(self) -> bool:
@@ -61,8 +63,7 @@ class SoftPartitions:
 
     def sums(self, v: FloatArray, T: float, columns: IntArray | None) -> Sums:
         """Sums over all rows at prices v (K,) in units of T, with products of these columns."""
-        is_remote = self.problem is None
-        some = self.partitions.each(_sums, self.tree.closed_classes, self.n_threads, v, T, columns, is_remote)
+        some = self.partitions.each(_sums, self.reading, v, T, columns, self.problem is None)
         return Sums.total(some, v.size, columns)
 
     def solve_exactly(self) -> LabelSolution:
@@ -74,7 +75,7 @@ class SoftPartitions:
 
     def write(self, v: FloatArray, T: float) -> None:
         """Leave the distributions at these prices in state["posterior"]."""
-        self.partitions.each(_write, self.tree.closed_classes, self.n_threads, v, T, self.posterior)
+        self.partitions.each(_write, self.reading, v, T, self.posterior)
 
     def write_exact(self) -> None:
         """Leave the labels of the exact label step as distributions."""
@@ -85,41 +86,34 @@ class SoftPartitions:
 # ---- what a partition does
 
 
-def _read(partition: Partition, closed: BoolArray, n_threads: int) -> CostStatistics:
+def _read(partition: Partition, reading: Reading) -> CostStatistics:
     """Statistics of the costs, after forgetting earlier ones."""
     partition.state.clear()
-    return _rows(partition, closed, n_threads).statistics
+    return _rows(partition, reading).statistics
 
 
-def _rows(partition: Partition, closed: BoolArray, n_threads: int) -> SoftmaxRows:
+def _rows(partition: Partition, reading: Reading) -> SoftmaxRows:
     """Rows, kept between calls; made again where the exact label step has cleared them."""
     if "rows" not in partition.state:
+        closed, n_threads = reading
         partition.state["rows"] = SoftmaxRows.create(partition.costs, closed, Threads(n_threads))
     rows: SoftmaxRows = partition.state["rows"]
     return rows
 
 
 def _sums(
-    partition: Partition,
-    closed: BoolArray,
-    n_threads: int,
-    v: FloatArray,
-    T: float,
-    columns: IntArray | None,
-    is_remote: bool,
+    partition: Partition, reading: Reading, v: FloatArray, T: float, columns: IntArray | None, is_remote: bool
 ) -> Sums:
     """Sums at these prices; products of many classes travel in the single precision in which they are computed."""
-    sums = _rows(partition, closed, n_threads).sums(v, T, columns)
+    sums = _rows(partition, reading).sums(v, T, columns)
     if not is_remote or sums.products is None or v.size <= FEW:
         return sums
     return replace(sums, products=sums.products.astype(np.float32))
 
 
-def _write(
-    partition: Partition, closed: BoolArray, n_threads: int, v: FloatArray, T: float, out: NDArray[Any] | None
-) -> None:
+def _write(partition: Partition, reading: Reading, v: FloatArray, T: float, out: NDArray[Any] | None) -> None:
     posterior = _empty_posterior(partition) if out is None else out
-    _rows(partition, closed, n_threads).write(v, T, posterior)
+    _rows(partition, reading).write(v, T, posterior)
     partition.state = {"posterior": posterior}
 
 

@@ -5,15 +5,16 @@ While prices v are not too far apart, q_ik = w_k E_ik / Σ_l w_l E_il with w = e
 That takes two products of a matrix and a vector, which is faster than a maximum and sums over the classes of every row.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray, block_arrays, blocks, chunks
+from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray, blocks, chunks
 from transduce.parallel import Threads
 
 Result = TypeVar("Result")
@@ -38,11 +39,9 @@ class CostStatistics:
 
     n_rows, n_finite  rows, and costs that are not +inf
     n_tied            rows that all labels cost the same
-    least             sum of the least cost of each row among the open classes
+    least             sum of the least cost of each row among the open classes: +inf if one has none that is finite
     above             sum of the finite costs, each less the least of its row among all classes
     largest           greatest absolute value of a finite cost
-    all_allowed       whether no cost is +inf
-    open_to_all       whether every row has a finite cost among the open classes
     """
 
     n_rows: int = 0
@@ -51,8 +50,6 @@ class CostStatistics:
     least: float = 0.0
     above: float = 0.0
     largest: float = 0.0
-    all_allowed: bool = True
-    open_to_all: bool = True
 
     @property
     def spread(self) -> float:
@@ -60,16 +57,8 @@ class CostStatistics:
         return self.above / max(self.n_finite, 1)
 
     def __add__(self, more: "CostStatistics") -> "CostStatistics":
-        return CostStatistics(
-            self.n_rows + more.n_rows,
-            self.n_finite + more.n_finite,
-            self.n_tied + more.n_tied,
-            self.least + more.least,
-            self.above + more.above,
-            max(self.largest, more.largest),
-            self.all_allowed and more.all_allowed,
-            self.open_to_all and more.open_to_all,
-        )
+        sums = CostStatistics(*(one + other for one, other in zip(astuple(self), astuple(more), strict=True)))
+        return replace(sums, largest=max(self.largest, more.largest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +145,7 @@ class SoftmaxRows:
 
     def write(self, v: FloatArray, T: float, out: NDArray[Any]) -> None:
         """Write the distributions (n, K) at these prices; equal rows get equal ones."""
-        for _ in self._map(partial(self._write_chunk, self._terms(v, T), out)):
-            pass
+        list(self._map(partial(self._write_chunk, self._terms(v, T), out)))
 
     def _map(self, function: Callable[[slice], Result]) -> Iterator[Result]:
         return self.threads.map(function, chunks(*self.costs.shape))
@@ -165,11 +153,10 @@ class SoftmaxRows:
     def _read_chunk(self, chunk: slice) -> CostStatistics:
         """Statistics of a chunk of rows; writes the least open cost of each row."""
         closed, least, found = self.closed, self.least, CostStatistics()
-        (scratch,) = block_arrays(self.threads, 1, chunk, closed.size)
         axis = 0 if closed.size <= MAX_BY_COLUMN else 1
         for rows in blocks(chunk, closed.size):
             some = self.costs[rows].T if axis == 0 else self.costs[rows]
-            block = scratch[: some.size].reshape(some.shape)
+            (block,) = self._scratch(1, some.shape)
             block[...] = some
             lowest, highest = block.min(axis=axis, keepdims=True), block.max(axis=axis, keepdims=True)
             open_costs = np.compress(~closed, block, axis=axis) if closed.any() else block
@@ -179,8 +166,7 @@ class SoftmaxRows:
             block -= lowest
             above = block[finite]
             n_tied, sums = int(np.count_nonzero(lowest == highest)), (float(least[rows].sum()), float(above.sum()))
-            allowed = (above.size == block.size, bool(least[rows].max() < np.inf))
-            found += CostStatistics(rows.stop - rows.start, above.size, n_tied, *sums, largest, *allowed)
+            found += CostStatistics(rows.stop - rows.start, above.size, n_tied, *sums, largest)
         return found
 
     def _terms(self, v: FloatArray, T: float) -> _Terms:
@@ -189,14 +175,18 @@ class SoftmaxRows:
             return _Terms(v, T, np.ones(v.size), 0.0, steep=True, near=False, low=True)
         v, near = np.where(self.closed, top, v), self.statistics.largest <= NEAR * T
         w = np.where(self.closed, 0.0, np.exp(v - top))
-        return _Terms(v, T, w, float(top), steep=False, near=near, low=not near or not self.statistics.all_allowed)
+        low = not near or self.statistics.n_finite < self.costs.size
+        return _Terms(v, T, w, float(top), steep=False, near=near, low=low)
 
-    def _exponentials(
-        self, terms: _Terms, rows: slice, scratch: list[FloatArray]
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """z and exp(z) of a block, in the scratch arrays; and the sum of the row maxima that were subtracted."""
+    def _scratch(self, n_arrays: int, shape: tuple[int, ...]) -> list[FloatArray]:
+        """Arrays for a block of rows, which each thread uses again for the next."""
+        size = math.prod(shape)
+        return [array[:size].reshape(shape) for array in self.threads.scratch(n_arrays, size)]
+
+    def _exponentials(self, terms: _Terms, rows: slice) -> tuple[FloatArray, FloatArray, float]:
+        """z and exp(z) of a block, in scratch arrays; and the sum of the row maxima that were subtracted."""
         costs = self.costs[rows]
-        z, E = (array[: costs.size].reshape(costs.shape) for array in scratch)
+        z, E = self._scratch(2, costs.shape)
         z[...] = costs
         if terms.near:
             z *= -1.0 / terms.T
@@ -220,62 +210,40 @@ class SoftmaxRows:
 
     def _chunk_sums(self, terms: _Terms, columns: IntArray | None, chunk: slice) -> Sums:
         """Sums over a chunk of rows, without the factors w in the mass and the prices in the entropy."""
-        scratch, sums = block_arrays(self.threads, 2, chunk, terms.v.size), Sums(np.zeros(terms.v.size))
-        products = _products(terms.w, columns, chunk.stop - chunk.start)
-        for rows in blocks(chunk, terms.v.size):
-            z, E, subtracted = self._exponentials(terms, rows, scratch)
+        n_classes, is_few, sums = terms.w.size, terms.w.size <= FEW, Sums(np.zeros(terms.w.size))
+        Q: NDArray[Any] = np.zeros((n_classes, n_classes) if is_few else 0)
+        if columns is not None and not is_few:
+            Q = np.zeros((chunk.stop - chunk.start, columns.size + (columns.size < n_classes)), np.float32)
+        for rows in blocks(chunk, n_classes):
+            z, E, subtracted = self._exponentials(terms, rows)
             total = np.dot(E, terms.w)  # unlike @, np.dot always releases the GIL
             inverse, logs = 1.0 / total, float(np.log(total).sum())
             np.multiply(E, z, out=z)
             entropy = logs - float(np.dot(inverse, np.dot(z, terms.w)))
             sums = sums.add(Sums(np.dot(inverse, E), logs + subtracted, entropy))
-            if products is not None:
-                products.add(np.multiply(E, inverse[:, None], out=E))
-        return sums if products is None else replace(sums, products=products.sum())
+            if columns is not None:
+                np.multiply(E, inverse[:, None], out=E)
+                if is_few:
+                    Q += np.dot(E.T, E)
+                else:
+                    _write_columns(E, terms.w, columns, Q[rows.start - chunk.start : rows.stop - chunk.start])
+        if columns is None:
+            return sums
+        # with many classes, a single product for the whole chunk is faster
+        return replace(sums, products=Q * (terms.w[:, None] * terms.w) if is_few else np.dot(Q.T, Q))
 
     def _write_chunk(self, terms: _Terms, out: NDArray[Any], chunk: slice) -> None:
-        scratch = block_arrays(self.threads, 2, chunk, terms.v.size)
         for rows in blocks(chunk, terms.v.size):
-            _, E, _ = self._exponentials(terms, rows, scratch)
+            _, E, _ = self._exponentials(terms, rows)
             E *= terms.w
             np.divide(E, E.sum(axis=1, keepdims=True), out=out[rows], casting="same_kind")
 
 
-class _AllProducts:
-    """Σ_i q_ik q_il over a chunk, for all classes, from blocks of R = q / w."""
-
-    def __init__(self, w: FloatArray) -> None:
-        self.w, self.products = w, np.zeros((w.size, w.size))
-
-    def add(self, R: FloatArray) -> None:
-        self.products += np.dot(R.T, R)
-
-    def sum(self) -> FloatArray:
-        return self.products * (self.w[:, None] * self.w)
-
-
-class _SomeProducts:
-    """The same for some classes, with all others merged into one: a single product for the whole chunk is faster."""
-
-    def __init__(self, w: FloatArray, columns: IntArray, n_rows: int) -> None:
-        self.w, self.columns, self.n_rows = w[columns], columns, 0
-        self.w_others = w.copy()
-        self.w_others[columns] = 0.0
-        self.Q = np.empty((n_rows, columns.size + (columns.size < w.size)), np.float32)
-
-    def add(self, R: FloatArray) -> None:
-        Q = self.Q[self.n_rows : self.n_rows + len(R)]
-        self.n_rows += len(R)
-        if self.columns.size < self.w_others.size:
-            Q[:, -1] = np.dot(R, self.w_others)
-            R = np.take(R, self.columns, axis=1, mode="clip")
-        np.multiply(R, self.w, out=Q[:, : self.w.size], casting="same_kind")
-
-    def sum(self) -> NDArray[np.float32]:
-        return np.asarray(np.dot(self.Q.T, self.Q))
-
-
-def _products(w: FloatArray, columns: IntArray | None, n_rows: int) -> _AllProducts | _SomeProducts | None:
-    if columns is None:
-        return None
-    return _AllProducts(w) if w.size <= FEW else _SomeProducts(w, columns, n_rows)
+def _write_columns(R: FloatArray, w: FloatArray, columns: IntArray, out: NDArray[np.float32]) -> None:
+    """Write q = w R for some classes, and its sum over all others, if there are any, to the last column."""
+    if columns.size < w.size:
+        others = w.copy()
+        others[columns] = 0.0
+        out[:, -1] = np.dot(R, others)
+        R = np.take(R, columns, axis=1, mode="clip")
+    np.multiply(R, w[columns], out=out[:, : columns.size], casting="same_kind")

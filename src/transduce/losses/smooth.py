@@ -13,6 +13,7 @@ from transduce.losses.blockwise import (
     BlockwiseLoss,
     DType,
     PreparedLoss,
+    as_distributions,
     at_targets,
     map_blocks,
     score_matrix,
@@ -203,11 +204,8 @@ class _PreparedSmoothMargin(PreparedLoss):
             return np.asarray(
                 self.margins[targets] if hard else (targets @ self.margins).astype(self.dtype, copy=False)
             )
-        if targets.ndim == 2:
-            return np.subtract(1.0, targets, dtype=self.dtype, casting="same_kind")
-        ones = np.ones((len(targets), self.n_classes), self.dtype)
-        ones[np.arange(len(targets)), targets] = 0.0
-        return ones
+        q = as_distributions(targets, self.n_classes, self.dtype)
+        return np.subtract(1.0, q, dtype=self.dtype, casting="same_kind")
 
 
 def _log_sum_exp(S: FloatArray) -> FloatArray:

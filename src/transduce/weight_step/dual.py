@@ -9,14 +9,15 @@ is a non-negative vector t with sum T, and T q takes the place of q.)
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from transduce.kernels.rows import add_rows
-from transduce.losses import LargeMargin, SmoothMargin, SquaredLargeMargin
+from transduce.losses import SmoothMargin
 from transduce.losses.blockwise import as_distributions
+from transduce.losses.smooth import MarginLoss
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step.base import Array, WeightReport, WeightState
@@ -229,14 +230,8 @@ class DualMaxEnt(DualStep):
 
 
 def _margins(problem: TrainingProblem) -> Array:
-    loss = problem.loss
-    assert isinstance(loss, (LargeMargin, SquaredLargeMargin))
-    return _unit_margins(problem.n_classes) if loss.margins is None else loss.margin_matrix(problem.n_classes)
-
-
-@lru_cache(maxsize=2)
-def _unit_margins(n_classes: int) -> Array:
-    return LargeMargin().margin_matrix(n_classes)
+    assert isinstance(problem.loss, MarginLoss)
+    return problem.loss.margin_matrix(problem.n_classes)
 
 
 def _width(problem: TrainingProblem) -> float:

@@ -5,7 +5,7 @@ the tolerance. Rows near their optimum are skipped in most sweeps.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,40 +38,27 @@ class Checked(Protocol):
 
 
 Report = TypeVar("Report", bound=Checked)
-
-
-class SweepSummary(NamedTuple):
-    """Sweeps without a computation of J: their number, the same in passes over all rows, and the estimated gap."""
-
-    n_sweeps: int
-    n_passes: float
-    gap: float
+Sweeps: TypeAlias = tuple[int, float, float]
+"""Sweeps without a computation of J: their number, the same in passes over all rows, and the estimated gap."""
 
 
 class CheckRule(NamedTuple):
-    """The estimated gaps at which to compute J after a sweep over many or few rows.
+    """When to compute J, for a tolerated gap and after `n_checks` failed checks, the last at this estimated gap."""
 
-    If `early`, J is also computed after a small sweep in place of a full one.
-    """
-
-    many: float
-    few: float
-    early: bool
-
-    @classmethod
-    def create(cls, tolerated: float, last: float = np.inf, n_checks: int = 0) -> "CheckRule":
-        """Build the rule for a tolerated gap, after `n_checks` failed checks, the last at this estimated gap."""
-        many, few = GAP_MARGIN * tolerated, SMALL_SWEEP_MARGIN * GAP_MARGIN * tolerated
-        return cls(min(many, 0.5 * last), min(few, 0.5 * last), n_checks < MAX_EARLY_CHECKS)
+    tolerated: float
+    last: float = np.inf
+    n_checks: int = 0
 
     def is_due(self, count: int, fraction: float, gap: float) -> bool:
         """Whether to compute J after sweep number `count`, which visited this fraction of the rows."""
-        if fraction <= SMALL_SWEEP:
-            return gap <= self.few or (self.early and count % FULL_SWEEP_EVERY == FULL_SWEEP_EVERY - 1)
-        return gap <= self.many
+        is_small = fraction <= SMALL_SWEEP
+        enough = (SMALL_SWEEP_MARGIN * GAP_MARGIN if is_small else GAP_MARGIN) * self.tolerated
+        if is_small and self.n_checks < MAX_EARLY_CHECKS and count % FULL_SWEEP_EVERY == FULL_SWEEP_EVERY - 1:
+            return True  # in place of a full sweep
+        return gap <= min(enough, 0.5 * self.last)
 
 
-def run_sweeps(sweep: Callable[[int], tuple[float, float]], rule: CheckRule, max_sweeps: int) -> SweepSummary:
+def run_sweeps(sweep: Callable[[int], tuple[float, float]], rule: CheckRule, max_sweeps: int) -> Sweeps:
     """Sweep until J is due; `sweep(count)` returns the fraction of the rows it visited, and the estimated gap."""
     n_passes = 0.0
     for count in range(1, max_sweeps + 1):
@@ -79,14 +66,14 @@ def run_sweeps(sweep: Callable[[int], tuple[float, float]], rule: CheckRule, max
         n_passes += fraction
         if rule.is_due(count, fraction, gap):
             break
-    return SweepSummary(count, n_passes, gap)
+    return count, n_passes, gap
 
 
 def sweep_until_converged(
     max_sweeps: int,
     tol: float,
     objective: float,
-    sweeps: Callable[[CheckRule, int], SweepSummary],
+    sweeps: Callable[[CheckRule, int], Sweeps],
     check: Callable[[float], Report],
 ) -> Report:
     """Alternate sweeps and checks until a check reports convergence, or `max_sweeps` have been done.
@@ -94,14 +81,14 @@ def sweep_until_converged(
     `sweeps(rule, most)` sweeps until J is due, at most so many times; `check(n_passes)` computes J and the gaps of all
     rows. `objective` is a guess of J for the first check.
     """
-    n_passes, n_checks, n_left, rule = 0.0, 0, max_sweeps, CheckRule.create(tol * objective)
+    n_passes, n_left, rule = 0.0, max_sweeps, CheckRule(tol * objective)
     while True:
-        done = sweeps(rule, min(CHECK_EVERY, n_left))
-        n_passes, n_left = n_passes + done.n_passes, n_left - done.n_sweeps
-        report, n_checks = check(n_passes), n_checks + 1
+        n_sweeps, passes, gap = sweeps(rule, min(CHECK_EVERY, n_left))
+        n_passes, n_left = n_passes + passes, n_left - n_sweeps
+        report = check(n_passes)
         if report.converged or n_left <= 0:
             return report
-        rule = CheckRule.create(tol * report.objective, done.gap, n_checks)
+        rule = CheckRule(tol * report.objective, gap, rule.n_checks + 1)
 
 
 def sweep_order(gaps: Array, live: Array, rng: np.random.Generator, count: int) -> Array:

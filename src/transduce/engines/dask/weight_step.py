@@ -18,7 +18,7 @@ from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.losses import smoothed
 from transduce.weight_step import LBFGS, weight_step_for
 from transduce.weight_step.lbfgs import minimize_regularized
-from transduce.weight_step.sweep_schedule import CheckRule, SweepSummary, run_sweeps, sweep_until_converged
+from transduce.weight_step.sweep_schedule import CheckRule, Sweeps, run_sweeps, sweep_until_converged
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
@@ -78,14 +78,14 @@ class ShardedWeightStep:
             step.max_sweeps, tol, expected, self._sweep, lambda n: self._report(n, tol, has_scores=False)
         )
 
-    def _sweep(self, rule: CheckRule, max_sweeps: int) -> SweepSummary:
+    def _sweep(self, rule: CheckRule, max_sweeps: int) -> Sweeps:
         """Sweep in turn or at once; only one sweep when row weights have grown, for J then gives the gaps of all."""
         seed, pool = int(self.rng.integers(2**63)), self.rows.pool
         if not self.weights_grew and pool.n_shards <= MAX_IN_TURN:
             is_done = partial(_is_done, rule)
             by_shard = pool.call_in_turn(self.restart, max_sweeps, is_done, shard_weights.turn, self.restart, seed)
             turns = [_over_shards(turn) for turn in zip(*by_shard, strict=True)]
-            return SweepSummary(len(turns), sum(fraction for fraction, _ in turns), turns[-1][1])
+            return len(turns), sum(fraction for fraction, _ in turns), turns[-1][1]
 
         def sweep(count: int) -> tuple[float, float]:
             arguments = (self.restart, seed, count, float(pool.n_shards))
