@@ -1,7 +1,6 @@
 """Numba decorators for kernels: plain functions over arrays, compiled on first use and cached on disk.
 
-Kernels import nothing else from the package, allocate only scratch space, and change only the arguments that their
-docstrings name as outputs.
+Kernels allocate only scratch space, and change only the arguments that their docstrings name as outputs.
 """
 
 from collections.abc import Callable

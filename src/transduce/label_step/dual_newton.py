@@ -4,8 +4,7 @@
 
 The multiplier u_j belongs to class or group j, in units of T, and the price v_k of a class is the sum of those from the
 class up to the root (see `count_tree`). Where low_j < high_j the dual has a kink at u_j = 0. A step that would not
-raise the dual gives way to a scaling step, which always does. Rows are seen through sums, so they may be anywhere.
-
+raise the dual gives way to Sinkhorn's scaling step, which always does.
 Minus the second derivative in v is the Laplacian of a graph of the classes: k and l ≠ k are joined by Σ_i q_ik q_il.
 """
 

@@ -156,7 +156,7 @@ class SoftmaxRows:
         axis = 0 if closed.size <= MAX_BY_COLUMN else 1
         for rows in blocks(chunk, closed.size):
             some = self.costs[rows].T if axis == 0 else self.costs[rows]
-            (block,) = self._scratch(1, some.shape)
+            block, _ = self._scratch(some.shape)
             block[...] = some
             lowest, highest = block.min(axis=axis, keepdims=True), block.max(axis=axis, keepdims=True)
             open_costs = np.compress(~closed, block, axis=axis) if closed.any() else block
@@ -178,15 +178,15 @@ class SoftmaxRows:
         low = not near or self.statistics.n_finite < self.costs.size
         return _Terms(v, T, w, float(top), steep=False, near=near, low=low)
 
-    def _scratch(self, n_arrays: int, shape: tuple[int, ...]) -> list[FloatArray]:
-        """Arrays for a block of rows, which each thread uses again for the next."""
+    def _scratch(self, shape: tuple[int, ...]) -> list[FloatArray]:
+        """Two arrays for a block of rows, which each thread uses again for the next."""
         size = math.prod(shape)
-        return [array[:size].reshape(shape) for array in self.threads.scratch(n_arrays, size)]
+        return [array[:size].reshape(shape) for array in self.threads.scratch(2, size)]
 
     def _exponentials(self, terms: _Terms, rows: slice) -> tuple[FloatArray, FloatArray, float]:
         """z and exp(z) of a block, in scratch arrays; and the sum of the row maxima that were subtracted."""
         costs = self.costs[rows]
-        z, E = self._scratch(2, costs.shape)
+        z, E = self._scratch(costs.shape)
         z[...] = costs
         if terms.near:
             z *= -1.0 / terms.T

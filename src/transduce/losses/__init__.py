@@ -6,9 +6,8 @@
     smooth margin          ξ(s, y) = γ log Σ_k exp((Δ(k, y) + s_k − s_y) / γ): maxent for γ = 1 and Δ = 0, and the large
                            margin as γ goes to 0
 
-Any object with the methods of `Loss` can be used as a loss. The built-in losses work on blocks of rows of a fixed size,
-so that they need little memory and results do not depend on the number of threads. A user's loss is called once with
-all rows.
+Any object with the methods of `Loss` is a loss; it is called with all rows at once. The built-in losses work on blocks
+of rows of a fixed size, so that results do not depend on the number of threads.
 """
 
 from transduce.losses.base import Loss

@@ -30,11 +30,8 @@ class LargeMargin(MarginLoss):
 
     Examples
     --------
-    >>> loss = LargeMargin()
-    >>> loss.label_costs([[2.0, 0.5, -1.0]])
+    >>> LargeMargin().label_costs([[2.0, 0.5, -1.0]])
     array([[0. , 2.5, 4. ]])
-    >>> loss.value([[2.0, 0.5, -1.0]], [1]), loss.gradient([[2.0, 0.5, -1.0]], [1])
-    (array([2.5]), array([[ 1., -1.,  0.]]))
     """
 
     margins: NDArray[np.float64] | None = None

@@ -35,12 +35,9 @@ class WeightState:
 
 @dataclass(frozen=True, eq=False)
 class WeightReport:
-    """The result of one weight step.
+    """J and scores (n, K) at the new weights, the gap and the passes over the rows, which may be fractions.
 
-    objective       J at the weights
-    scores (n, K)   scores at the weights
-    gap             the duality gap, an upper bound on J − J*; the largest entry of the gradient for L-BFGS
-    n_sweeps        passes over the rows; sweeps over some of the rows count as fractions
+    The gap is an upper bound on J − J*, the duality gap; or for L-BFGS the largest entry of the gradient.
     """
 
     objective: float

@@ -2,9 +2,8 @@
 
     W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P        q targets, p dual variables, both distributions over classes
 
-This equation holds at all times, up to rounding. When κ_i grows, p_i moves towards q_i so that W stays the same; when a
-label changes, its row restarts from p_i = q_i, and its contribution is removed from W. (For the squared large margin p
-is a non-negative vector t with sum T, and T q takes the place of q.)
+holds at all times. When κ_i grows, p_i moves towards q_i so that W stays the same; when a label changes, its row
+restarts from p_i = q_i. (For the squared large margin p is a vector t ≥ 0 with sum T, and T q takes the place of q.)
 """
 
 from abc import ABC, abstractmethod

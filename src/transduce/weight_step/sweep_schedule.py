@@ -5,7 +5,7 @@ the tolerance. Rows near their optimum are skipped in most sweeps.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,8 @@ MIN_GAP_FRACTION = 0.2
 RUN_LENGTH = 16
 """Neighbouring rows are visited in runs of this length, for cache locality; the runs are in random order."""
 
-
-class Checked(Protocol):
-    """The result of computing J."""
-
-    @property
-    def objective(self) -> float: ...  # noqa: D102
-    @property
-    def converged(self) -> bool: ...  # noqa: D102
-
-
-Report = TypeVar("Report", bound=Checked)
+Report = TypeVar("Report", bound=Any)
+"""Has attributes `objective` and `converged`."""
 Sweeps: TypeAlias = tuple[int, float, float]
 """Sweeps without a computation of J: their number, the same in passes over all rows, and the estimated gap."""
 
@@ -92,10 +83,7 @@ def sweep_until_converged(
 
 
 def sweep_order(gaps: Array, live: Array, rng: np.random.Generator, count: int) -> Array:
-    """Return the rows to visit in sweep number `count` since J was computed, as short runs in random order.
-
-    All live rows, or those whose gap is unknown or above twice the mean.
-    """
+    """Return the rows of sweep number `count` since J was computed: all live ones, or those with large gaps."""
     if count % FULL_SWEEP_EVERY:
         live_gaps = gaps[live]
         known = live_gaps < np.inf

@@ -23,25 +23,20 @@ NEWTON_TOL = 1e-3
 
 
 @kernel
-def log_sum_exp(s: Array) -> float:
-    """log Σ_k exp s_k, without overflow."""
+def log_partition_and_divergence(s: Array, p: Array) -> tuple[float, float]:
+    """Return log Σ_k exp s_k, and KL(p ‖ softmax(s))."""
     top = s[0]
     for k in range(1, s.size):
         top = max(top, s[k])
     total = 0.0
     for k in range(s.size):
         total += np.exp(s[k] - top)
-    return float(top + np.log(total))
-
-
-@kernel
-def divergence(p: Array, s: Array, log_partition: float) -> float:
-    """KL(p ‖ softmax(s)), where log_partition = log Σ_k exp s_k."""
-    total = log_partition
+    log_partition = float(top + np.log(total))
+    divergence = log_partition
     for k in range(s.size):
         if p[k] > 0.0:
-            total += p[k] * (np.log(p[k]) - s[k])
-    return max(total, 0.0)
+            divergence += p[k] * (np.log(p[k]) - s[k])
+    return log_partition, max(divergence, 0.0)
 
 
 @kernel
@@ -91,8 +86,8 @@ def sweep(
         if offsets.size > 0:
             for k in range(n_classes):
                 s[k] = (s[k] + offsets[i, k]) / width
-        log_partition = log_sum_exp(s)
-        gaps[i] = GAP_LEFT * kappa[i] * width * divergence(p[i], s, log_partition)
+        log_partition, divergence = log_partition_and_divergence(s, p[i])
+        gaps[i] = GAP_LEFT * kappa[i] * width * divergence
         solve_row(s, log_partition, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
         for k in range(n_classes):
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
