@@ -14,7 +14,7 @@ import polars as pl
 
 from transduce.cli.columns import Say
 from transduce.cli.formats import Table, unused_name
-from transduce.cli.formats.spreadsheet import FORMULA_BEGINNINGS
+from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
 from transduce.cli.model_file import Model
 from transduce.cli.predictions import Predictions, feature_rows, predict_rows
 

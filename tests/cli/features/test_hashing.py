@@ -5,7 +5,7 @@ import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from transduce.cli.features import Features, fit_vectorizer
-from transduce.cli.features.hashing import hash_words
+from transduce.cli.features.word_counts import hash_words
 from transduce.datasets import load_clinc150
 
 CORPUS = [str(text) for text in load_clinc150().texts[::9]]

@@ -18,11 +18,10 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-from transduce.cli.features.hashing import hash_words, unit_hashed_rows
-from transduce.cli.features.word_counts import map_chunks
+from transduce.cli.features.word_counts import hash_words, map_chunks
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.errors import FileError
-from transduce.cli.formats.parquet import READ_ERRORS, corrupt_file, succeeds
+from transduce.cli.formats.parquet import CORRUPT, READ_ERRORS, succeeds
 from transduce.io.memmap import pack_rows
 
 BATCH_ROWS = 50_000
@@ -58,20 +57,15 @@ def pack_shards(
     """Hash the texts of a folder of Parquet files into a new store, and open it.
 
     Returns the rows, memory-mapped from the store, and the labels of each label column as `fit` takes them: texts, or
-    None where missing. The other parameters and options (ngrams, sublinear, batch_rows, n_jobs) are those of
-    `hash_shards`.
+    None where missing. See `hash_shards` for the other parameters and the options.
 
     >>> import tempfile
-    >>> from transduce import TransductiveClassifier
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     teas = pl.DataFrame({"text": ["green tea", "black tea", "herbal tea"], "label": ["tea", None, None]})
-    ...     coffees = pl.DataFrame({"text": ["filter coffee", "coffee beans"], "label": ["coffee", None]})
+    ...     teas = pl.DataFrame({"text": ["green tea", "black tea"], "label": ["tea", None]})
     ...     teas.write_parquet(f"{folder}/0.parquet")
-    ...     coffees.write_parquet(f"{folder}/1.parquet")
     ...     X, labels = pack_shards(folder, f"{folder}/store", "text", label_columns=["label"])
-    ...     fit = TransductiveClassifier("maxent", class_prior={"tea": 2, "coffee": 1}).fit(X, labels["label"])
-    ...     X.shape, fit.transduction_.tolist()
-    ((5, 1048576), ['tea', 'tea', 'tea', 'coffee', 'coffee'])
+    ...     X.shape, labels["label"].tolist()
+    ((2, 1048576), ['tea', None])
     """
     labels: dict[str, list[pl.Series]] = {name: [] for name in label_columns}
 
@@ -123,13 +117,23 @@ def hash_shards(
         raise FileError(str(folder), "its Parquet files have no rows. Write one row per document.")
     count = partial(hash_words, ngrams=ngrams, bits=bits)
     for path, height in zip(paths, heights, strict=True):
-        table = _read(path, list(label_columns), 0, height)
+        table = _read(path, label_columns, 0, height)
         labels = {name: labels_of(table, name) for name in label_columns}
         for start in range(0, height, batch_rows):
             texts = texts_of(_read(path, [text_column], start, batch_rows), [text_column])
             counts = sparse.vstack(list(map_chunks(count, texts.to_list(), n_jobs)), format="csr", dtype=np.float32)
             some = {name: series.slice(start, batch_rows) for name, series in labels.items()}
             yield Batch(unit_hashed_rows(counts, sublinear), some)
+
+
+def unit_hashed_rows(counts: csr_matrix, sublinear: bool) -> csr_matrix:
+    """Scale rows of counts, or of 1 + log counts, to length 1 in place; empty rows stay empty."""
+    from sklearn.preprocessing import normalize  # slow to import
+
+    if sublinear:
+        np.log(counts.data, out=counts.data)
+        counts.data += 1
+    return normalize(counts, copy=False)
 
 
 def _shards(folder: str | Path) -> list[Path]:
@@ -146,7 +150,7 @@ def _check_readable(paths: list[Path], columns: Sequence[str], batch_rows: int) 
         return succeeds(_TRIAL, "\0".join(map(str, some)).encode(), str(batch_rows), *columns)
 
     if not is_readable(paths):
-        raise corrupt_file(str(next((path for path in paths if not is_readable([path])), paths[-1])))
+        raise FileError(str(next((path for path in paths if not is_readable([path])), paths[-1])), CORRUPT)
 
 
 def _height(path: Path, columns: Sequence[str]) -> int:
@@ -158,9 +162,9 @@ def _height(path: Path, columns: Sequence[str]) -> int:
     return int(frame.select(pl.len()).collect().item())
 
 
-def _read(path: Path, columns: list[str], start: int, n_rows: int) -> Table:
+def _read(path: Path, columns: Sequence[str], start: int, n_rows: int) -> Table:
     try:
         frame = pl.scan_parquet(path, glob=False).select(columns).slice(start, n_rows).collect()
     except READ_ERRORS:
-        raise corrupt_file(str(path)) from None
+        raise FileError(str(path), CORRUPT) from None
     return Table(str(path), frame, "parquet")

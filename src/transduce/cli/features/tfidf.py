@@ -18,13 +18,20 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-from transduce.cli.features.hashing import hash_words
-from transduce.cli.features.word_counts import count_words, is_large, look_up_words, map_chunks, map_columns
+from transduce.cli.features.word_counts import (
+    count_words,
+    hash_words,
+    is_large,
+    look_up_words,
+    map_chunks,
+    map_columns,
+)
 
 KINDS = ("tfidf", "hashing", "vectors")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}
 FEW_DOCUMENTS = 1000
 """Below this number of documents min_df is ignored: there are too few to tell which words are rare."""
+_NO_WORDS = "None of the {} texts contains a word. Check that this is the text column."
 
 
 @dataclass(frozen=True)
@@ -66,8 +73,6 @@ class Vectorizer:
     idf         tfidf and hashing: the weight of each column; otherwise empty
 
     >>> vectorizer, _ = fit_vectorizer(["green tea", "black tea", "black coffee"], Features())
-    >>> vectorizer.vocabulary
-    ('black', 'coffee', 'green', 'tea')
     >>> vectorizer.transform(["Black tea, hot"]).toarray().astype(float).round(2).tolist()
     [[0.71, 0.0, 0.0, 0.71]]
     """
@@ -140,17 +145,16 @@ def _fit_words(texts: list[str], features: Features, n_jobs: int | None) -> tupl
         (np.fromiter(map(index.__getitem__, words), np.intp, len(words)), counts)
         for words, counts in map_chunks(partial(count_words, ngrams=features.ngrams), texts, n_jobs)
     ]
-    _check_words(bool(index), texts)
+    if not index:
+        raise InputError(_NO_WORDS.format(len(texts)))
     df = np.zeros(len(index), np.int64)
     for word_ids, counts in parts:
         df[word_ids] += _document_frequencies(counts)
     min_df = features.min_df if len(texts) >= FEW_DOCUMENTS else 1
     vocabulary = tuple(sorted(word for word, n in zip(index, df.tolist(), strict=True) if n >= min_df))
     if not vocabulary:
-        raise InputError(
-            f"No word occurs in at least {min_df} of the {len(texts)} texts. "
-            "Check that this is the text column, or pass vectors."
-        )
+        advice = "Check that this is the text column, or pass vectors."
+        raise InputError(f"No word occurs in at least {min_df} of the {len(texts)} texts. {advice}")
     kept = np.array([index[word] for word in vocabulary])
     columns = np.full(len(index), -1, np.int32)
     columns[kept] = np.arange(len(vocabulary))
@@ -160,18 +164,14 @@ def _fit_words(texts: list[str], features: Features, n_jobs: int | None) -> tupl
 
 
 def _fit_hashing(texts: list[str], features: Features, n_jobs: int | None) -> tuple[Vectorizer, csr_matrix]:
-    parts = list(map_chunks(partial(hash_words, ngrams=features.ngrams, bits=features.hash_bits), texts, n_jobs))
+    parts = list(Vectorizer(features)._counts(texts, n_jobs))
     df = np.zeros(1 << features.hash_bits, np.int64)
     for counts in parts:
         df += _document_frequencies(counts)
-    _check_words(bool(df.any()), texts)
+    if not df.any():
+        raise InputError(_NO_WORDS.format(len(texts)))
     vectorizer = Vectorizer(features, (), _idf(df, len(texts)))
     return vectorizer, vectorizer._weighted(parts)
-
-
-def _check_words(has_words: bool, texts: Sequence[str]) -> None:
-    if not has_words:
-        raise InputError(f"None of the {len(texts)} texts contains a word. Check that this is the text column.")
 
 
 def _document_frequencies(counts: csr_matrix) -> NDArray[np.int64]:

@@ -31,24 +31,19 @@ def read_vectors(source: str, table: "Table") -> csr_matrix:
     >>> read_vectors("vector", table).toarray().astype(float).round(3).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """
-    if source in table.frame.columns:
+    columns, n_rows = table.frame.columns, table.frame.height
+    if source in columns:
         return unit_rows(_from_column(table.frame[source], f"Column {source!r} of {table.name}"), source)
     if Path(source).suffix.lower() not in (".npy", ".npz"):
-        raise InputError(
-            f"Vectors must be a .npy or .npz file or a column of {table.name}, but {source!r} is neither. "
-            f"The columns are {', '.join(table.frame.columns)}."
-        )
+        problem = f"Vectors must be a .npy or .npz file or a column of {table.name}, but {source!r} is neither."
+        raise InputError(f"{problem} The columns are {', '.join(columns)}.")
     matrix = _from_file(source)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InputError(
-            f"{source} must contain a matrix with one row per document, but its shape is {matrix.shape}. "
-            "Save an array with two dimensions."
-        )
-    if matrix.shape[0] != table.frame.height:
-        raise InputError(
-            f"{source} has {matrix.shape[0]} rows, but {table.name} has {table.frame.height}. "
-            "Provide one vector for each row, in the same order."
-        )
+        problem = f"{source} must contain a matrix with one row per document, but its shape is {matrix.shape}."
+        raise InputError(f"{problem} Save an array with two dimensions.")
+    if matrix.shape[0] != n_rows:
+        problem = f"{source} has {matrix.shape[0]} rows, but {table.name} has {n_rows}."
+        raise InputError(f"{problem} Provide one vector for each row, in the same order.")
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"{source} must contain numbers, but contains {matrix.dtype}. Save it as float32.")
     return unit_rows(matrix, source)
@@ -66,10 +61,8 @@ def _from_file(source: str) -> Any:
     except FileNotFoundError as error:
         raise InputError(f"{source} does not exist. Check the path of the vectors.") from error
     except Exception as error:  # NumPy and SciPy raise exceptions of all kinds for damaged files
-        reason = f" ({error})" if isinstance(error, _ArchiveError) else ""
-        raise InputError(
-            f"{source} cannot be read as vectors{reason}. Save numbers with numpy.save or scipy.sparse.save_npz."
-        ) from error
+        problem = f"{source} cannot be read as vectors{f' ({error})' if isinstance(error, _ArchiveError) else ''}."
+        raise InputError(f"{problem} Save numbers with numpy.save or scipy.sparse.save_npz.") from error
 
 
 class _ArchiveError(ValueError):
@@ -112,10 +105,8 @@ def _from_column(column: pl.Series, name: str) -> NDArray[Any]:
     if np.any(lengths != width):
         usual = int(np.bincount(lengths).argmax())
         row = int(np.argmax(lengths != usual))
-        raise InputError(
-            f"{name} must contain lists of equal length, but row {row + 1} has length {lengths[row]} instead of "
-            f"{usual}. Complete it, or remove the row."
-        )
+        found = f"row {row + 1} has length {lengths[row]} instead of {usual}"
+        raise InputError(f"{name} must contain lists of equal length, but {found}. Complete it, or remove the row.")
     return lists.explode().to_numpy().reshape(-1, width)  # null numbers become NaN, which unit_rows refuses
 
 
@@ -136,11 +127,8 @@ def _unit_block(rows: Any, start: int, source: str) -> csr_matrix:
     row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     invalid = ~np.isfinite(block.data)
     if invalid.any():
-        row = start + int(row_of[np.argmax(invalid)]) + 1
-        raise InputError(
-            f"Vectors must be finite, but row {row} of {source!r} contains {block.data[invalid][0]}. "
-            "Compute it again, or remove the row."
-        )
+        found = f"row {start + int(row_of[np.argmax(invalid)]) + 1} of {source!r} contains {block.data[invalid][0]}"
+        raise InputError(f"Vectors must be finite, but {found}. Compute it again, or remove the row.")
     largest = np.zeros(block.shape[0])
     np.maximum.at(largest, row_of, np.abs(block.data))
     block.data /= largest[row_of]

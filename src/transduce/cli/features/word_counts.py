@@ -35,14 +35,24 @@ def count_words(texts: Iterable[str], ngrams: int = 1) -> tuple[list[str], csr_m
 
 
 def look_up_words(texts: Iterable[str], ngrams: int, column_of: Mapping[str, int]) -> csr_matrix:
-    """Count only the words of a vocabulary; faster than `count_words` followed by `map_columns`.
-
-    >>> look_up_words(["tea or coffee"], 1, {"coffee": 0, "milk": 1}).toarray().astype(int).tolist()
-    [[1, 0]]
-    """
+    """Count only the words of a vocabulary; faster than `count_words` followed by `map_columns`."""
     n_columns = len(column_of)
     matrix = _occurrences(texts, ngrams, lambda words: map(column_of.get, words, repeat(n_columns)))
     return map_columns(matrix, np.append(np.arange(n_columns, dtype=np.int32), np.int32(-1)), n_columns)
+
+
+def hash_words(texts: Iterable[str], ngrams: int, bits: int) -> csr_matrix:
+    """Count words in 2**bits columns, the column of a word being its hash, the same on every machine.
+
+    >>> hash_words(["tea tea", "tea"], ngrams=1, bits=8).data.tolist()
+    [2.0, 1.0]
+    """
+    from sklearn.feature_extraction import FeatureHasher  # takes half a second to import
+
+    words, counts = count_words(texts, ngrams)
+    hasher = FeatureHasher(1 << bits, input_type="string", dtype=np.float32, alternate_sign=False)
+    columns = hasher.transform([word] for word in words).indices if words else np.empty(0, np.int32)
+    return map_columns(counts, columns, 1 << bits)
 
 
 def map_columns(matrix: csr_matrix, columns: NDArray[np.int32], n_columns: int) -> csr_matrix:
@@ -61,27 +71,6 @@ def map_columns(matrix: csr_matrix, columns: NDArray[np.int32], n_columns: int) 
     return mapped
 
 
-def is_large(texts: Sequence[str]) -> bool:
-    """Whether several processes are faster than one."""
-    return sum(map(len, texts)) >= PARALLEL_CHARACTERS
-
-
-def map_chunks(function: Callable[[list[str]], T], texts: Sequence[str], n_jobs: int | None) -> Iterator[T]:
-    """Apply a function to chunks of texts, in order; large inputs use `n_jobs` processes (None: one per core).
-
-    >>> [words for words, _ in map_chunks(count_words, ["tea", "coffee"], n_jobs=None)]
-    [['coffee', 'tea']]
-    """
-    if n_jobs == 1 or not is_large(texts):
-        return map(function, _chunks(texts))
-    from joblib import Parallel, delayed  # slow to import, and seldom needed
-
-    results: Iterator[T] = Parallel(n_jobs=n_jobs or -1, return_as="generator")(
-        delayed(function)(chunk) for chunk in _chunks(texts)
-    )
-    return results
-
-
 def _occurrences(texts: Iterable[str], ngrams: int, columns_of: Callable[[list[str]], Iterable[int]]) -> csr_matrix:
     """Return a matrix with an entry 1 for every occurrence of a word; entries of one row may share a column."""
     columns, ends = array("i"), array("q", [0])
@@ -91,6 +80,22 @@ def _occurrences(texts: Iterable[str], ngrams: int, columns_of: Callable[[list[s
     indices, indptr = np.array(columns, np.int32), np.array(ends, np.int64)
     shape = (indptr.size - 1, int(indices.max(initial=-1)) + 1)
     return csr_matrix((np.ones(indices.size, np.float32), indices, indptr), shape=shape)
+
+
+def is_large(texts: Sequence[str]) -> bool:
+    """Whether several processes are faster than one."""
+    return sum(map(len, texts)) >= PARALLEL_CHARACTERS
+
+
+def map_chunks(function: Callable[[list[str]], T], texts: Sequence[str], n_jobs: int | None) -> Iterator[T]:
+    """Apply a function to chunks of texts, in order; large inputs use `n_jobs` processes (None: one per core)."""
+    if n_jobs == 1 or not is_large(texts):
+        return map(function, _chunks(texts))
+    from joblib import Parallel, delayed  # slow to import, and seldom needed
+
+    run = Parallel(n_jobs=n_jobs or -1, return_as="generator")
+    results: Iterator[T] = run(delayed(function)(chunk) for chunk in _chunks(texts))
+    return results
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -7,10 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from transduce.cli.formats.errors import FileError, quoted
-from transduce.cli.formats.records import RAW_JSON
+from transduce.cli.formats.errors import ContentError, FileError, map_rows, quoted
 from transduce.cli.formats.table import Table
 from transduce.io.strict_json import JsonError, dumps, parse
+
+RAW_JSON = pl.Struct({"json": pl.String})
+"""JSON values that no other type represents, as text; the struct distinguishes them from text that looks like JSON."""
 
 
 def labels_of(table: Table, column: str) -> pl.Series:
@@ -22,19 +24,34 @@ def labels_of(table: Table, column: str) -> pl.Series:
     """
     series = table.column(column)
     if series.dtype.is_float() or series.dtype.is_nested():
-        infinite = series.is_infinite().arg_true().to_list() if series.dtype.is_float() else []
-        if infinite:
-            problem = f"column {quoted(column)} has infinity as a label. Replace it, or leave it empty."
-            raise FileError(table.name, problem, row=infinite[0] + 1)
-        labels: list[str | None] = []
-        for row, value in enumerate(plain_values(series), start=1):
-            try:
-                labels.append(_label(value))
-            except _LabelError as error:
-                raise FileError(table.name, f"column {quoted(column)} has {error}", row=row) from None
+        try:
+            labels = map_rows(_label, series.to_list() if series.dtype.is_float() else plain_values(series))
+        except ContentError as error:
+            raise FileError(table.name, f"column {quoted(column)} has {error.problem}", row=error.row) from None
         series = pl.Series(column, labels, dtype=pl.String)
     stripped = as_text(series).str.strip_chars()
     return stripped.set(stripped == "", None)
+
+
+def _label(value: Any) -> str | None:
+    if isinstance(value, list):
+        return "/".join(_path_part(_label(part)) for part in value) if value else None
+    if isinstance(value, dict):
+        raise ContentError("an object as a label. Use a text, or a list of texts for a path.")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, float):
+        return None if value is None else str(value)
+    if math.isinf(value):
+        raise ContentError("infinity as a label. Replace it, or leave it empty.")
+    return None if math.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
+
+
+def _path_part(label: str | None) -> str:
+    part = (label or "").strip()
+    if part and "/" not in part:
+        return part
+    raise ContentError(f'a path with the part {quoted(part)}. Rename it: a part must not be empty or contain "/".')
 
 
 def texts_of(table: Table, columns: Sequence[str]) -> pl.Series:
@@ -102,35 +119,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | pl.Series):
         return [_plain(part) for part in value]
     if isinstance(value, bytes):
-        return _decode_or_base64(value)
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _decode_or_base64(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return base64.b64encode(value).decode()
-
-
-class _LabelError(ValueError):
-    """A value that is not a label; the sentence continues "column ... has "."""
-
-
-def _label(value: Any) -> str | None:
-    if isinstance(value, list):
-        return "/".join(_path_part(_label(part)) for part in value) if value else None
-    if isinstance(value, dict):
-        raise _LabelError("an object as a label. Use a text, or a list of texts for a path.")
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return None if value is None else str(value)
-
-
-def _path_part(label: str | None) -> str:
-    part = (label or "").strip()
-    if part and "/" not in part:
-        return part
-    raise _LabelError(f'a path with the part {quoted(part)}. Rename it: a part must not be empty or contain "/".')

@@ -1,5 +1,6 @@
 """Reading bytes, decompressing and decoding them, and guessing their format; truncated input is an error."""
 
+import codecs
 import gzip
 import sys
 import zlib
@@ -7,12 +8,11 @@ from pathlib import Path
 
 import zstandard
 
-from transduce.cli.formats.errors import FileError
+from transduce.cli.formats.errors import ContentError, FileError
 
+BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([n]) + b"\x2a\x4d\x18" for n in range(0x50, 0x60)))
-_UTF8_BOM = b"\xef\xbb\xbf"
-_UTF16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _MAX_ZSTD_WINDOW = 2**31
 _BYTES_TO_GUESS_FROM = 1 << 16
 
@@ -29,10 +29,10 @@ def read_bytes(source: str, name: str) -> bytes:
         raise FileError(name, problem) from None
 
 
-def decompress(data: bytes, name: str, compression: str | None) -> bytes:
+def decompress(data: bytes, compression: str | None) -> bytes:
     """Decompress gzip or zstd, recognised by the file name or by the first bytes.
 
-    >>> decompress(gzip.compress(b"text"), "data.csv", None)
+    >>> decompress(gzip.compress(b"text"), None)
     b'text'
     """
     if compression is None:
@@ -44,7 +44,7 @@ def decompress(data: bytes, name: str, compression: str | None) -> bytes:
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
         kind = "gzip" if compression == "gz" else "zstd"
         problem = f"expected a complete {kind} file, but it is truncated or corrupt. Download or compress it again."
-        raise FileError(name, problem) from None
+        raise ContentError(problem) from None
 
 
 def _decompress_zstd(data: bytes) -> bytes:
@@ -59,31 +59,29 @@ def _decompress_zstd(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def has_byte_order_mark(data: bytes) -> bool:
-    """Whether text begins with a byte order mark."""
-    return data.startswith((_UTF8_BOM, *_UTF16_BOMS))
-
-
-def decode(data: bytes, name: str) -> str:
+def decode(data: bytes) -> str:
     r"""Decode UTF-8, with or without a byte order mark, or UTF-16 with one; NUL characters are refused.
 
-    >>> decode("\ufeffgrün".encode("utf-16-le"), "data.csv")
+    >>> decode("\ufeffgrün".encode("utf-16-le"))
     'grün'
     """
-    encoding = _UTF16_BOMS.get(data[:2])
-    data = data[2:] if encoding else data.removeprefix(_UTF8_BOM)
+    encoding = _encoding(data)
     try:
-        text = data.decode(encoding or "utf-8")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data[: error.start].decode(encoding or "utf-8", "replace").count("\n") + 1
-        expected = "UTF-16" if encoding else "UTF-8"
+        line = error.object[: error.start].decode(encoding, "replace").count("\n") + 1
+        expected = "UTF-16" if encoding == "utf-16" else "UTF-8"
         advice = 'Save the file as UTF-8 (in Excel choose "CSV UTF-8").'
-        raise FileError(name, f"expected {expected} text, but the encoding is different. {advice}", line=line) from None
+        raise ContentError(f"expected {expected} text, but the encoding is different. {advice}", line) from None
     nul = text.find("\0")
     if nul >= 0:
         problem = "expected text, but found a NUL character. Save the file as UTF-8, or remove the character."
-        raise FileError(name, problem, line=text.count("\n", 0, nul) + 1)
+        raise ContentError(problem, text.count("\n", 0, nul) + 1)
     return text
+
+
+def _encoding(data: bytes) -> str:
+    return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
 def guess_format(data: bytes) -> str:
@@ -94,8 +92,7 @@ def guess_format(data: bytes) -> str:
     """
     if data.startswith(b"PAR1"):
         return "parquet"
-    head = data[:_BYTES_TO_GUESS_FROM]
-    text = head.decode(_UTF16_BOMS.get(head[:2], "utf-8"), "ignore").removeprefix("\ufeff").lstrip()
+    text = data[:_BYTES_TO_GUESS_FROM].decode(_encoding(data), "ignore").lstrip()
     if text[:1] in ("{", "["):
         return "jsonl" if text[0] == "{" else "json"
     first_line = text.partition("\n")[0]

@@ -1,6 +1,7 @@
 """CSV and TSV: cells are kept as text exactly as written, and every row must have as many cells as the header.
 
-Python's csv module in strict mode parses the quotes; the checks around it report the line of a problem.
+Python's csv module in strict mode parses the quotes; the checks around it report the line of a problem. What is written
+reads back cell by cell, except that NUL, which readers refuse, becomes the replacement character.
 """
 
 import csv
@@ -11,13 +12,17 @@ from contextlib import contextmanager
 
 import polars as pl
 
-from transduce.cli.formats.decoding import decode, has_byte_order_mark
-from transduce.cli.formats.errors import FileError, quoted
+from transduce.cli.formats.cells import as_text
+from transduce.cli.formats.decoding import BYTE_ORDER_MARKS, decode
+from transduce.cli.formats.errors import ContentError, quoted
 from transduce.cli.formats.table import Dialect, Table, unused_name
 
+FORMULA_BEGINNINGS = r"=+\-@\t\r"
+"""Characters that start a formula in a spreadsheet, as the inside of a regular expression set."""
 _HEADER = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
 _QUOTED = re.compile(r'"[^"]*"')
 _MAX_CELL = 2**31 - 1  # the limit of the csv module on every platform
+_NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def read_delimited(data: bytes, name: str, format: str) -> Table:
@@ -27,20 +32,20 @@ def read_delimited(data: bytes, name: str, format: str) -> Table:
     >>> table.frame.rows(), table.dialect
     ([('007', 'a;b')], Dialect(separator=';', byte_order_mark=False))
     """
-    text = decode(data, name)
-    dialect = Dialect(_separator(text), has_byte_order_mark(data)) if format == "csv" else Dialect()
-    return Table(name, _frame(text, name, "\t" if format == "tsv" else dialect.separator), format, dialect=dialect)
+    text = decode(data)
+    dialect = Dialect(_separator(text), data.startswith(BYTE_ORDER_MARKS)) if format == "csv" else Dialect()
+    return Table(name, _frame(text, "\t" if format == "tsv" else dialect.separator), format, dialect=dialect)
 
 
-def _frame(text: str, name: str, separator: str) -> pl.DataFrame:
-    rows = _rows(text, name, separator)
+def _frame(text: str, separator: str) -> pl.DataFrame:
+    rows = _rows(text, separator)
     first = next(rows, None)
     if first is None:
-        raise FileError(name, "the file is empty. Add a header line and one line per document.")
-    header = _column_names(first[1], name, first[0])
-    cells = [_check_width(row, len(header), name, line) for line, row in rows]
+        raise ContentError("the file is empty. Add a header line and one line per document.")
+    header = _column_names(first[1], first[0])
+    cells = [_check_width(row, len(header), line) for line, row in rows]
     if not cells:
-        raise FileError(name, "there is a header but no rows. Add one line per document below it.")
+        raise ContentError("there is a header but no rows. Add one line per document below it.")
     columns = zip(header, zip(*cells, strict=True), strict=True)
     return pl.DataFrame([pl.Series(column, values, dtype=pl.String) for column, values in columns])
 
@@ -51,7 +56,7 @@ def _separator(text: str) -> str:
     return ";" if unquoted.count(";") > unquoted.count(",") else ","
 
 
-def _rows(text: str, name: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line and the cells of each row, skipping empty lines."""
     at_end = False
 
@@ -69,11 +74,10 @@ def _rows(text: str, name: str, separator: str) -> Iterator[tuple[int, list[str]
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error:
+            problem = "there is text after a closing quote. Double quotes inside the text."
             if at_end:
                 problem = "a quoted cell starts here and is never closed. Close it, or double quotes inside the text."
-            else:
-                problem = "there is text after a closing quote. Double quotes inside the text."
-            raise FileError(name, problem, line=line) from None
+            raise ContentError(problem, line) from None
 
 
 @contextmanager
@@ -87,22 +91,49 @@ def _field_size_limit(longest: int) -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _column_names(header: list[str], name: str, line: int) -> list[str]:
+def _column_names(header: list[str], line: int) -> list[str]:
     """Name unnamed columns by their position, and refuse duplicate names."""
     given = {cell for cell in header if cell.strip()}
     if not given:
-        raise FileError(name, "the header has no column names. Write them in the first line.", line=line)
+        raise ContentError("the header has no column names. Write them in the first line.", line)
     names: list[str] = []
     for position, cell in enumerate(header, start=1):
         if cell in names:
             problem = f"the header has the column {quoted(cell)} twice. Use a different name for each column."
-            raise FileError(name, problem, line=line)
+            raise ContentError(problem, line)
         names.append(cell if cell.strip() else unused_name(f"column_{position}", given))
     return names
 
 
-def _check_width(row: list[str], expected: int, name: str, line: int) -> list[str]:
+def _check_width(row: list[str], expected: int, line: int) -> list[str]:
     if len(row) == expected:
         return row
     advice = "Put cells that contain the separator or a line break in double quotes."
-    raise FileError(name, f"expected {expected} cells as in the header, found {len(row)}. {advice}", line=line)
+    raise ContentError(f"expected {expected} cells as in the header, found {len(row)}. {advice}", line)
+
+
+def delimited_lines(frame: pl.DataFrame, *, separator: str, keep_formulas: bool, is_first: bool) -> Iterator[str]:
+    """Yield the header, if this is the first part of a table, and then the rows.
+
+    >>> list(delimited_lines(pl.DataFrame({"a": ["x,y", "-3.5"]}), separator=",", keep_formulas=False, is_first=True))
+    ['a', '"x,y"', '-3.5']
+    """
+    if is_first:
+        yield separator.join(_escaped(pl.Series(frame.columns, dtype=pl.String), separator, keep_formulas))
+    if frame.width:
+        columns = enumerate(frame.iter_columns())
+        cells = pl.DataFrame([_escaped(column.alias(str(i)), separator, keep_formulas) for i, column in columns])
+        lines = cells.select(pl.concat_str(pl.all(), separator=separator)).to_series()
+        yield from lines.set(lines == "", '""') if frame.width == 1 else lines
+
+
+def _escaped(column: pl.Series, separator: str, keep_formulas: bool) -> pl.Series:
+    dtype = column.dtype
+    cell = pl.col("cell").fill_null("").str.replace_all("\0", "\ufffd", literal=True)
+    if not (keep_formulas or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean):
+        is_formula = cell.str.contains(f"^[{FORMULA_BEGINNINGS}]") & ~cell.str.contains(_NUMBER)
+        cell = pl.when(is_formula).then(pl.lit("'") + cell).otherwise(cell)
+    separators = "\t" if separator == "\t" else ",;"  # both, because readers guess the separator from the header
+    in_quotes = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
+    quoted = pl.when(cell.str.contains(f'[{separators}"\r\n\ufeff]')).then(in_quotes).otherwise(cell)
+    return as_text(column).to_frame("cell").select(quoted.alias(column.name)).to_series()

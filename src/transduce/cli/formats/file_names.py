@@ -5,19 +5,9 @@ from pathlib import PurePath
 from transduce.cli.errors import InputError
 from transduce.cli.formats.errors import quoted
 
-FORMATS = {
-    "csv": "csv",
-    "tsv": "tsv",
-    "tab": "tsv",
-    "jsonl": "jsonl",
-    "ndjson": "jsonl",
-    "json": "json",
-    "parquet": "parquet",
-    "pq": "parquet",
-    "svmlight": "svmlight",
-    "svm": "svmlight",
-    "libsvm": "svmlight",
-}
+_ALIASES = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "svm": "svmlight", "libsvm": "svmlight"}
+FORMATS = {name: name for name in ("csv", "tsv", "jsonl", "json", "parquet", "svmlight")} | _ALIASES
+"""The format of each suffix."""
 COMPRESSIONS = ("gz", "zst")
 EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb")
 _NAMES = {**FORMATS, "label-studio": "label-studio", "folder": "folder"}
@@ -35,11 +25,7 @@ def split_name(path: str) -> tuple[str | None, str | None]:
 
 
 def parse_format(name: str) -> str:
-    """Return the format for a name given by the user.
-
-    >>> parse_format("NDJSON")
-    'jsonl'
-    """
+    """Return the format for a name given by the user, such as "NDJSON"."""
     known = _NAMES.get(name.lower().lstrip("."))
     if known is None:
         raise InputError(f"unknown format {quoted(name)}. Choose one of {', '.join(sorted(set(_NAMES.values())))}.")

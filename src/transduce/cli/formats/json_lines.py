@@ -1,63 +1,56 @@
-"""JSON with one object per line, or one list of objects; errors name the line and row of the object."""
+"""JSON with one object per line, or one list of objects; errors name the line and row of the object.
 
+Every value can be written back unchanged. Texts, numbers, booleans and flat lists of them become typed columns;
+everything else (objects, nested lists, columns of mixed types) is stored as `RAW_JSON`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import polars as pl
 
+from transduce.cli.formats.cells import plain_values
 from transduce.cli.formats.decoding import decode
-from transduce.cli.formats.errors import FileError
-from transduce.cli.formats.records import frame_of
-from transduce.io.strict_json import JsonError, parse_object
+from transduce.cli.formats.errors import ContentError
+from transduce.io.strict_json import JsonError, dumps, parse_object
 
 _BLANKS = " \t\r\n"
+_MAX_EXACT_FLOAT = 2**53
+_INT64 = range(-(2**63), 2**63)
 
 
-def read_json_lines(data: bytes, name: str) -> pl.DataFrame:
+def read_json_lines(data: bytes) -> pl.DataFrame:
     r"""Read one object per line, skipping blank lines.
 
-    >>> read_json_lines(b'{"text": "a"}\n\n{"text": "b", "label": "x"}\n', "data.jsonl").rows()
+    >>> read_json_lines(b'{"text": "a"}\n\n{"text": "b", "label": "x"}\n').rows()
     [('a', None), ('b', 'x')]
     """
-    records = [
-        _object_on_line(content.strip(_BLANKS), name, line)
-        for line, content in enumerate(decode(data, name).split("\n"), start=1)
-        if content.strip(_BLANKS)
-    ]
-    return non_empty_frame(records, name)
+    lines = enumerate((line.strip(_BLANKS) for line in decode(data).split("\n")), start=1)
+    return frame_of([_object_on_line(content, line) for line, content in lines if content])
 
 
-def non_empty_frame(records: list[dict[str, Any]], name: str) -> pl.DataFrame:
-    """Build the frame of at least one object with at least one key."""
-    if not records:
-        raise FileError(name, "there are no objects in it. Write one JSON object per document.")
-    frame = frame_of(records)
-    if frame.width == 0:
-        raise FileError(name, "all objects are empty. Give each document its text under a key.", row=1)
-    return frame
-
-
-def _object_on_line(content: str, name: str, line: int) -> dict[str, Any]:
+def _object_on_line(content: str, line: int) -> dict[str, Any]:
     try:
         value, end = parse_object(content)
     except JsonError as error:
-        raise _invalid(error, name, line) from None
+        raise ContentError(_expected_object(error), line) from None
     if end < len(content):
-        problem = "expected one JSON object, but there is more after it. Put each object on its own line."
-        raise FileError(name, problem, line=line)
+        raise ContentError("expected one JSON object, but there is more after it. Put each on its own line.", line)
     return value
 
 
-def _invalid(error: JsonError, name: str, line: int, row: int | None = None) -> FileError:
+def _expected_object(error: JsonError) -> str:
     advice = "Correct it there, or name the format with --format." if error.is_syntax else error.advice
-    return FileError(name, f"expected a JSON object, but {error.problem}. {advice}", line=line, row=row)
+    return f"expected a JSON object, but {error.problem}. {advice}"
 
 
-def list_of_objects(data: bytes, name: str) -> list[dict[str, Any]]:
+def list_of_objects(data: bytes) -> list[dict[str, Any]]:
     """Read a list of objects one by one, so that an error has its line and row."""
-    text = decode(data, name)
+    text = decode(data)
     at = _skip_blanks(text, 0)
     if not text.startswith("[", at):
-        raise FileError(name, "expected a JSON list of objects, but found something else. Write [{...}, ...].", line=1)
+        raise ContentError("expected a JSON list of objects, but found something else. Write [{...}, ...].", line=1)
     records: list[dict[str, Any]] = []
     at = _skip_blanks(text, at + 1)
     while not text.startswith("]", at):
@@ -65,16 +58,16 @@ def list_of_objects(data: bytes, name: str) -> list[dict[str, Any]]:
         try:
             record, at = parse_object(text, at)
         except JsonError as error:
-            raise _invalid(error, name, _line(text, at), len(records) + 1) from None
+            raise ContentError(_expected_object(error), _line(text, at), len(records) + 1) from None
         records.append(record)
         at = _skip_blanks(text, at)
         if not text.startswith((",", "]"), at):
-            problem = 'expected "," or "]" after the object, but '
-            problem += "found something else. Separate objects by commas." if at < len(text) else "the file ends."
-            raise FileError(name, f'{problem} End the list with "]".', line=_line(text, at), row=len(records))
+            found = "found something else. Separate objects by commas." if at < len(text) else "the file ends."
+            problem = f'expected "," or "]" after the object, but {found} End the list with "]".'
+            raise ContentError(problem, _line(text, at), len(records))
     at = _skip_blanks(text, at + 1)
     if at < len(text):
-        raise FileError(name, "expected the end of the file after the list. Keep one list.", line=_line(text, at))
+        raise ContentError("expected the end of the file after the list. Keep one list.", _line(text, at))
     return records
 
 
@@ -86,3 +79,67 @@ def _skip_blanks(text: str, at: int) -> int:
 
 def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
+
+
+def frame_of(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Build a frame with all keys as columns, in order of first appearance; missing keys are null.
+
+    >>> frame_of([{"a": 1}, {"b": ["x", "y"]}]).to_dict(as_series=False)
+    {'a': [1, None], 'b': [None, ['x', 'y']]}
+    """
+    if not records:
+        raise ContentError("there are no objects in it. Write one JSON object per document.")
+    columns: dict[str, list[Any]] = {}
+    for row, record in enumerate(records):
+        for key, value in record.items():
+            if key not in columns:
+                columns[key] = [None] * len(records)
+            columns[key][row] = value
+    if not columns:
+        raise ContentError("all objects are empty. Give each document its text under a key.", row=1)
+    return pl.DataFrame({name: _column(name, values) for name, values in columns.items()})  # a list would rename ""
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    dtype = _scalar_type(values)
+    if dtype is None and all(value is None or type(value) is list for value in values):
+        inner = _scalar_type(chain.from_iterable(value for value in values if value is not None))
+        dtype = None if inner is None else pl.List(inner)
+    return _raw_json(name, values) if dtype is None else pl.Series(name, _as_floats(values, dtype), dtype=dtype)
+
+
+def _scalar_type(values: Iterable[Any]) -> pl.DataType | None:
+    """Return the type that represents all values exactly, or None."""
+    values = list(values)
+    types = set(map(type, values)) - {type(None)}
+    if types <= {str}:
+        return pl.String()
+    if types == {bool}:
+        return pl.Boolean()
+    integers = [value for value in values if type(value) is int]
+    if types == {int} and all(number in _INT64 for number in integers):
+        return pl.Int64()
+    if types == {float} or (types == {int, float} and all(abs(number) <= _MAX_EXACT_FLOAT for number in integers)):
+        return pl.Float64()
+    return None
+
+
+def _as_floats(values: list[Any], dtype: pl.DataType) -> list[Any]:
+    """Convert the integers of a float column, which Polars would refuse."""
+    if dtype == pl.Float64:
+        return [None if value is None else float(value) for value in values]
+    if dtype == pl.List(pl.Float64):
+        return [None if value is None else _as_floats(value, pl.Float64()) for value in values]
+    return values
+
+
+def _raw_json(name: str, values: list[Any]) -> pl.Series:
+    texts = pl.Series("json", [None if value is None else dumps(value) for value in values], dtype=pl.String)
+    filled = pl.when(pl.col("json").is_not_null()).then(pl.struct("json")).alias(name)
+    return texts.to_frame().select(filled).to_series()
+
+
+def json_lines(frame: pl.DataFrame, *, is_first: bool) -> Iterator[str]:
+    """Yield one object per row; the first part of a table is as the others."""
+    for cells in zip(*map(plain_values, frame.iter_columns()), strict=True):
+        yield dumps(dict(zip(frame.columns, cells, strict=True)))

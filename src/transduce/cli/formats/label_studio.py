@@ -4,9 +4,8 @@ from typing import Any
 
 import polars as pl
 
-from transduce.cli.formats.errors import FileError, quoted
-from transduce.cli.formats.json_lines import list_of_objects, non_empty_frame
-from transduce.cli.formats.records import frame_of
+from transduce.cli.formats.errors import ContentError, map_rows, quoted
+from transduce.cli.formats.json_lines import frame_of, list_of_objects
 from transduce.cli.formats.table import Table, unused_name
 
 Object = dict[str, Any]
@@ -18,76 +17,61 @@ def read_json(data: bytes, name: str, *, must_be_tasks: bool = False) -> Table:
     >>> read_json(b'[{"text": "a", "label": "x"}]', "data.json").format
     'jsonl'
     """
-    records = list_of_objects(data, name)
-    if must_be_tasks or any(_is_annotated_task(record) for record in records):
-        return _table_of_tasks(records, name)
-    return Table(name, non_empty_frame(records, name), "jsonl")
+    records = list_of_objects(data)
+    if not must_be_tasks and not any(map(_is_annotated_task, records)):
+        return Table(name, frame_of(records), "jsonl")
+    frame = frame_of(map_rows(_data, records))
+    if any("id" in task for task in records):
+        id_column = unused_name("id", frame.columns)
+        frame = frame.hstack(frame_of([{id_column: task.get("id")} for task in records]))
+    label_column = unused_name("label", frame.columns)
+    frame = frame.with_columns(pl.Series(label_column, map_rows(_label, records), dtype=pl.String))
+    return Table(name, frame, "label-studio", label=label_column)
 
 
 def _is_annotated_task(record: Object) -> bool:
     return isinstance(record.get("data"), dict) and ("annotations" in record or "completions" in record)
 
 
-def _table_of_tasks(tasks: list[Object], name: str) -> Table:
-    rows = list(enumerate(tasks, start=1))
-    frame = non_empty_frame([_data(task, name, row) for row, task in rows], name)
-    if any("id" in task for task in tasks):
-        id_column = unused_name("id", frame.columns)
-        frame = frame.hstack(frame_of([{id_column: task.get("id")} for task in tasks]))
-    label_column = unused_name("label", frame.columns)
-    labels = [_label(task, name, row) for row, task in rows]
-    frame = frame.with_columns(pl.Series(label_column, labels, dtype=pl.String))
-    return Table(name, frame, "label-studio", label=label_column)
-
-
-def _data(task: Object, name: str, row: int) -> Object:
+def _data(task: Object) -> Object:
     data = task.get("data")
     if isinstance(data, dict):
         return data
-    problem = 'expected a Label Studio task with an object "data", but it has none. Export the tasks again.'
-    raise FileError(name, problem, row=row)
+    raise ContentError('expected a Label Studio task with an object "data", but it has none. Export the tasks again.')
 
 
-def _label(task: Object, name: str, row: int) -> str | None:
+def _label(task: Object) -> str | None:
     """Return the label of a task, None if nobody has chosen one."""
-    labels = [label for item in _results(task, name, row) for label in _labels(item, name, row)]
-    if len(labels) <= 1:
-        return labels[0] if labels else None
-    chosen = " and ".join(quoted(label) for label in labels[:2])
-    raise FileError(name, f"expected one choice per task, but found {len(labels)}: {chosen}. Keep one.", row=row)
+    annotations = _list_of(dict, task.get("annotations", task.get("completions")), "annotations")
+    valid = [one for one in annotations if not one.get("was_cancelled")]
+    results = _list_of(dict, valid[-1].get("result"), "result") if valid else []
+    labels = [label for item in results for label in _labels(item)]
+    if len(labels) > 1:
+        chosen = " and ".join(quoted(label) for label in labels[:2])
+        raise ContentError(f"expected one choice per task, but found {len(labels)}: {chosen}. Keep one.")
+    return labels[0] if labels else None
 
 
-def _results(task: Object, name: str, row: int) -> list[Object]:
-    annotations = task.get("annotations", task.get("completions")) or []
-    valid = [one for one in _list_of(dict, annotations, "annotations", name, row) if not one.get("was_cancelled")]
-    return _list_of(dict, valid[-1].get("result") or [], "result", name, row) if valid else []
-
-
-def _labels(item: Object, name: str, row: int) -> list[str]:
+def _labels(item: Object) -> list[str]:
     """Return the choices of one result; results of other kinds (spans, ratings) have none."""
     value = item.get("value")
     if not isinstance(value, dict):
         return []
-    choices = _list_of(str, value.get("choices") or [], "choices", name, row)
-    paths = _list_of(list, value.get("taxonomy") or [], "taxonomy", name, row)
-    return choices + [_path(path, name, row) for path in paths]
+    choices = _list_of(str, value.get("choices"), "choices")
+    return choices + [_path(path) for path in _list_of(list, value.get("taxonomy"), "taxonomy")]
 
 
-def _path(parts: list[Any], name: str, row: int) -> str:
-    for part in _list_of(str, parts, "taxonomy", name, row):
+def _path(parts: list[Any]) -> str:
+    for part in _list_of(str, parts, "taxonomy"):
         if "/" in part or not part.strip():
-            problem = (
-                f'a taxonomy path has the part {quoted(part)}. Rename it: a part must not be empty or contain "/".'
-            )
-            raise FileError(name, problem, row=row)
+            advice = 'Rename it: a part must not be empty or contain "/".'
+            raise ContentError(f"a taxonomy path has the part {quoted(part)}. {advice}")
     return "/".join(parts)
 
 
-_ITEMS: dict[type, str] = {dict: "objects", str: "texts", list: "paths"}
-
-
-def _list_of(kind: type, value: Any, key: str, name: str, row: int) -> list[Any]:
-    if isinstance(value, list) and all(isinstance(one, kind) for one in value):
-        return value
-    problem = f'expected a list of {_ITEMS[kind]} in "{key}", but found something else. Export as JSON again.'
-    raise FileError(name, problem, row=row)
+def _list_of(kind: type, value: Any, key: str) -> list[Any]:
+    """Check that a value is a list of one kind, or empty."""
+    if not value or (isinstance(value, list) and all(isinstance(one, kind) for one in value)):
+        return value or []
+    items = "objects" if kind is dict else "texts" if kind is str else "paths"
+    raise ContentError(f'expected a list of {items} in "{key}", but found something else. Export as JSON again.')

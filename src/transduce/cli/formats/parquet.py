@@ -8,34 +8,36 @@ import io
 import os
 import subprocess
 import sys
+from typing import IO
 
 import polars as pl
 
-from transduce.cli.formats.errors import FileError, quoted
+from transduce.cli.formats.errors import ContentError, quoted
 
 READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError)
+CORRUPT = "expected a complete Parquet file, but it is truncated or corrupt. Download or write it again."
 _MAGIC = b"PAR1"
 _MIN_BYTES = 12
 _TRIAL = "import sys, polars; polars.read_parquet(sys.stdin.buffer.read())"
 
 
-def read_parquet(data: bytes, name: str) -> pl.DataFrame:
+def read_parquet(data: bytes) -> pl.DataFrame:
     """Read a Parquet file with at least one row and no infinite number.
 
     >>> file = io.BytesIO()
     >>> pl.DataFrame({"text": ["a"], "score": [float("nan")]}).write_parquet(file)
-    >>> read_parquet(file.getvalue(), "data.parquet").rows()
+    >>> read_parquet(file.getvalue()).rows()
     [('a', None)]
     """
     if len(data) < _MIN_BYTES or not (data.startswith(_MAGIC) and data.endswith(_MAGIC)) or not succeeds(_TRIAL, data):
-        raise corrupt_file(name)
+        raise ContentError(CORRUPT)
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except READ_ERRORS:
-        raise corrupt_file(name) from None
+        raise ContentError(CORRUPT) from None
     if frame.height == 0 or frame.width == 0:
-        raise FileError(name, "the file has no rows. Write one row per document.")
-    return frame.with_columns(_finite(column, name) for column in frame.iter_columns())
+        raise ContentError("the file has no rows. Write one row per document.")
+    return frame.with_columns(map(_finite, frame.iter_columns()))
 
 
 def succeeds(script: str, data: bytes, *arguments: str) -> bool:
@@ -47,13 +49,7 @@ def succeeds(script: str, data: bytes, *arguments: str) -> bool:
     return subprocess.run(command, input=data, env=environment, capture_output=True, check=False).returncode == 0
 
 
-def corrupt_file(name: str) -> FileError:
-    """The error for a file that cannot be read."""
-    problem = "expected a complete Parquet file, but it is truncated or corrupt. Download or write it again."
-    return FileError(name, problem)
-
-
-def _finite(column: pl.Series, name: str) -> pl.Series:
+def _finite(column: pl.Series) -> pl.Series:
     if column.dtype.is_float():
         column = column.fill_nan(None)
         wrong = column.is_infinite().arg_true()
@@ -62,7 +58,15 @@ def _finite(column: pl.Series, name: str) -> pl.Series:
         wrong = lists.list.eval(~pl.element().is_finite()).list.any().arg_true()
     else:
         return column
-    if len(wrong) == 0:
-        return column
-    problem = f"column {quoted(column.name)} has a number that is not finite. Replace it, or drop the column."
-    raise FileError(name, problem, row=int(wrong[0]) + 1)
+    if len(wrong):
+        problem = f"column {quoted(column.name)} has a number that is not finite. Replace it, or drop the column."
+        raise ContentError(problem, row=int(wrong[0]) + 1)
+    return column
+
+
+def write_parquet(frame: pl.DataFrame, file: IO[bytes]) -> None:
+    """Write a frame; any failure is an OSError."""
+    try:
+        frame.write_parquet(file)
+    except pl.exceptions.ComputeError as error:  # Polars raises this when the disk is full
+        raise OSError(str(error)) from error

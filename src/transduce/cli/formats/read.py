@@ -1,11 +1,10 @@
 """Entry point for reading: chooses the reader by the format asked for, the file name or the first bytes."""
 
 import os
-import stat
 
 from transduce.cli.formats.decoding import decompress, guess_format, read_bytes
 from transduce.cli.formats.delimited import read_delimited
-from transduce.cli.formats.errors import FileError
+from transduce.cli.formats.errors import ContentError, errors_in
 from transduce.cli.formats.file_names import COMPRESSIONS, EXCEL, FORMATS, parse_format, split_name
 from transduce.cli.formats.folder import read_folder
 from transduce.cli.formats.json_lines import read_json_lines
@@ -29,32 +28,35 @@ def read_table(source: str, format: str | None = None) -> Table:
     """
     name = "standard input" if source == "-" else source
     requested = None if format is None else parse_format(format)
-    is_folder = source != "-" and "\0" not in source and os.path.isdir(source)
-    if is_folder or (requested == "folder" and source != "-"):
-        return _read_folder(source, requested, is_folder)
-    if requested is None and source.lower().endswith(EXCEL):
-        raise FileError(name, 'Excel files are not supported. Save the file as CSV (in Excel choose "CSV UTF-8").')
-    from_name, compression = (None, None) if source == "-" else split_name(source)
-    chosen = requested or from_name
-    if chosen is None and _is_regular_file(source):
+    with errors_in(name):
+        if source != "-" and (requested == "folder" or os.path.isdir(source)):
+            return _read_folder(source, requested)
+        from_name, compression = (None, None) if source == "-" else split_name(source)
+        chosen = requested or from_name
+        if chosen is None:
+            _refuse_unknown_suffix(source)
+        data = decompress(read_bytes(source, name), compression)
+        return _parse(data, name, chosen or guess_format(data))
+
+
+def _read_folder(source: str, requested: str | None) -> Table:
+    if requested not in (None, "folder"):
+        raise ContentError(f"expected a {requested} file, but this is a folder. Name a file in it.")
+    if not os.path.isdir(source):
+        found = "this is a file. Leave out --format" if os.path.exists(source) else "it does not exist. Check the name"
+        raise ContentError(f"expected a folder with one subfolder per class, but {found}.")
+    return read_folder(source)
+
+
+def _refuse_unknown_suffix(source: str) -> None:
+    """Only pipes and standard input may leave the format to their first bytes."""
+    if source.lower().endswith(EXCEL):
+        raise ContentError('Excel files are not supported. Save the file as CSV (in Excel choose "CSV UTF-8").')
+    if source != "-" and os.path.isfile(source):
         suffixes = " ".join(f".{suffix}" for suffix in FORMATS)
         compressed = " or ".join(f".{suffix}" for suffix in COMPRESSIONS)
-        raise FileError(
-            name,
-            "cannot tell the format from the file name. "
-            f"Pass --format, or use a name that ends in one of {suffixes} (optionally followed by {compressed}).",
-        )
-    data = decompress(read_bytes(source, name), name, compression)
-    return _parse(data, name, chosen or guess_format(data))
-
-
-def _read_folder(source: str, requested: str | None, is_folder: bool) -> Table:
-    if requested not in (None, "folder"):
-        raise FileError(source, f"expected a {requested} file, but this is a folder. Name a file in it.")
-    if not is_folder:
-        found = "this is a file. Leave out --format" if os.path.exists(source) else "it does not exist. Check the name"
-        raise FileError(source, f"expected a folder with one subfolder per class, but {found}.")
-    return read_folder(source)
+        advice = f"Pass --format, or use a name that ends in one of {suffixes} (optionally followed by {compressed})."
+        raise ContentError(f"cannot tell the format from the file name. {advice}")
 
 
 def _parse(data: bytes, name: str, format: str) -> Table:
@@ -62,7 +64,7 @@ def _parse(data: bytes, name: str, format: str) -> Table:
         case "csv" | "tsv":
             return read_delimited(data, name, format)
         case "parquet":
-            return Table(name, read_parquet(data, name), "parquet")
+            return Table(name, read_parquet(data), "parquet")
         case "svmlight":
             return read_svmlight(data, name)
         case "label-studio":
@@ -70,13 +72,5 @@ def _parse(data: bytes, name: str, format: str) -> Table:
         case "json" if guess_format(data) != "jsonl":
             return read_json(data, name)
         case "jsonl" | "json":  # many .json files hold one object per line
-            return Table(name, read_json_lines(data, name), "jsonl")
-    raise FileError(name, f"cannot read a {format} from standard input. Name a folder.")
-
-
-def _is_regular_file(source: str) -> bool:
-    """Whether only the name can tell the format; for pipes and standard input the first bytes do."""
-    try:
-        return source != "-" and stat.S_ISREG(os.stat(source).st_mode)
-    except (OSError, ValueError):
-        return False
+            return Table(name, read_json_lines(data), "jsonl")
+    raise ContentError(f"cannot read a {format} from standard input. Name a folder.")

@@ -7,21 +7,22 @@ token, to report what is wrong with it.
 
 import re
 from array import array
-from typing import Any, NamedTuple
+from codecs import BOM_UTF8
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from transduce.cli.formats.errors import FileError, quoted
+from transduce.cli.formats.errors import ContentError, quoted
 from transduce.cli.formats.table import Table
 
 Array = NDArray[Any]
 
 _NUMBER = rb"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _LINE = re.compile(rb"(%b)(?:\s+qid:[0-9]+)?((?:\s+[0-9]{1,10}:%b)*+)" % (_NUMBER, _NUMBER))
-_PAIR = re.compile(rb"([0-9]+):(%b)" % _NUMBER)
+_PAIR = re.compile(rb"[0-9]+:%b" % _NUMBER)
 _NUMBER_ONLY = re.compile(_NUMBER)
 _MAX_INDEX = 2**31 - 1
 _INDEX_TOO_LARGE = f"expected feature indices up to {_MAX_INDEX}, but found a larger one. Renumber the features."
@@ -35,68 +36,56 @@ def read_svmlight(data: bytes, name: str) -> Table:
     >>> table.frame.rows(), table.vectors.shape
     ([(1, '1'), (2, None)], (2, 4))
     """
-    rows = _scan(data, name)
-    _check(rows, name)
-    labels = pl.Series("label", [_label(target) for target in rows.targets.tolist()], dtype=pl.String)
+    targets, indices, values, indptr, lines = map(np.asarray, _scan(data))
+    _check(targets, indices, values, np.diff(indptr), lines)
+    labels = pl.Series("label", [_label(target) for target in targets.tolist()], dtype=pl.String)
     numbers = pl.Series("row", np.arange(1, len(labels) + 1))
-    shape = (len(rows.targets), int(rows.indices.max()) + 1)
-    vectors = csr_matrix((rows.values, rows.indices, rows.indptr), shape=shape)
+    vectors = csr_matrix((values, indices, indptr), shape=(len(targets), int(indices.max()) + 1))
     return Table(name, pl.DataFrame([numbers, labels]), "svmlight", vectors=vectors, label="label")
 
 
-class _Rows(NamedTuple):
-    """Targets (n,) and line numbers (n,); indices, values and indptr (n + 1,) of the features in CSR layout."""
-
-    targets: Array
-    indices: Array
-    values: Array
-    indptr: Array
-    lines: Array
-
-
-def _scan(data: bytes, name: str) -> _Rows:
+def _scan(data: bytes) -> tuple["array[Any]", ...]:
+    """Return the targets, the features in CSR layout (indices, values, indptr) and the line of each row."""
     targets, indices, values, indptr, lines = array("d"), array("q"), array("d"), array("q", [0]), array("q")
-    for line, content in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+    for line, content in enumerate(data.removeprefix(BOM_UTF8).split(b"\n"), start=1):
         content = content.partition(b"#")[0].strip()
         if not content:
             continue
         match = _LINE.fullmatch(content)
         if match is None:
-            raise FileError(name, _diagnose(content), line=line)
+            raise ContentError(_diagnose(content), line)
         tokens = match[2].replace(b":", b" ").split()
         targets.append(float(match[1]))
         indices.extend(map(int, tokens[::2]))
         values.extend(map(float, tokens[1::2]))
         indptr.append(len(indices))
         lines.append(line)
-    return _Rows(*map(np.asarray, (targets, indices, values, indptr, lines)))
+    return targets, indices, values, indptr, lines
 
 
 def _diagnose(content: bytes) -> str:
     """Describe the first invalid token of a line."""
     target, *pairs = content.split()
     if not _NUMBER_ONLY.fullmatch(target):
-        several = all(map(_NUMBER_ONLY.fullmatch, target.split(b",")))
-        advice = (
-            "Keep one label per row." if several else "Write class numbers, with 0 for no label, or check --format."
-        )
+        advice = "Write class numbers, with 0 for no label, or check --format."
+        if all(map(_NUMBER_ONLY.fullmatch, target.split(b","))):
+            advice = "Keep one label per row."
         return f"expected a number as the target, but found {_quoted(target)}. {advice}"
     if pairs and re.fullmatch(rb"qid:[0-9]+", pairs[0]):
         pairs = pairs[1:]
-    invalid = next((pair for pair in pairs if not _PAIR.fullmatch(pair)), None)
-    if invalid is not None:
-        return f"expected index:value with two finite numbers, but found {_quoted(invalid)}. Correct it."
+    for pair in pairs:
+        if not _PAIR.fullmatch(pair):
+            return f"expected index:value with two finite numbers, but found {_quoted(pair)}. Correct it."
     return _INDEX_TOO_LARGE
 
 
-def _check(rows: _Rows, name: str) -> None:
+def _check(targets: Array, indices: Array, values: Array, lengths: Array, lines: Array) -> None:
     """Check what can be checked for all rows at once."""
-    targets, indices, values, indptr, lines = rows
     if len(targets) == 0:
-        raise FileError(name, "the file has no rows. Write one line per document.")
+        raise ContentError("the file has no rows. Write one line per document.")
     if len(indices) == 0:
-        raise FileError(name, "no row has a feature. Write features as index:value.", line=int(lines[0]))
-    line_of_feature = np.repeat(lines, np.diff(indptr))
+        raise ContentError("no row has a feature. Write features as index:value.", int(lines[0]))
+    line_of_feature = np.repeat(lines, lengths)
     unsorted = np.zeros(len(indices), bool)
     unsorted[1:] = (np.diff(indices) <= 0) & (np.diff(line_of_feature) == 0)
     for wrong, line_of, problem in (
@@ -106,7 +95,7 @@ def _check(rows: _Rows, name: str) -> None:
         (unsorted, line_of_feature, "expected increasing indices, but one is repeated or out of order. Sort them."),
     ):
         if wrong.any():
-            raise FileError(name, problem, line=int(line_of[np.argmax(wrong)]))
+            raise ContentError(problem, int(line_of[np.argmax(wrong)]))
 
 
 def _label(target: float) -> str | None:

@@ -52,8 +52,8 @@ class Table:
         columns = self.frame.columns
         if name in columns:
             return self.frame.get_column(name)
-        closest = closest_name(name, columns)
-        hint = "" if closest is None else f" Did you mean {quoted(closest)}?"
+        near = closest_name(name, columns)
+        hint = "" if near is None else f" Did you mean {quoted(near)}?"
         listed = ", ".join(quoted(column)[1:-1] for column in columns[:_MAX_COLUMNS_SHOWN])
         more = ", …" if len(columns) > _MAX_COLUMNS_SHOWN else ""
         raise FileError(self.name, f"there is no column {quoted(name)}.{hint} The columns are: {listed}{more}.")

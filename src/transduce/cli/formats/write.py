@@ -3,7 +3,7 @@
 import gzip
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import IO, Any
@@ -11,13 +11,13 @@ from typing import IO, Any
 import polars as pl
 import zstandard
 
-from transduce.cli.formats.cells import plain_values
+from transduce.cli.formats.delimited import delimited_lines
 from transduce.cli.formats.errors import FileError
 from transduce.cli.formats.file_names import split_name
-from transduce.cli.formats.spreadsheet import delimited_lines
+from transduce.cli.formats.json_lines import json_lines
+from transduce.cli.formats.parquet import write_parquet
 from transduce.cli.formats.table import Dialect
 from transduce.io.atomic_write import atomic_write
-from transduce.io.strict_json import dumps
 
 _CHUNK_ROWS = 50_000
 _OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
@@ -44,49 +44,33 @@ def write_table(
         suffixes = ", ".join(f".{one}" for one in _OUTPUT_FORMATS)
         advice = f"Use a name that ends in {suffixes} (optionally followed by .gz or .zst)."
         raise FileError(target, f"cannot tell the output format from the file name. {advice}")
-    write = _writer(frame, format, keep_formulas, dialect)
     if target == "-":
-        write(sys.stdout.buffer)
+        _write(frame, sys.stdout.buffer, format, keep_formulas, dialect)
         sys.stdout.buffer.flush()
         return
     if os.path.exists(target) and not os.path.isfile(target):
         raise FileError(target, "expected a file name, but this is a folder, a device or a pipe. Choose another name.")
     with atomic_write(target) as file, _compressed(file, compression) as body:
-        write(body)
+        _write(frame, body, format, keep_formulas, dialect)
 
 
-def _writer(frame: pl.DataFrame, format: str, keep_formulas: bool, dialect: Dialect) -> Callable[[IO[bytes]], None]:
+def _write(frame: pl.DataFrame, file: IO[bytes], format: str, keep_formulas: bool, dialect: Dialect) -> None:
     if format == "parquet":
-        return partial(_write_parquet, frame)
-    separator = "\t" if format == "tsv" else dialect.separator
-    delimited = partial(delimited_lines, separator=separator, keep_formulas=keep_formulas)
-    lines = _json_lines if format == "jsonl" else delimited
-    mark = "\ufeff" if format == "csv" and dialect.byte_order_mark else ""
-
-    def write(file: IO[bytes]) -> None:
-        file.write(mark.encode())
-        for number, chunk in enumerate(_chunks(frame)):
-            file.write("".join(f"{line}\n" for line in lines(chunk, is_first=number == 0)).encode())
-
-    return write
-
-
-def _write_parquet(frame: pl.DataFrame, file: IO[bytes]) -> None:
-    try:
-        frame.write_parquet(file)
-    except pl.exceptions.ComputeError as error:  # Polars raises this when the disk is full
-        raise OSError(str(error)) from error
+        write_parquet(frame, file)
+        return
+    if format == "csv" and dialect.byte_order_mark:
+        file.write("\ufeff".encode())
+    lines = json_lines
+    if format != "jsonl":
+        separator = "\t" if format == "tsv" else dialect.separator
+        lines = partial(delimited_lines, separator=separator, keep_formulas=keep_formulas)
+    for number, part in enumerate(_chunks(frame)):
+        file.write("".join(f"{line}\n" for line in lines(part, is_first=number == 0)).encode())
 
 
 def _chunks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     for start in range(0, max(frame.height, 1), _CHUNK_ROWS):  # at least one, for the header
         yield frame.slice(start, _CHUNK_ROWS)
-
-
-def _json_lines(frame: pl.DataFrame, *, is_first: bool) -> Iterator[str]:
-    columns = [plain_values(column) for column in frame.iter_columns()]
-    for cells in zip(*columns, strict=True):
-        yield dumps(dict(zip(frame.columns, cells, strict=True)))
 
 
 def _compressed(file: IO[bytes], compression: str | None) -> AbstractContextManager[Any]:

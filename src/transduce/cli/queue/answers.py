@@ -8,7 +8,7 @@ import polars as pl
 from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
-from transduce.cli.formats.spreadsheet import FORMULA_BEGINNINGS
+from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
 from transduce.suggest import did_you_mean
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from transduce.cli.classes import read_class_names
-from transduce.cli.validation.findings import NOTE, PROBLEM, WARNING, Documents, Finding
+from transduce.cli.validation.findings import Documents, Finding
 from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
 from transduce.cli.validation.prior_checks import PRIOR_CHECKS
 from transduce.cli.validation.text_checks import TEXT_CHECKS
@@ -28,23 +28,19 @@ def check_documents(
     Labels are None or blank where missing. `prior` has the lowest and highest proportion of each class. `tree` says
     whether labels are paths; with `flat`, all labels are plain names, even "a|b".
 
-    >>> found = check_documents(["tea, please", "Tea,  please", ""], ["tea", "coffee", None], None, tree=False)
-    >>> for one in found:
+    >>> for one in check_documents(["green tea", "coffee", ""], ["tea", "coffee", None], None, tree=False):
     ...     print(one.severity, one.message)
     warning 2 classes have only one label: 'coffee' and 'tea'.
     warning 1 of 3 texts is empty (row 3).
-    warning 1 text has different labels in different rows, such as 'tea' in row 1 and 'coffee' in row 2.
-    note 1 text occurs more than once, in 2 rows; the most frequent one 2 times (rows 1 and 2).
     """
     if len(texts) != len(labels):
-        raise ValueError(
-            f"every text needs a label or None, but there are {len(texts)} texts and {len(labels)} labels."
-        )
+        found = f"there are {len(texts)} texts and {len(labels)} labels"
+        raise ValueError(f"every text needs a label or None, but {found}.")
     given = [label if label is not None and label.strip() else None for label in labels]
     documents = Documents(texts, given, prior, tree, flat)
     checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *TEXT_CHECKS)
-    found = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
-    return sorted(found, key=lambda one: (PROBLEM, WARNING, NOTE).index(one.severity))
+    findings = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
+    return sorted(findings, key=lambda one: ("problem", "warning", "note").index(one.severity))
 
 
 def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
@@ -56,12 +52,12 @@ def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[
     tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
     documents = Documents((), labels, None, tree, flat)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
-    return [f"{one.message} {one.advice}" for one in found if one.severity in (PROBLEM, WARNING)]
+    return [f"{one.message} {one.advice}" for one in found if one.severity != "note"]
 
 
 def has_warnings(findings: Sequence[Finding]) -> bool:
     """Whether any finding is a problem or a warning."""
-    return any(one.severity in (PROBLEM, WARNING) for one in findings)
+    return any(one.severity != "note" for one in findings)
 
 
 def render_findings(findings: Sequence[Finding]) -> str:
@@ -73,18 +69,14 @@ def render_findings(findings: Sequence[Finding]) -> str:
     """
     if not findings:
         return "No problems found."
-    return "\n".join(_paragraph(one.message, one.severity) + "\n" + _paragraph(one.advice, "") for one in findings)
-
-
-def _paragraph(sentence: str, head: str) -> str:
-    return textwrap.fill(
-        sentence,
-        width=_WIDTH,
-        initial_indent=head.ljust(_INDENT),
-        subsequent_indent=" " * _INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapper = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
+    wrapper.subsequent_indent = " " * _INDENT
+    paragraphs = []
+    for one in findings:
+        for head, sentence in ((one.severity, one.message), ("", one.advice)):
+            wrapper.initial_indent = head.ljust(_INDENT)
+            paragraphs.append(wrapper.fill(sentence))
+    return "\n".join(paragraphs)
 
 
 def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:

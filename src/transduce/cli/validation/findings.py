@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Literal, TypeAlias
 
 from transduce import suggest
 from transduce.cli.classes import ClassNames, read_class_names
 
-PROBLEM, WARNING, NOTE = "problem", "warning", "note"
-MAX_ROWS = 20
-MAX_SIMILAR = 5
+Severity: TypeAlias = Literal["problem", "warning", "note"]
+"""The result will be wrong, or there will be none; it may be wrong; or neither."""
+MAX_ROWS, MAX_SIMILAR = 20, 5
 _SHOWN_ROWS, _SHOWN_NAMES = 5, 4
 
 
@@ -17,14 +18,13 @@ _SHOWN_ROWS, _SHOWN_NAMES = 5, 4
 class Finding:
     """Something worth knowing about a file.
 
-    severity  "problem" (the result will be wrong, or there will be none), "warning" (it may be) or "note"
     message   one sentence with figures
     rows      the first rows concerned, counted from 1, at most 20
     advice    what to do about it
     check     name of the check that found it
     """
 
-    severity: str
+    severity: Severity
     message: str
     rows: tuple[int, ...]
     advice: str
@@ -62,7 +62,7 @@ class Documents:
 
     @cached_property
     def rows_naming(self) -> dict[str, list[int]]:
-        """Rows that name each class or branch, alone or in a set of candidates, counted from 1, sorted by name."""
+        """Rows that name each class or branch, alone or in a set of candidates, sorted by name."""
         found: dict[str, list[int]] = {}
         for label, rows in self.rows_with.items():
             for name in self.names.sets.candidates.get(label, (label,)):
@@ -71,34 +71,25 @@ class Documents:
 
     @cached_property
     def rows_of(self) -> dict[str, list[int]]:
-        """Rows with a full label of each class, counted from 1, sorted by class."""
+        """Rows with a full label of each class, sorted by class."""
         found = {name: list(self.rows_with.get(name, ())) for name in self.names.classes}
         for name, each in self.names.candidates.items():
             if len(each) == 1:
                 found[min(each)] += self.rows_with[name]
         return found
 
-    def knows(self, name: str) -> bool:
-        """Whether a name is a class or a branch of the tree."""
-        return name in self.rows_of or (self.tree and any(one.startswith(f"{name}/") for one in self.rows_of))
-
-    def rows_under(self, name: str) -> list[int]:
-        """Rows with a full label of a class, or of the classes below a branch."""
-        below = (other for other in self.rows_of if self.tree and other.startswith(f"{name}/"))
-        return self.rows_of[name] if name in self.rows_of else [row for one in below for row in self.rows_of[one]]
+    def classes_under(self, name: str) -> list[str]:
+        """The class of this name, or the classes below this branch of the tree."""
+        below = [other for other in self.rows_of if self.tree and other.startswith(f"{name}/")]
+        return [name] if name in self.rows_of else below
 
     @property
     def n_labeled(self) -> int:
         """Number of rows with a full label."""
         return sum(map(len, self.rows_of.values()))
 
-    @property
-    def n_partial(self) -> int:
-        """Number of rows whose label leaves several classes open."""
-        return sum(map(len, self.rows_with.values())) - self.n_labeled
 
-
-def finding(severity: str, message: str, rows: Iterable[int], advice: str) -> Finding:
+def finding(severity: Severity, message: str, rows: Iterable[int], advice: str) -> Finding:
     """Make a finding with the first of its rows."""
     return Finding(severity, message, tuple(sorted(rows)[:MAX_ROWS]), advice)
 
@@ -113,6 +104,11 @@ def first_of(similar: Iterable[Finding]) -> Iterator[Finding]:
         yield finding(more[0].severity, f"There are {len(more)} more of this kind.", rows, more[0].advice)
 
 
+def merged(names: Iterable[str], rows_of: Mapping[str, list[int]]) -> list[int]:
+    """The rows of several names."""
+    return [row for name in names for row in rows_of.get(name, ())]
+
+
 def row_list(rows: Iterable[int]) -> str:
     """List row numbers in a sentence.
 
@@ -123,13 +119,7 @@ def row_list(rows: Iterable[int]) -> str:
     return f"{'row' if len(ordered) == 1 else 'rows'} {suggest.name_list(ordered, _SHOWN_ROWS)}"
 
 
-def name_list(names: Iterable[str], *, quote: bool = True) -> str:
-    """List names in a sentence.
-
-    >>> name_list(["tea", "milk"]), name_list("abcdef")
-    ("'tea' and 'milk'", "'a', 'b', 'c', 'd' and 2 more")
-    """
-    return suggest.name_list(names, _SHOWN_NAMES, quote=quote)
+name_list = partial(suggest.name_list, most=_SHOWN_NAMES)
 
 
 def number_of(n: int, singular: str, plural: str | None = None) -> str:

@@ -1,17 +1,15 @@
 """Checks of the labels; linear in the number of rows, since only small sets of names are compared with each other."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from transduce.cli.classes import ADVICE, are_paths, parents_of
 from transduce.cli.validation.findings import (
-    NOTE,
-    PROBLEM,
-    WARNING,
     Documents,
     Finding,
     finding,
     first_of,
+    merged,
     name_list,
     number_of,
     row_list,
@@ -35,16 +33,15 @@ _DECIMAL = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")
 def labels_present(documents: Documents) -> Iterator[Finding]:
     """Whether there are labels, at least two classes, and rows left to label."""
     n, n_labeled = len(documents.labels), documents.n_labeled
-    classes = set(documents.rows_of) | set(documents.prior or ())
     if not n_labeled:
-        yield finding(PROBLEM, f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
-    elif len(classes) < 2:
-        only = next(iter(documents.rows_of))
+        yield finding("problem", f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
+    elif len(set(documents.rows_of) | set(documents.prior or ())) < 2:
+        ((only, rows),) = documents.rows_of.items()
         message = f"All {number_of(n_labeled, 'label')} are {only!r}: there is only one class."
-        yield finding(PROBLEM, message, documents.rows_of[only], "Label rows of at least one other class.")
+        yield finding("problem", message, rows, "Label rows of at least one other class.")
     if n and n_labeled == n:
         message = f"All {number_of(n, 'row')} have a label: there is nothing left to label."
-        yield finding(WARNING, message, (), "Add unlabelled rows, or check that this is the label column.")
+        yield finding("warning", message, (), "Add unlabelled rows, or check that this is the label column.")
 
 
 def scarce_classes(documents: Documents) -> Iterator[Finding]:
@@ -53,19 +50,23 @@ def scarce_classes(documents: Documents) -> Iterator[Finding]:
     all_different = n_labeled == len(rows_of) >= _MIN_IDENTIFIERS
     if all_different and not set(rows_of) <= set(documents.prior or ()):
         message = f"All {n_labeled} labels are different, such as {name_list(rows_of)}."
-        rows = [row for rows in rows_of.values() for row in rows]
-        yield finding(WARNING, message, rows, "Check that this is the label column and not an identifier or a text.")
+        advice = "Check that this is the label column and not an identifier or a text."
+        yield finding("warning", message, merged(rows_of, rows_of), advice)
         return
-    full = "full " if documents.n_partial else ""
+    full = "full " if sum(map(len, documents.rows_with.values())) > n_labeled else ""
     single = [name for name, rows in rows_of.items() if len(rows) == 1]
     if single:
         message = f"{number_of(len(single), 'class has', 'classes have')} only one {full}label: {name_list(single)}."
-        yield finding(WARNING, message, (rows_of[name][0] for name in single), "Label a few more rows of each.")
-    few = {name: rows for name, rows in rows_of.items() if 1 < len(rows) < FEW}
+        yield finding("warning", message, merged(single, rows_of), "Label a few more rows of each.")
+    few = [name for name, rows in rows_of.items() if 1 < len(rows) < FEW]
     if few:
-        named = name_list((f"{name!r} ({len(rows)})" for name, rows in few.items()), quote=False)
-        message = f"{number_of(len(few), 'class has', 'classes have')} fewer than {FEW} {full}labels: {named}."
-        yield finding(NOTE, message, (row for rows in few.values() for row in rows), "More labels help most here.")
+        classes = number_of(len(few), "class has", "classes have")
+        message = f"{classes} fewer than {FEW} {full}labels: {_counted(few, rows_of)}."
+        yield finding("note", message, merged(few, rows_of), "More labels help most here.")
+
+
+def _counted(names: list[str], rows_of: Mapping[str, list[int]]) -> str:
+    return name_list((f"{name!r} ({len(rows_of[name])})" for name in names), quote=False)
 
 
 def candidate_sets(documents: Documents) -> Iterator[Finding]:
@@ -73,40 +74,38 @@ def candidate_sets(documents: Documents) -> Iterator[Finding]:
     sets, rows_with = documents.names.sets, documents.rows_with
     wrong = {one: rows_with[one.label] for one in sets.unknown}
     yield from first_of(
-        finding(PROBLEM, f"The label of {row_list(rows)} is {one}", rows, ADVICE) for one, rows in wrong.items()
+        finding("problem", f"The label of {row_list(rows)} is {one}", rows, ADVICE) for one, rows in wrong.items()
     )
     if sets.only_in_sets:
-        rows = (row for name in sets.only_in_sets for row in documents.rows_naming[name])
         classes = number_of(len(sets.only_in_sets), "class has", "classes have")
         message = f"{classes} only partial labels: {name_list(sets.only_in_sets)}."
-        yield finding(NOTE, message, rows, "Add a few full labels, or correct the name if it is a misspelling.")
+        advice = "Add a few full labels, or correct the name if it is a misspelling."
+        yield finding("note", message, merged(sets.only_in_sets, documents.rows_naming), advice)
     if sets.plain:
         example = sets.plain[0]
         message = f'Labels with "|" are read as plain names, such as {example!r}: no part occurs as a label on its own.'
-        rows = (row for name in sets.plain for row in rows_with[name])
-        yield finding(
-            NOTE, message, rows, "If they mean one of several classes, give a few rows of each class a full label."
-        )
+        advice = "If they mean one of several classes, give a few rows of each class a full label."
+        yield finding("note", message, merged(sets.plain, rows_with), advice)
 
 
 def decimal_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that are measurements, or integers that were stored as floats."""
     decimals = [name for name in documents.rows_with if _DECIMAL.fullmatch(name)]
-    if decimals and 2 * len(decimals) > len(documents.rows_with):
+    if 2 * len(decimals) > len(documents.rows_with):
         of_all = f"{len(decimals)} of {number_of(len(documents.rows_with), 'different label')}"
         message = f"{of_all} are decimal numbers, such as {decimals[0]!r}."
-        rows = (row for name in decimals for row in documents.rows_with[name])
-        yield finding(WARNING, message, rows, "Check that this is the label column; write classes as 1, not 1.0.")
+        advice = "Check that this is the label column; write classes as 1, not 1.0."
+        yield finding("warning", message, merged(decimals, documents.rows_with), advice)
 
 
 def placeholder_labels(documents: Documents) -> Iterator[Finding]:
     """Labels that probably mean a missing label, but would become classes."""
     found = [name for name in documents.rows_naming if name.casefold() in PLACEHOLDERS]
     if found:
-        rows = [row for name in found for row in documents.rows_naming[name]]
+        rows = merged(found, documents.rows_naming)
         are = "is read as a class" if len(found) == 1 else "are read as classes"
         message = f"{name_list(found)} ({row_list(rows)}) {are}, but may mean that there is no label."
-        yield finding(WARNING, message, rows, "Leave the cell empty then.")
+        yield finding("warning", message, rows, "Leave the cell empty then.")
 
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
@@ -116,33 +115,28 @@ def variant_labels(documents: Documents) -> Iterator[Finding]:
     for name in rows_of:
         variants.setdefault(normalize_name(name), []).append(name)
     yield from first_of(_variants(names, rows_of) for names in variants.values() if len(names) > 1)
-    yield from first_of(_misspelling(rare, usual, rows_of) for rare, usual in _misspellings(rows_of))
+    yield from first_of(_misspellings(rows_of))
 
 
 def _variants(names: list[str], rows_of: Mapping[str, list[int]]) -> Finding:
     usual = max(names, key=lambda name: len(rows_of[name]))
-    rows = sorted(row for name in names if name != usual for row in rows_of[name])
-    counted = name_list((f"{name!r} ({len(rows_of[name])})" for name in names), quote=False)
-    message = f"The labels {counted} differ only in case, spacing, punctuation or Unicode form; see {row_list(rows)}."
-    return finding(PROBLEM, message, rows, "Write them the same way: they are different classes now.")
+    rows = merged((name for name in names if name != usual), rows_of)
+    differ = "differ only in case, spacing, punctuation or Unicode form"
+    message = f"The labels {_counted(names, rows_of)} {differ}; see {row_list(rows)}."
+    return finding("problem", message, rows, "Write them the same way: they are different classes now.")
 
 
-def _misspelling(rare: str, usual: str, rows_of: Mapping[str, list[int]]) -> Finding:
-    frequent = f"{usual!r} ({number_of(len(rows_of[usual]), 'row')})"
-    message = f"The label {rare!r} ({row_list(rows_of[rare])}) is rare and close to {frequent}."
-    return finding(WARNING, message, rows_of[rare], "Correct it if it is a misspelling.")
-
-
-def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str]]:
+def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[Finding]:
     rare = [name for name, rows in rows_of.items() if len(rows) <= _RARE]
-    if len(rare) > _MAX_RARE:
-        return
     by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MAX_NAMES]
-    for name in rare:
-        frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows_of[name])]
+    for name in rare if len(rare) <= _MAX_RARE else ():
+        rows = rows_of[name]
+        frequent = (other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows))
         usual = next((other for other in frequent if is_misspelling(name, other)), None)
         if usual is not None:
-            yield name, usual
+            close = f"close to {usual!r} ({number_of(len(rows_of[usual]), 'row')})"
+            message = f"The label {name!r} ({row_list(rows)}) is rare and {close}."
+            yield finding("warning", message, rows, "Correct it if it is a misspelling.")
 
 
 def class_tree(documents: Documents) -> Iterator[Finding]:
@@ -151,7 +145,7 @@ def class_tree(documents: Documents) -> Iterator[Finding]:
     if not documents.tree:
         if are_paths(rows_of) and all(map(parents_of, rows_of)):
             message = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."
-            yield finding(NOTE, message, (), "Leave out --flat if the parts are levels of a tree.")
+            yield finding("note", message, (), "Leave out --flat if the parts are levels of a tree.")
         return
     inner = {node for name in names for node in parents_of(name)}
     both = [name for name in rows_of if name in inner]
@@ -159,28 +153,15 @@ def class_tree(documents: Documents) -> Iterator[Finding]:
         below = next(name for name in names if name.startswith(both[0] + "/"))
         verb = "is" if len(both) == 1 else "are"
         message = f"{name_list(both)} {verb} above other classes, such as {below!r}, and therefore a partial label."
-        rows = (row for name in both for row in rows_of.get(name, ()))
-        yield finding(NOTE, message, rows, f"If it is a class, rename it, for example to {both[0] + '/other'!r}.")
+        advice = f"If it is a class, rename it, for example to {both[0] + '/other'!r}."
+        yield finding("note", message, merged(both, rows_of), advice)
     gaps = [name for name in names if not all(part.strip() for part in name.split("/"))]
     if gaps:
         message = f"{number_of(len(gaps), 'path has', 'paths have')} an empty part: {name_list(gaps)}."
-        rows = (row for name in gaps for row in rows_of.get(name, ()))
-        yield finding(PROBLEM, message, rows, 'Name every level: no "/" at the start or end, and no "//".')
+        advice = 'Name every level: no "/" at the start or end, and no "//".'
+        yield finding("problem", message, merged(gaps, rows_of), advice)
 
 
-LABEL_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
-    labels_present,
-    candidate_sets,
-    scarce_classes,
-    decimal_labels,
-    variant_labels,
-    placeholder_labels,
-    class_tree,
-)
-CHECKS_BEFORE_FIT: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
-    scarce_classes,
-    decimal_labels,
-    variant_labels,
-    placeholder_labels,
-)
+CHECKS_BEFORE_FIT = (scarce_classes, decimal_labels, variant_labels, placeholder_labels)
 """Checks that also run before a fit; the fit itself refuses what the others find."""
+LABEL_CHECKS = (labels_present, candidate_sets, *CHECKS_BEFORE_FIT, class_tree)

@@ -1,6 +1,6 @@
 """Checks of the class sizes: their names, their sum, and how they compare with the labels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +10,7 @@ from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT, diagnose_pri
 from transduce.class_prior.resolve import prior_bounds
 from transduce.class_prior.spec import ROUNDING, complete_prior
 from transduce.cli.classes import parents_of
-from transduce.cli.validation.findings import (
-    NOTE,
-    PROBLEM,
-    WARNING,
-    Documents,
-    Finding,
-    finding,
-    first_of,
-    name_list,
-    number_of,
-)
+from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list, number_of
 from transduce.errors import PriorError
 from transduce.suggest import find_misspelled
 from transduce.taxonomy import Taxonomy
@@ -36,7 +26,7 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     prior, rows_of = documents.prior, documents.rows_of
     if prior is None or not rows_of:
         return
-    unlabeled = [name for name in prior if not documents.knows(name)]
+    unlabeled = [name for name in prior if not documents.classes_under(name)]
     unsized = [name for name in rows_of if not _has_size(name, documents)]
     others = (unsized or list(rows_of))[:_MAX_NAMES]
     similar = {name: near for name in unlabeled[:_MAX_UNKNOWN] if (near := find_misspelled(name, others))}
@@ -44,28 +34,26 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     alone = [name for name in unlabeled if name not in similar]
     if alone:
         message = f"{number_of(len(alone), 'class', 'classes')} with a size but without any label: {name_list(alone)}."
-        yield finding(WARNING, message, (), "Label a few rows of each: a class can be learnt from labels only.")
+        yield finding("warning", message, (), "Label a few rows of each: a class can be learnt from labels only.")
     if unsized:
         yield _unsized(unsized, documents)
 
 
 def _misspelled(name: str, near: str, rows: list[int]) -> Finding:
     message = f"The class sizes name {name!r}, which no row has as its label; did you mean {near!r}?"
-    return finding(PROBLEM, message, rows, "Use the same name in the sizes and in the labels.")
+    return finding("problem", message, rows, "Use the same name in the sizes and in the labels.")
 
 
 def _unsized(names: list[str], documents: Documents) -> Finding:
     """Labelled classes that no size is stated for."""
     left = 1 - sum(low for low, _ in _topmost(documents))
-    message = (
-        f"{number_of(len(names), 'labelled class', 'labelled classes')} without a size: {name_list(names)}; "
-        f"the sizes leave {max(left, 0.0):.1%} for them."
-    )
-    rows = [row for name in names for row in documents.rows_of[name]]
+    classes = f"{number_of(len(names), 'labelled class', 'labelled classes')} without a size: {name_list(names)}"
+    message = f"{classes}; the sizes leave {max(left, 0.0):.1%} for them."
+    rows = merged(names, documents.rows_of)
     if left <= _ROUNDING:
-        return finding(PROBLEM, message, rows, "Lower the other sizes, or state 0 for classes without further rows.")
+        return finding("problem", message, rows, "Lower the other sizes, or state 0 for classes without further rows.")
     advice = "Classes without a size often get far too many or too few rows. State a size or a range for each."
-    return finding(NOTE, message, rows, advice)
+    return finding("note", message, rows, advice)
 
 
 def _has_size(name: str, documents: Documents) -> bool:
@@ -88,7 +76,7 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
     if impossible:
         low, high = prior[impossible[0]]
         message = f"The size of {name_list(impossible)} cannot be used: it ranges from {low:g} to {high:g}."
-        yield finding(PROBLEM, message, (), "State fractions from 0 to 1, the lower one first.")
+        yield finding("problem", message, (), "State fractions from 0 to 1, the lower one first.")
         return
     least, most = (sum(bounds[end] for bounds in _topmost(documents)) for end in (0, 1))
     complete = all(_has_size(name, documents) for name in documents.rows_of)
@@ -97,7 +85,7 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
         is_rounded = abs(total - 1) <= ROUNDING
         advice = "Divide them by their sum." if is_rounded else "Correct them, or leave out a class to get the rest."
         message = f"The class sizes sum to {bound} {total:.4g}, not to 1."
-        yield finding(NOTE if is_rounded else PROBLEM, message, (), advice)
+        yield finding("note" if is_rounded else "problem", message, (), advice)
 
 
 def prior_against_labels(documents: Documents) -> Iterator[Finding]:
@@ -105,10 +93,11 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
     prior, n = documents.prior or {}, documents.n_labeled
     if not n:
         return
-    names = [name for name in prior if documents.rows_under(name)]
-    counts = np.array([len(documents.rows_under(name)) for name in names], dtype=np.float64)
+    counts_of = {name: len(merged(documents.classes_under(name), documents.rows_of)) for name in prior}
+    counts_of = {name: count for name, count in counts_of.items() if count}
+    intervals = exact_interval(np.array(list(counts_of.values()), np.float64), n)
     outside = []
-    for name, count, least, most in zip(names, counts, *exact_interval(counts, n), strict=True):
+    for (name, count), least, most in zip(counts_of.items(), *intervals, strict=True):
         low, high = prior[name]
         if high < least or low > most:
             stated = " to ".join(f"{end:.1%}" for end in dict.fromkeys((low, high)))
@@ -117,12 +106,11 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
         return
     sizes = "The size of 1 class differs" if len(outside) == 1 else f"The sizes of {len(outside)} classes differ"
     message = f"{sizes} from the {n} labels by more than chance (95 %): {name_list(outside, quote=False)}."
-    if _is_harmful(documents):
+    is_harmful = _is_harmful(documents)
+    advice = "This is fine if the labels are not a random sample. If they are, check the sizes."
+    if is_harmful:
         advice = "Check the sizes: if the labels are a random sample, expect worse results than without sizes."
-        yield finding(WARNING, message, (), advice)
-    else:
-        advice = "This is fine if the labels are not a random sample. If they are, check the sizes."
-        yield finding(NOTE, message, (), advice)
+    yield finding("warning" if is_harmful else "note", message, (), advice)
 
 
 def _is_harmful(documents: Documents) -> bool:
@@ -155,8 +143,4 @@ def exact_interval(counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-PRIOR_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
-    names_in_prior,
-    sum_of_prior,
-    prior_against_labels,
-)
+PRIOR_CHECKS = (names_in_prior, sum_of_prior, prior_against_labels)

@@ -3,9 +3,10 @@
 import re
 import statistics
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from transduce.cli.validation.findings import NOTE, PROBLEM, WARNING, Documents, Finding, finding, number_of, row_list
+from transduce.cli.validation.findings import Documents, Finding, finding, number_of, row_list
 
 LENGTH_RATIO = 20
 """A text this many times longer or shorter than the median is unusual."""
@@ -29,11 +30,11 @@ def empty_texts(documents: Documents) -> Iterator[Finding]:
     n = len(documents.texts)
     message = f"{len(empty)} of {number_of(n, 'text')} {'is' if len(empty) == 1 else 'are'} empty ({row_list(empty)})."
     advice = "Check that this is the text column: labels of empty texts are guesses."
-    yield finding(PROBLEM if len(empty) == n else WARNING, message, empty, advice)
+    yield finding("problem" if len(empty) == n else "warning", message, empty, advice)
     labeled = [row for row in empty if documents.labels[row - 1] is not None]
     if labeled:
         message = f"{number_of(len(labeled), 'empty text has', 'empty texts have')} a label ({row_list(labeled)})."
-        yield finding(WARNING, message, labeled, "Remove these labels, or fill in the texts: they teach nothing.")
+        yield finding("warning", message, labeled, "Remove these labels, or fill in the texts: they teach nothing.")
 
 
 def duplicate_texts(documents: Documents) -> Iterator[Finding]:
@@ -43,12 +44,10 @@ def duplicate_texts(documents: Documents) -> Iterator[Finding]:
         return
     n_rows, largest = sum(map(len, groups)), max(groups, key=len)
     n_copies = n_rows - len(groups)
-    message = (
-        f"{number_of(len(groups), 'text occurs', 'texts occur')} more than once, in {n_rows} "
-        f"rows; the most frequent one {len(largest)} times ({row_list(largest)})."
-    )
+    occur = f"{number_of(len(groups), 'text occurs', 'texts occur')} more than once, in {n_rows} rows"
+    message = f"{occur}; the most frequent one {len(largest)} times ({row_list(largest)})."
     advice = "Remove accidental copies: each one counts, and copies in test data make results look too good."
-    yield finding(WARNING if 2 * n_copies >= len(documents.texts) else NOTE, message, largest, advice)
+    yield finding("warning" if 2 * n_copies >= len(documents.texts) else "note", message, largest, advice)
     yield from _conflicts(documents, groups)
 
 
@@ -72,11 +71,9 @@ def _conflicts(documents: Documents, groups: list[list[int]]) -> Iterator[Findin
         return
     one = conflicts[0][0]
     other = next(row for row in conflicts[0] if labels[row - 1] != labels[one - 1])
-    message = (
-        f"{_texts_have(conflicts)} different labels in different rows, such as "
-        f"{labels[one - 1]!r} in row {one} and {labels[other - 1]!r} in row {other}."
-    )
-    yield finding(WARNING, message, (row for rows in conflicts for row in rows), "Choose one label for each text.")
+    example = f"{labels[one - 1]!r} in row {one} and {labels[other - 1]!r} in row {other}"
+    message = f"{_texts_have(conflicts)} different labels in different rows, such as {example}."
+    yield finding("warning", message, chain.from_iterable(conflicts), "Choose one label for each text.")
 
 
 def garbled_texts(documents: Documents) -> Iterator[Finding]:
@@ -93,15 +90,17 @@ def garbled_texts(documents: Documents) -> Iterator[Finding]:
             mistaken.append(row)
     if lost:
         message = f"{_texts_have(lost)} the replacement character � for lost characters ({row_list(lost)})."
-        yield finding(WARNING, message, lost, "Export the file again as UTF-8; the characters are lost in this copy.")
+        yield finding("warning", message, lost, "Export the file again as UTF-8; the characters are lost in this copy.")
     if mistaken:
         example = _MOJIBAKE.search(documents.texts[mistaken[0] - 1])
         shown = example.group() if example else ""
         message = f"{_texts_have(mistaken)} garbled characters such as {shown!r} ({row_list(mistaken)})."
-        yield finding(WARNING, message, mistaken, "UTF-8 was read in another encoding; export the file again as UTF-8.")
+        yield finding(
+            "warning", message, mistaken, "UTF-8 was read in another encoding; export the file again as UTF-8."
+        )
     if control:
         message = f"{_texts_have(control)} control characters ({row_list(control)})."
-        yield finding(WARNING, message, control, "Remove them, or check that the file is plain text.")
+        yield finding("warning", message, control, "Remove them, or check that the file is plain text.")
 
 
 def unicode_forms(documents: Documents) -> Iterator[Finding]:
@@ -109,10 +108,9 @@ def unicode_forms(documents: Documents) -> Iterator[Finding]:
     accented = [(row, text) for row, text in enumerate(documents.texts, 1) if not text.isascii()]
     decomposed = [row for row, text in accented if not unicodedata.is_normalized("NFC", text)]
     if decomposed and any(not unicodedata.is_normalized("NFD", text) for _, text in accented):
-        message = (
-            f"{_texts_have(decomposed)} accents separate from their letters ({row_list(decomposed)}); others do not."
-        )
-        yield finding(WARNING, message, decomposed, "Convert all texts to one Unicode form (NFC): words must be equal.")
+        accents = f"{_texts_have(decomposed)} accents separate from their letters ({row_list(decomposed)})"
+        advice = "Convert all texts to one Unicode form (NFC): words must be equal."
+        yield finding("warning", f"{accents}; others do not.", decomposed, advice)
 
 
 def unusual_lengths(documents: Documents) -> Iterator[Finding]:
@@ -127,13 +125,13 @@ def unusual_lengths(documents: Documents) -> Iterator[Finding]:
         longest = max(lengths[row - 1] for row in long)
         message = f"{_texts_have(long)} up to {longest} characters; the median is {median:.0f} ({row_list(long)})."
         advice = "Check whether several documents were merged into one, for example by a missing quotation mark."
-        yield finding(NOTE, message, long, advice)
+        yield finding("note", message, long, advice)
     least = median / LENGTH_RATIO if median >= _MIN_MEDIAN_FOR_SHORT else 0
     short = [row for row in filled if lengths[row - 1] < least or not _has_word(documents.texts[row - 1])]
     if short:
         are_empty = number_of(len(short), "text is nearly empty", "texts are nearly empty")
         message = f"{are_empty}; the median is {median:.0f} characters ({row_list(short)})."
-        yield finding(NOTE, message, short, "Check whether these are documents; there is little to label them by.")
+        yield finding("note", message, short, "Check whether these are documents; there is little to label them by.")
 
 
 def _has_word(text: str) -> bool:
@@ -144,10 +142,4 @@ def _texts_have(found: Sequence[object]) -> str:
     return number_of(len(found), "text has", "texts have")
 
 
-TEXT_CHECKS: tuple[Callable[[Documents], Iterator[Finding]], ...] = (
-    empty_texts,
-    duplicate_texts,
-    garbled_texts,
-    unicode_forms,
-    unusual_lengths,
-)
+TEXT_CHECKS = (empty_texts, duplicate_texts, garbled_texts, unicode_forms, unusual_lengths)
