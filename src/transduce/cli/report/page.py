@@ -7,7 +7,7 @@ charts insert them as text, and the content security policy allows no script and
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jinja2
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from transduce.cli.model_file import Model
     from transduce.cli.results import ResultNames
 
-_SECTIONS: dict[str, tuple[str, Callable[[sections.ReportData], sections.Section]]] = {
-    "summary": ("Summary", sections.summary),
-    "sizes": ("Class sizes", sections.sizes),
-    "progress": ("Progress", sections.progress),
-    "confidence": ("Confidence", sections.confidence),
-    "overruled": ("Overruled", sections.overruled),
-    "stated": ("Your class sizes", sections.stated),
-    "words": ("Words", sections.words),
-    "tree": ("Tree", sections.tree),
-    "uncertain": ("Review these", sections.uncertain),
-    "confusion": ("Accuracy", sections.confusion),
-}
 _UNPRINTABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), "\ufffd")
 _UNPRINTABLE |= {0xFFFE: "\ufffd", 0xFFFF: "\ufffd", 13: " "}
 
@@ -53,23 +41,22 @@ def build_report(
 ) -> str:
     """Build the page from a model and the frame that `label` or `predict` made with it; the output is deterministic.
 
-    truth : the true label of each row of `results`, None where unknown; adds the section on accuracy
-    words : strongest words of each class; None for those of `strongest_words`
-    file : name of the file whose rows were predicted; None if they are the rows that the model was trained on
+    truth  the true label of each row of `results`, None where unknown; adds the section on accuracy
+    words  strongest words of each class; None for those of `strongest_words`
+    file   name of the file whose rows were predicted; None if they are the rows that the model was trained on
     """
     strongest = strongest_words(model) if words is None else words
     data = sections.ReportData(model, results, names, truth, strongest, file)
-    omitted = {key for key, is_shown in (("tree", model.tree), ("confusion", truth is not None)) if not is_shown}
-    titles = {key: title for key, (title, _) in _SECTIONS.items() if key not in omitted}
+    contents = {section.__name__: section(data) for section in sections.SECTIONS}
     return _template().render(
-        titles=titles,
+        **contents,
+        contents=contents,
         about=model.about,
         file=file,
         text_column=", ".join(names.text) or "document",
         fold=sections.MAX_UNFOLDED,
         max_bars=MAX_BARS,
         max_cells={"wide": MAX_CELLS[WIDE], "narrow": MAX_CELLS[NARROW]},
-        **{key: _SECTIONS[key][1](data) for key in titles},
     )
 
 
@@ -82,8 +69,7 @@ def write_report(html: str, target: str) -> None:
 def strongest_words(model: "Model", n: int = 12) -> list[list[tuple[str, float]]]:
     """Return the n words with the largest weights of each class, relative to the mean of all classes.
 
-    The mean is subtracted because a word with a large weight for every class distinguishes none of them. Without a
-    vocabulary (hashed words, vectors) the lists are empty.
+    Without a vocabulary (hashed words, vectors) the lists are empty.
 
     >>> from types import SimpleNamespace as Some
     >>> words = Some(vocabulary=("bean", "leaf", "the"))
@@ -113,14 +99,8 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "hash": _hash,
-        "thousands": thousands,
-        "score": "{:.3f}".format,
-        "name": _breakable,
-        "percent": lambda proportion: _keep_percent_signs(percent_text(proportion)),
-        "keep_percent_signs": _keep_percent_signs,
-    }
+    environment.filters |= {"hash": _hash, "thousands": thousands, "score": "{:.3f}".format, "name": _breakable}
+    environment.filters |= {"percent": percent_text, "keep_percent_signs": _keep_percent_signs}
     return environment.get_template("report.html")
 
 

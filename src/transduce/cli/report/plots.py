@@ -6,6 +6,7 @@ A chart draws the first classes that it is given, as many as are readable, so ca
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,15 +53,11 @@ def thousands(number: float) -> str:
     return f"{round(number):,}".replace(",", "\u202f")
 
 
-def sizes_chart(
-    names: Sequence[str],
-    assigned: Sequence[int],
-    predicted: Sequence[int],
-    requested: Sequence[tuple[int, int] | None],
-) -> Chart:
-    """Bars for assigned counts, ticks for requested sizes (None where free), rings for the classifier alone."""
-    high = [pair[1] for pair in requested[:MAX_BARS] if pair is not None]
-    limit = max(*assigned[:MAX_BARS], *predicted[:MAX_BARS], *high)
+def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
+    """Bars for assigned counts, ticks for requested sizes unless any is allowed, rings for the classifier alone."""
+    sizes = sizes[:MAX_BARS]
+    assigned = {size["class"]: size["assigned"] for size in sizes}
+    limit = max(max(size["assigned"], size["own"], size["is_bounded"] * size["asked_high"]) for size in sizes)
     legend = [
         element("rect", x=4, y=2, width=8, height=8, class_="fill-accent"),
         line(92, 1, 92, 11, "ink", 2),
@@ -69,14 +66,14 @@ def sizes_chart(
     ]
 
     def draw(width: int) -> Drawing:
-        height, elements, x_of = _bars(width, names, assigned, 26, limit)
-        for row, pair in enumerate(requested[:MAX_BARS]):
+        height, elements, x_of = _bars(width, assigned, 26, limit)
+        for row, size in enumerate(sizes):
             y = 26 + (row + 0.5) * _ROW
-            if pair is not None:
-                low, high = map(x_of, pair)
+            if size["is_bounded"]:
+                low, high = x_of(size["asked_low"]), x_of(size["asked_high"])
                 elements += [line(low, y, high, y, "ink", 2)]
                 elements += [line(x, y - 0.42 * _ROW, x, y + 0.42 * _ROW, "ink", 2) for x in (low, high)]
-            elements += [_ring(x_of(predicted[row]), y)]
+            elements += [_ring(x_of(size["own"]), y)]
         return height, elements + legend
 
     return _chart(draw, "Documents per class: assigned, requested, and by the classifier alone")
@@ -86,16 +83,17 @@ def _ring(x: float, y: float) -> Markup:
     return element("circle", cx=x, cy=y, r=3, class_="fill-paper stroke-ink")
 
 
-def counts_chart(names: Sequence[str], counts: Sequence[int], title: str) -> Chart:
+def counts_chart(counts: Mapping[str, int], title: str) -> Chart:
     """Bars for the number of documents per class."""
-    return _chart(lambda width: _bars(width, names, counts, 4, max(counts[:MAX_BARS]))[:2], title)
+    first = dict(islice(counts.items(), MAX_BARS))
+    return _chart(lambda width: _bars(width, first, 4, max(first.values()))[:2], title)
 
 
 def _bars(
-    width: int, names: Sequence[str], values: Sequence[int], top: int, limit: float
+    width: int, counts: Mapping[str, int], top: int, limit: float
 ) -> tuple[float, list[Markup], Callable[[float], float]]:
     """Draw one row per class (name, bar, number); return the height, the elements and the horizontal scale."""
-    shown = [shorten(name, _NAME_WIDTH[width]) for name in names[:MAX_BARS]]
+    shown = [shorten(name, _NAME_WIDTH[width]) for name in counts]
     left, right = max(size for _, size in shown) * LETTER_WIDTH + 12, width - 54
     end, bottom = 1.04 * max(1, limit), top + _ROW * len(shown)
 
@@ -106,7 +104,7 @@ def _bars(
     for value in ticks(0, end, 5 if width > NARROW else 3, least_step=1):
         elements += [line(x_of(value), top, x_of(value), bottom)]
         elements += [label(x_of(value), bottom + 16, thousands(value), "muted", "middle")]
-    for row, ((name, _), value) in enumerate(zip(shown, values, strict=False)):
+    for row, ((name, _), value) in enumerate(zip(shown, counts.values(), strict=True)):
         y = top + row * _ROW
         elements += [
             element("rect", x=left, y=y + 4.6, width=x_of(value) - left, height=14.9, class_="fill-accent"),

@@ -1,6 +1,6 @@
 """Contents of the sections of a report as plain values for the template, from the model and the results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -45,9 +45,11 @@ class ReportData:
         return self.model.about
 
     @cached_property
-    def sizes(self) -> list[Mapping[str, Any]]:
-        """Sizes of the classes, largest first."""
-        return sorted(self.about["sizes"], key=lambda size: -int(size["assigned"]))
+    def sizes(self) -> list[Section]:
+        """Sizes of the classes, largest first, and whether each was restricted at all."""
+        ordered = sorted(self.about["sizes"], key=lambda size: -int(size["assigned"]))
+        n_rows = self.about["n_unlabelled"]
+        return [{**size, "is_bounded": size["asked_low"] > 0 or size["asked_high"] < n_rows} for size in ordered]
 
     @cached_property
     def new_labels(self) -> pl.DataFrame:
@@ -76,10 +78,6 @@ class ReportData:
         """Known confidences of the new labels."""
         return self.new_labels["confidence"].drop_nulls().drop_nans().to_numpy()
 
-    def is_bounded(self, size: Mapping[str, Any]) -> bool:
-        """Whether the size of a class was restricted at all."""
-        return bool(size["asked_low"] > 0 or size["asked_high"] < self.about["n_unlabelled"])
-
 
 def _documents(rows: pl.DataFrame) -> list[Section]:
     return [row | {"text": truncate(row["text"], _TEXT_WIDTH)} for row in rows.iter_rows(named=True)]
@@ -98,39 +96,31 @@ def summary(data: ReportData) -> Section:
     }
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    found = []
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in settings.items():
-        inner = _flat(value, f"{prefix}{key} ") if isinstance(value, Mapping) else [(f"{prefix}{key}", str(value))]
-        found.extend(inner)
-    return found
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key} ")
+        else:
+            yield f"{prefix}{key}", str(value)
 
 
 def sizes(data: ReportData) -> Section:
     """Class counts: labelled, requested, assigned, predicted; for another file, the predicted counts."""
     if data.file is not None:
         counts, n_rows = data.new_counts, max(1, data.new_labels.height)
-        chart = plots.counts_chart(list(counts), list(counts.values()), "Documents per class")
+        chart = plots.counts_chart(counts, "Documents per class")
         return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
-    rows = [{**row, "is_bounded": data.is_bounded(row)} for row in data.sizes]
-    chart = plots.sizes_chart(
-        [row["class"] for row in rows],
-        [int(row["assigned"]) for row in rows],
-        [int(row["own"]) for row in rows],
-        [(int(row["asked_low"]), int(row["asked_high"])) if row["is_bounded"] else None for row in rows],
-    )
     branches = [{**row, "class": row["branch"], "is_bounded": True} for row in data.about.get("branches", [])]
-    return {"rows": rows, "chart": chart, "branches": branches}
+    return {"rows": data.sizes, "chart": plots.sizes_chart(data.sizes), "branches": branches}
 
 
 def progress(data: ReportData) -> Section:
     """The restarts, and the one that was kept."""
-    history = data.about["history"]
-    if not history:
-        return {"restarts": [], "chart": None}
     rows_of: dict[int, list[Mapping[str, Any]]] = {}
-    for row in history:
+    for row in data.about["history"]:
         rows_of.setdefault(int(row["restart"]), []).append(row)
+    if not rows_of:
+        return {"restarts": [], "chart": None}
     kept = _kept_restart({restart: rows[-1] for restart, rows in rows_of.items()}, data.about.get("objective"))
     restarts = [
         {
@@ -175,13 +165,11 @@ def overruled(data: ReportData) -> Section:
     rows = data.new_labels.filter("overruled")
     if rows.is_empty():
         return {"n": 0, "classes": [], "chart": None, "examples": []}
-    found = rows.group_by("label", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
-    counts = dict(found.iter_rows())
-    title = "Labels that the class sizes decided, by class"
-    chart = plots.counts_chart(list(counts), list(counts.values()), title)
+    by_class = rows.group_by("label", maintain_order=True)
+    counts = dict(by_class.len().sort("len", descending=True, maintain_order=True).iter_rows())
+    chart = plots.counts_chart(counts, "Labels that the class sizes decided, by class")
     order = {name: place for place, name in enumerate(counts)}
-    few = rows.group_by("label", maintain_order=True).head(EXAMPLES_PER_CLASS)
-    few = few.sort(pl.col("label").replace_strict(order), "row").head(N_EXAMPLES)
+    few = by_class.head(EXAMPLES_PER_CLASS).sort(pl.col("label").replace_strict(order), "row").head(N_EXAMPLES)
     return {"n": rows.height, "classes": list(counts), "chart": chart, "examples": _documents(few)}
 
 
@@ -193,10 +181,9 @@ def stated(data: ReportData) -> Section:
     for size in data.sizes:
         requested: Interval = (size["asked_low"] / n_rows, size["asked_high"] / n_rows)
         texts: Interval = (size["texts_low"], size["texts_high"])
-        if not size.get("stated", data.is_bounded(size)):  # models of version 0.1 do not say what was stated
-            found["unstated"].append((size["class"], size_sentence(None, texts)))
-            continue
-        verdict, sentence = compare_sizes(requested, texts), size_sentence(requested, texts)
+        is_stated = size.get("stated", size["is_bounded"])  # models of version 0.1 do not say what was stated
+        verdict = compare_sizes(requested, texts) if is_stated else "unstated"
+        sentence = size_sentence(requested if is_stated else None, texts)
         found[verdict].append((size["class"], sentence))
         if verdict in ("high", "low"):
             off.append((max(requested[0] - texts[1], texts[0] - requested[1]), size["class"], sentence))
@@ -204,8 +191,8 @@ def stated(data: ReportData) -> Section:
     return {
         "n_rows": data.about["n_unlabelled"],
         "counts": [(verdict, len(found[verdict])) for verdict in ("high", "low", "right") if found[verdict]],
-        "first": [entry[1:] for entry in off[:N_OFF]],
-        "more": [entry[1:] for entry in off[N_OFF:]],
+        "off": [entry[1:] for entry in off],
+        "n_first": N_OFF,
         "others": found["right"] + found["unstated"] + found["unknown"],
         "all_right": bool(found["right"]) and not off,
         "n_unstated": len(found["unstated"]),
@@ -217,13 +204,14 @@ def words(data: ReportData) -> Section:
     rows = []
     for name, found in zip(data.model.classes, data.words, strict=True):
         first = found[0][1] if found else 1.0
-        strengths = [(word, 1 + int(weight > 0.4 * first) + int(weight > 0.7 * first)) for word, weight in found]
-        rows.append((name, strengths))
-    return {"rows": rows, "known": any(found for _, found in rows)}
+        rows.append((name, [(word, 1 + (weight > 0.4 * first) + (weight > 0.7 * first)) for word, weight in found]))
+    return {"rows": rows, "known": any(data.words)}
 
 
-def tree(data: ReportData) -> Section:
-    """The classes as nested nodes with their counts."""
+def tree(data: ReportData) -> Section | None:
+    """The classes as nested nodes with their counts, if they form a tree."""
+    if not data.model.tree:
+        return None
     top: Section = {"children": {}}
     for size in data.about["sizes"]:
         node = top
@@ -240,14 +228,14 @@ def uncertain(data: ReportData) -> Section:
     return {"rows": _documents(rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN))}
 
 
-def confusion(data: ReportData) -> Section:
+def confusion(data: ReportData) -> Section | None:
     """Accuracy of the new labels where the truth is known."""
-    assert data.truth is not None
+    if data.truth is None:
+        return None
     if len(data.truth) != data.results.height:
         raise ValueError(f"truth must have {data.results.height} labels, but has {len(data.truth)}.")
-    rows = data.new_labels
     whole = pl.Series("truth", list(data.truth), dtype=pl.String)
-    rows = rows.with_columns(whole.gather(rows["row"] - 1)).filter(pl.col("truth").is_not_null())
+    rows = data.new_labels.with_columns(whole.gather(data.new_labels["row"] - 1)).drop_nulls("truth")
     if rows.is_empty():
         return {"n": 0}
     truth, label = rows["truth"].to_list(), rows["label"].to_list()
@@ -270,3 +258,6 @@ def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, 
     pairs = np.argsort(-wrong, axis=None, kind="stable")[:N_CONFUSED]
     found = ((classes[k // len(classes)], classes[k % len(classes)], int(wrong.flat[k])) for k in pairs)
     return [pair for pair in found if pair[2]]
+
+
+SECTIONS = (summary, sizes, progress, confidence, overruled, stated, words, tree, uncertain, confusion)

@@ -10,13 +10,14 @@ Interval: TypeAlias = tuple[float, float]
 """Lowest and highest proportion of the unlabelled documents, between 0 and 1."""
 
 
-def percent_text(proportion: float) -> str:
-    """Write a proportion in percent: whole from 10 on, two digits below.
+def percent_text(low: float, high: float | None = None) -> str:
+    """Write a proportion or an interval in percent: whole from 10 on, two digits below.
 
-    >>> [percent_text(proportion) for proportion in (0.123, 0.084, 0.08, 0.003, 0.00067, 0.0)]
-    ['12 %', '8.4 %', '8 %', '0.3 %', '0.067 %', '0 %']
+    >>> percent_text(0.123), percent_text(0.084), percent_text(0.00067), percent_text(0.08, 0.1)
+    ('12 %', '8.4 %', '0.067 %', '8 to 10 %')
     """
-    return f"{_percent(proportion)} %"
+    ends = dict.fromkeys(_percent(end) for end in (low, low if high is None else high))
+    return f"{' to '.join(ends)} %"
 
 
 def _percent(proportion: float) -> str:
@@ -30,22 +31,8 @@ def _percent(proportion: float) -> str:
     return text.rstrip("0").rstrip(".") if decimals else text
 
 
-def interval_text(interval: Interval) -> str:
-    """Write both ends, or one if they print the same.
-
-    >>> interval_text((0.08, 0.1)), interval_text((0.08, 0.08))
-    ('8 to 10 %', '8 %')
-    """
-    low, high = (_percent(end) for end in interval)
-    return f"{low} %" if low == high else f"{low} to {high} %"
-
-
 def compare_sizes(stated: Interval, suggested: Interval) -> str:
-    """Return "high", "low" or "right" for the stated size, "unknown" where the texts suggest none.
-
-    >>> compare_sizes((0.12, 0.12), (0.08, 0.10)), compare_sizes((0.05, 0.12), (0.08, 0.10))
-    ('high', 'right')
-    """
+    """Return "high", "low" or "right" for the stated size, "unknown" where the texts suggest none."""
     if not all(math.isfinite(end) for end in (*stated, *suggested)):
         return "unknown"
     if stated[0] > suggested[1] and _percent(stated[0]) != _percent(suggested[1]):
@@ -60,15 +47,11 @@ def size_sentence(stated: Interval | None, suggested: Interval) -> str:
 
     >>> size_sentence((0.12, 0.12), (0.08, 0.10))
     'your 12 % looks high: the texts suggest 8 to 10 %'
-    >>> size_sentence((0.003, 0.003), (0.0031, 0.0031))
-    'your 0.3 % looks low: the texts suggest about 0.31 %'
-    >>> size_sentence(None, (0.08, 0.10))
-    'you stated no size; the texts suggest 8 to 10 %'
     """
     verdict = compare_sizes(stated or suggested, suggested)
     if verdict == "unknown":
         return "the texts do not suggest a size" if stated else "you stated no size; the texts suggest none"
-    text = interval_text(suggested)
+    text = percent_text(*suggested)
     about = "" if " to " in text or text.startswith("under") else "about "
-    start = f"your {interval_text(stated)} looks {verdict}:" if stated else "you stated no size;"
+    start = f"your {percent_text(*stated)} looks {verdict}:" if stated else "you stated no size;"
     return f"{start} the texts suggest {about}{text}"

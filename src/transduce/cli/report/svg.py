@@ -19,11 +19,9 @@ def element(tag: str, *children: str, **attributes: Any) -> Markup:
     >>> print(element("text", "<b>", x=1.26, class_="fill-ink", text_anchor="end"))
     <text x="1.3" class="fill-ink" text-anchor="end">&lt;b&gt;</text>
     """
-    names = (key.rstrip("_").replace("_", "-") for key in attributes)
-    pairs = (
-        Markup(' {}="{}"').format(name, _text(value)) for name, value in zip(names, attributes.values(), strict=True)
-    )
-    return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(pairs), Markup("").join(children))
+    names = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    pairs = Markup("").join(Markup(' {}="{}"').format(name, _text(value)) for name, value in names.items())
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, pairs, Markup("").join(children))
 
 
 def _text(value: Any) -> str:
@@ -31,7 +29,7 @@ def _text(value: Any) -> str:
 
 
 def label(x: float, y: float, text: str, color: str = "ink", anchor: str = "start", size: float = 12) -> Markup:
-    """Write text at a baseline; a name that was shortened by `shorten` can be passed as is."""
+    """Write text at a baseline."""
     return element("text", text, x=x, y=y, class_=f"fill-{color}", text_anchor=anchor, font_size=size)
 
 
@@ -46,7 +44,7 @@ def shorten(name: str, width: int) -> tuple[Markup, int]:
     >>> shorten("mathematics", 8)
     (Markup('mathema…<title>mathematics</title>'), 8)
     """
-    short = truncate_path(name, width) if "/" in name else truncate(name, width)
+    short = _truncate_path(name, width) if "/" in name else truncate(name, width)
     whole = name[:_MAX_TITLE]
     return Markup("").join([short, element("title", whole)] if short != whole else [short]), text_width(short)
 
@@ -65,13 +63,9 @@ def truncate(text: str, width: int) -> str:
     return text + "…"
 
 
-def truncate_path(text: str, width: int) -> str:
-    """Shorten a path to as many of its last names as fit.
-
-    >>> truncate_path("rec/sport/hockey", 14), truncate_path("rec/sport/hockey", 6)
-    ('…/sport/hockey', '…ockey')
-    """
-    text = text[-8 * width :] if len(text) > 8 * width else text
+def _truncate_path(text: str, width: int) -> str:
+    """Shorten a path to as many of its last names as fit: …/sport/hockey."""
+    text = text[-8 * width :]
     if text_width(text) <= width:
         return truncate(text, width)
     names = text.split("/")
