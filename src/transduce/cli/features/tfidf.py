@@ -18,14 +18,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-from transduce.cli.features.word_counts import (
-    count_words,
-    hash_words,
-    is_large,
-    look_up_words,
-    map_chunks,
-    map_columns,
-)
+from transduce.cli.features.word_counts import count_words, hash_words, is_large, look_up_words, map_chunks, map_columns
 
 KINDS = ("tfidf", "hashing", "vectors")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}

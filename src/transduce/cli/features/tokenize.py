@@ -22,7 +22,7 @@ _UNSPACED = (
     "\u3005-\u3007\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
 )
-_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")  # quicker to search for than a run
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 
 
@@ -38,14 +38,10 @@ def words_of(text: str, ngrams: int = 1) -> list[str]:
         words = text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
         return words if ngrams == 1 else _with_pairs([word for word in words if len(word) > 1])
     text = unicodedata.normalize("NFC", text.lower())
-    spaced = _spaced_word()
-    if not _UNSPACED_CHARACTER.search(text):
-        words = spaced.findall(text)
-        return words if ngrams == 1 else _with_pairs(words)
+    pieces = _UNSPACED_RUN.split(text) if _UNSPACED_CHARACTER.search(text) else [text]  # spaced and unspaced in turn
     words = []
-    pieces = _UNSPACED_RUN.split(text)  # alternating spaced and unspaced; pairs of words do not cross an unspaced run
-    for piece in pieces[::2]:
-        words += spaced.findall(piece) if ngrams == 1 else _with_pairs(spaced.findall(piece))
+    for spaced in map(_spaced_word().findall, pieces[::2]):
+        words += spaced if ngrams == 1 else _with_pairs(spaced)  # pairs of words do not cross an unspaced run
     for run in pieces[1::2]:
         words += run
         words += map("".join, pairwise(run))

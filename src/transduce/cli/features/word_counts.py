@@ -42,11 +42,7 @@ def look_up_words(texts: Iterable[str], ngrams: int, column_of: Mapping[str, int
 
 
 def hash_words(texts: Iterable[str], ngrams: int, bits: int) -> csr_matrix:
-    """Count words in 2**bits columns, the column of a word being its hash, the same on every machine.
-
-    >>> hash_words(["tea tea", "tea"], ngrams=1, bits=8).data.tolist()
-    [2.0, 1.0]
-    """
+    """Count words in 2**bits columns, the column of a word being its hash, the same on every machine."""
     from sklearn.feature_extraction import FeatureHasher  # takes half a second to import
 
     words, counts = count_words(texts, ngrams)
@@ -56,11 +52,7 @@ def hash_words(texts: Iterable[str], ngrams: int, bits: int) -> csr_matrix:
 
 
 def map_columns(matrix: csr_matrix, columns: NDArray[np.int32], n_columns: int) -> csr_matrix:
-    """Move column j to columns[j], adding up columns that coincide and dropping those at -1.
-
-    >>> map_columns(csr_matrix([[1, 1, 1]]), np.array([1, -1, 1], np.int32), 2).toarray().tolist()
-    [[0, 2]]
-    """
+    """Move column j to columns[j], adding up columns that coincide and dropping those at -1."""
     data, indices, indptr = matrix.data, columns[matrix.indices], matrix.indptr
     kept = indices >= 0
     if not kept.all():

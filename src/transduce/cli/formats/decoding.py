@@ -1,15 +1,20 @@
-"""Reading bytes, decompressing and decoding them, and guessing their format; truncated input is an error."""
+"""Reading bytes, decompressing and decoding them, and telling their format from the file name or the first bytes."""
 
 import codecs
 import gzip
 import sys
 import zlib
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import zstandard
 
-from transduce.cli.formats.errors import ContentError, FileError
+from transduce.cli.errors import InputError
+from transduce.cli.formats.errors import ContentError, FileError, quoted
 
+_ALIASES = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "svm": "svmlight", "libsvm": "svmlight"}
+FORMATS = {name: name for name in ("csv", "tsv", "jsonl", "json", "parquet", "svmlight")} | _ALIASES
+"""The format of each suffix."""
+COMPRESSIONS = {"gz": "gzip", "zst": "zstd"}
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([n]) + b"\x2a\x4d\x18" for n in range(0x50, 0x60)))
@@ -30,11 +35,7 @@ def read_bytes(source: str, name: str) -> bytes:
 
 
 def decompress(data: bytes, compression: str | None) -> bytes:
-    """Decompress gzip or zstd, recognised by the file name or by the first bytes.
-
-    >>> decompress(gzip.compress(b"text"), None)
-    b'text'
-    """
+    """Decompress gzip or zstd, recognised by the file name or by the first bytes."""
     if compression is None:
         compression = "gz" if data.startswith(_GZIP_MAGIC) else "zst" if data.startswith(_ZSTD_MAGICS) else None
     if compression is None:
@@ -42,9 +43,8 @@ def decompress(data: bytes, compression: str | None) -> bytes:
     try:
         return gzip.decompress(data) if compression == "gz" else _decompress_zstd(data)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
-        kind = "gzip" if compression == "gz" else "zstd"
-        problem = f"expected a complete {kind} file, but it is truncated or corrupt. Download or compress it again."
-        raise ContentError(problem) from None
+        expected = f"expected a complete {COMPRESSIONS[compression]} file"
+        raise ContentError(f"{expected}, but it is truncated or corrupt. Download or compress it again.") from None
 
 
 def _decompress_zstd(data: bytes) -> bytes:
@@ -60,11 +60,7 @@ def _decompress_zstd(data: bytes) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    r"""Decode UTF-8, with or without a byte order mark, or UTF-16 with one; NUL characters are refused.
-
-    >>> decode("\ufeffgrün".encode("utf-16-le"))
-    'grün'
-    """
+    """Decode UTF-8, with or without a byte order mark, or UTF-16 with one; NUL characters are refused."""
     encoding = _encoding(data)
     try:
         text = data.decode(encoding)
@@ -84,12 +80,28 @@ def _encoding(data: bytes) -> str:
     return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
-def guess_format(data: bytes) -> str:
-    r"""Guess the format from the first bytes.
+def split_name(path: str) -> tuple[str | None, str | None]:
+    """Return format and compression by the last one or two suffixes of a name in any case, None where it has none.
 
-    >>> guess_format(b'{"text": "a"}'), guess_format(b"text,label"), guess_format(b"text\tlabel")
-    ('jsonl', 'csv', 'tsv')
+    >>> split_name("News.CSV.gz"), split_name("notes.txt")
+    (('csv', 'gz'), (None, None))
     """
+    suffixes = [suffix[1:].lower() for suffix in PurePath(path).suffixes]
+    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else None
+    return FORMATS.get(suffixes[-1]) if suffixes else None, compression
+
+
+def parse_format(name: str) -> str:
+    """Return the format for a name given by the user, such as "NDJSON"."""
+    names = {**FORMATS, "label-studio": "label-studio", "folder": "folder"}
+    known = names.get(name.lower().lstrip("."))
+    if known is None:
+        raise InputError(f"unknown format {quoted(name)}. Choose one of {', '.join(sorted(set(names.values())))}.")
+    return known
+
+
+def guess_format(data: bytes) -> str:
+    """Guess the format from the first bytes."""
     if data.startswith(b"PAR1"):
         return "parquet"
     text = data[:_BYTES_TO_GUESS_FROM].decode(_encoding(data), "ignore").lstrip()

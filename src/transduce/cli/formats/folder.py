@@ -18,15 +18,7 @@ _UNLABELED = re.compile(r"unlabell?ed(_.*)?|unsup", re.IGNORECASE | re.DOTALL)
 
 
 def read_folder(source: str) -> Table:
-    """Read all files below a folder except hidden ones, sorted by path.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     Path(root, "hockey").mkdir()
-    ...     _ = Path(root, "hockey/1.txt").write_text("goal")
-    ...     read_folder(root).frame.rows()
-    [('hockey/1.txt', 'goal', 'hockey')]
-    """
+    """Read all files below a folder except hidden ones, sorted by path."""
     root = Path(source)
     files = sorted(path.relative_to(root).as_posix() for path in _files(root))
     if not files:

@@ -21,11 +21,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def read_json_lines(data: bytes) -> pl.DataFrame:
-    r"""Read one object per line, skipping blank lines.
-
-    >>> read_json_lines(b'{"text": "a"}\n\n{"text": "b", "label": "x"}\n').rows()
-    [('a', None), ('b', 'x')]
-    """
+    """Read one object per line, skipping blank lines."""
     lines = enumerate((line.strip(_BLANKS) for line in decode(data).split("\n")), start=1)
     return frame_of([_object_on_line(content, line) for line, content in lines if content])
 
@@ -82,11 +78,7 @@ def _line(text: str, at: int) -> int:
 
 
 def frame_of(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """Build a frame with all keys as columns, in order of first appearance; missing keys are null.
-
-    >>> frame_of([{"a": 1}, {"b": ["x", "y"]}]).to_dict(as_series=False)
-    {'a': [1, None], 'b': [None, ['x', 'y']]}
-    """
+    """Build a frame with all keys as columns, in order of first appearance; missing keys are null."""
     if not records:
         raise ContentError("there are no objects in it. Write one JSON object per document.")
     columns: dict[str, list[Any]] = {}
@@ -105,7 +97,9 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     if dtype is None and all(value is None or type(value) is list for value in values):
         inner = _scalar_type(chain.from_iterable(value for value in values if value is not None))
         dtype = None if inner is None else pl.List(inner)
-    return _raw_json(name, values) if dtype is None else pl.Series(name, _as_floats(values, dtype), dtype=dtype)
+    if dtype is None:
+        return _raw_json(name, values)
+    return pl.Series(name, values, dtype, strict=False)  # accepts the integers of a float column
 
 
 def _scalar_type(values: Iterable[Any]) -> pl.DataType | None:
@@ -122,15 +116,6 @@ def _scalar_type(values: Iterable[Any]) -> pl.DataType | None:
     if types == {float} or (types == {int, float} and all(abs(number) <= _MAX_EXACT_FLOAT for number in integers)):
         return pl.Float64()
     return None
-
-
-def _as_floats(values: list[Any], dtype: pl.DataType) -> list[Any]:
-    """Convert the integers of a float column, which Polars would refuse."""
-    if dtype == pl.Float64:
-        return [None if value is None else float(value) for value in values]
-    if dtype == pl.List(pl.Float64):
-        return [None if value is None else _as_floats(value, pl.Float64()) for value in values]
-    return values
 
 
 def _raw_json(name: str, values: list[Any]) -> pl.Series:

@@ -12,11 +12,7 @@ Object = dict[str, Any]
 
 
 def read_json(data: bytes, name: str, *, must_be_tasks: bool = False) -> Table:
-    """Read a list of tasks, or a list of plain objects (such as the JSON_MIN export).
-
-    >>> read_json(b'[{"text": "a", "label": "x"}]', "data.json").format
-    'jsonl'
-    """
+    """Read a list of tasks, or a list of plain objects (such as the JSON_MIN export)."""
     records = list_of_objects(data)
     if not must_be_tasks and not any(map(_is_annotated_task, records)):
         return Table(name, frame_of(records), "jsonl")

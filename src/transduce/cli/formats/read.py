@@ -2,16 +2,17 @@
 
 import os
 
-from transduce.cli.formats.decoding import decompress, guess_format, read_bytes
+from transduce.cli.formats.decoding import FORMATS, decompress, guess_format, parse_format, read_bytes, split_name
 from transduce.cli.formats.delimited import read_delimited
 from transduce.cli.formats.errors import ContentError, errors_in
-from transduce.cli.formats.file_names import COMPRESSIONS, EXCEL, FORMATS, parse_format, split_name
 from transduce.cli.formats.folder import read_folder
 from transduce.cli.formats.json_lines import read_json_lines
 from transduce.cli.formats.label_studio import read_json
 from transduce.cli.formats.parquet import read_parquet
 from transduce.cli.formats.svmlight import read_svmlight
 from transduce.cli.formats.table import Table
+
+_EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb")
 
 
 def read_table(source: str, format: str | None = None) -> Table:
@@ -50,12 +51,11 @@ def _read_folder(source: str, requested: str | None) -> Table:
 
 def _refuse_unknown_suffix(source: str) -> None:
     """Only pipes and standard input may leave the format to their first bytes."""
-    if source.lower().endswith(EXCEL):
+    if source.lower().endswith(_EXCEL):
         raise ContentError('Excel files are not supported. Save the file as CSV (in Excel choose "CSV UTF-8").')
     if source != "-" and os.path.isfile(source):
-        suffixes = " ".join(f".{suffix}" for suffix in FORMATS)
-        compressed = " or ".join(f".{suffix}" for suffix in COMPRESSIONS)
-        advice = f"Pass --format, or use a name that ends in one of {suffixes} (optionally followed by {compressed})."
+        suffixes = f"{' '.join(f'.{suffix}' for suffix in FORMATS)} (optionally followed by .gz or .zst)"
+        advice = f"Pass --format, or use a name that ends in one of {suffixes}."
         raise ContentError(f"cannot tell the format from the file name. {advice}")
 
 

@@ -30,12 +30,7 @@ _MAX_EXACT_FLOAT = 2**53
 
 
 def read_svmlight(data: bytes, name: str) -> Table:
-    r"""Read rows and their labels.
-
-    >>> table = read_svmlight(b"+1 1:0.5 3:1\n0 2:2 # unlabelled\n", "data.svm")
-    >>> table.frame.rows(), table.vectors.shape
-    ([(1, '1'), (2, None)], (2, 4))
-    """
+    """Read rows and their labels."""
     targets, indices, values, indptr, lines = map(np.asarray, _scan(data))
     _check(targets, indices, values, np.diff(indptr), lines)
     labels = pl.Series("label", [_label(target) for target in targets.tolist()], dtype=pl.String)

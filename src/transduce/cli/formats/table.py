@@ -42,13 +42,7 @@ class Table:
     dialect: Dialect = Dialect()
 
     def column(self, name: str) -> pl.Series:
-        """Return a column; the error for an unknown name suggests the closest one.
-
-        >>> table = Table("data.csv", pl.DataFrame({"text": ["a"], "label": ["x"]}), "csv")
-        >>> table.column("labl")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        transduce.cli.formats.errors.FileError: data.csv: there is no column "labl". Did you mean "label"? ...
-        """
+        """Return a column; the error for an unknown name suggests the closest one."""
         columns = self.frame.columns
         if name in columns:
             return self.frame.get_column(name)
@@ -60,11 +54,7 @@ class Table:
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
-    """Return the name, with the first free number appended if it is taken.
-
-    >>> unused_name("label", {"label", "label_2"})
-    'label_3'
-    """
+    """Return the name, with the first free number appended if it is taken."""
     number, candidate = 2, name
     while candidate in taken:
         candidate, number = f"{name}_{number}", number + 1

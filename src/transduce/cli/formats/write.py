@@ -11,9 +11,9 @@ from typing import IO, Any
 import polars as pl
 import zstandard
 
+from transduce.cli.formats.decoding import split_name
 from transduce.cli.formats.delimited import delimited_lines
 from transduce.cli.formats.errors import FileError
-from transduce.cli.formats.file_names import split_name
 from transduce.cli.formats.json_lines import json_lines
 from transduce.cli.formats.parquet import write_parquet
 from transduce.cli.formats.table import Dialect

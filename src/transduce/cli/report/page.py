@@ -99,8 +99,8 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"hash": _hash, "thousands": thousands, "score": "{:.3f}".format, "name": _breakable}
-    environment.filters |= {"percent": percent_text, "keep_percent_signs": _keep_percent_signs}
+    environment.filters |= {"hash": _hash, "name": _breakable, "percent": percent_text}
+    environment.filters |= {"thousands": thousands, "score": "{:.3f}".format}
     return environment.get_template("report.html")
 
 
@@ -112,11 +112,6 @@ def _printable(value: Text) -> Text:
 def _breakable(name: str) -> Markup:
     """Allow line breaks between the parts of a name."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/.])(?=[^_/.])", name))
-
-
-def _keep_percent_signs(sentence: str) -> str:
-    """Keep numbers and their percent signs on one line."""
-    return sentence.replace(" %", "\u00a0%")
 
 
 def _hash(style: str) -> str:

@@ -45,11 +45,7 @@ def _chart(draw: Callable[[int], Drawing], title: str) -> Chart:
 
 
 def thousands(number: float) -> str:
-    """Write a whole number in groups of three digits, separated by narrow no-break spaces.
-
-    >>> thousands(22420).replace("\\u202f", " ")
-    '22 420'
-    """
+    """Write a whole number in groups of three digits, separated by narrow no-break spaces."""
     return f"{round(number):,}".replace(",", "\u202f")
 
 

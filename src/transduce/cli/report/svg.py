@@ -14,11 +14,7 @@ _MAX_TITLE = 200
 
 
 def element(tag: str, *children: str, **attributes: Any) -> Markup:
-    """Build an element; texts are escaped, numbers rounded, and "_" in attribute names becomes "-".
-
-    >>> print(element("text", "<b>", x=1.26, class_="fill-ink", text_anchor="end"))
-    <text x="1.3" class="fill-ink" text-anchor="end">&lt;b&gt;</text>
-    """
+    """Build an element; texts are escaped, numbers rounded, and "_" in attribute names becomes "-"."""
     names = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     pairs = Markup("").join(Markup(' {}="{}"').format(name, _text(value)) for name, value in names.items())
     return Markup("<{0}{1}>{2}</{0}>").format(tag, pairs, Markup("").join(children))
@@ -50,11 +46,7 @@ def shorten(name: str, width: int) -> tuple[Markup, int]:
 
 
 def truncate(text: str, width: int) -> str:
-    """Shorten text to one line of at most `width` characters; East Asian characters count twice.
-
-    >>> truncate("one  two\\nthree", 8), truncate("東京都", 5)
-    ('one two…', '東京…')
-    """
+    """Shorten text to one line of at most `width` characters; East Asian characters count twice."""
     text = " ".join(text[: 8 * width + 80].split())
     if text_width(text) <= width:
         return text
@@ -79,11 +71,7 @@ def text_width(text: str) -> int:
 
 
 def ticks(low: float, high: float, at_most: int, least_step: float = 0.0) -> list[float]:
-    """Return multiples of 1, 2 or 5 times a power of ten between two numbers.
-
-    >>> ticks(0, 23, 5), ticks(0, 1.04, 5, least_step=1.0)
-    ([0.0, 5.0, 10.0, 15.0, 20.0], [0.0, 1.0])
-    """
+    """Return multiples of 1, 2 or 5 times a power of ten between two numbers."""
     power = 10.0 ** math.floor(math.log10((high - low) / at_most))
     steps = (max(factor * power, least_step) for factor in (1, 2, 5, 10))
     step = next((step for step in steps if (high - low) / step <= at_most), 10 * power)

@@ -37,7 +37,7 @@ def check_documents(
         found = f"there are {len(texts)} texts and {len(labels)} labels"
         raise ValueError(f"every text needs a label or None, but {found}.")
     given = [label if label is not None and label.strip() else None for label in labels]
-    documents = Documents(texts, given, prior, tree, flat)
+    documents = Documents(texts, given, prior or {}, tree, flat)
     checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *TEXT_CHECKS)
     findings = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
     return sorted(findings, key=lambda one: ("problem", "warning", "note").index(one.severity))
@@ -50,7 +50,7 @@ def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[
     ["'?' (rows 3 and 4) is read as a class, but may mean that there is no label. Leave the cell empty then."]
     """
     tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
-    documents = Documents((), labels, None, tree, flat)
+    documents = Documents((), labels, {}, tree, flat)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
     return [f"{one.message} {one.advice}" for one in found if one.severity != "note"]
 
@@ -61,12 +61,7 @@ def has_warnings(findings: Sequence[Finding]) -> bool:
 
 
 def render_findings(findings: Sequence[Finding]) -> str:
-    """Format findings for a terminal: one paragraph each, followed by its advice.
-
-    >>> print(render_findings([Finding("note", "2 texts are nearly empty.", (1, 2), "Check them.")]))
-    note     2 texts are nearly empty.
-             Check them.
-    """
+    """Format findings for a terminal: one paragraph each, followed by its advice."""
     if not findings:
         return "No problems found."
     wrapper = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, labels (None where missing), lowest and highest proportions of classes if stated, and how to read names.
+    """Texts, labels (None where missing), lowest and highest proportions of classes, and how to read names.
 
     tree  whether labels are paths
     flat  whether all labels are plain names, even "a|b"
@@ -41,18 +41,14 @@ class Documents:
 
     texts: Sequence[str]
     labels: Sequence[str | None]
-    prior: Mapping[str, tuple[float, float]] | None
+    prior: Mapping[str, tuple[float, float]]
     tree: bool
     flat: bool = False
 
     @cached_property
     def rows_with(self) -> dict[str, list[int]]:
         """Rows with each label as written, counted from 1, sorted by label."""
-        found: dict[str, list[int]] = {}
-        for row, label in enumerate(self.labels, 1):
-            if label is not None:
-                found.setdefault(label, []).append(row)
-        return dict(sorted(found.items()))
+        return _grouped((label, row) for row, label in enumerate(self.labels, 1) if label is not None)
 
     @cached_property
     def names(self) -> ClassNames:
@@ -63,11 +59,13 @@ class Documents:
     @cached_property
     def rows_naming(self) -> dict[str, list[int]]:
         """Rows that name each class or branch, alone or in a set of candidates, sorted by name."""
-        found: dict[str, list[int]] = {}
-        for label, rows in self.rows_with.items():
-            for name in self.names.sets.candidates.get(label, (label,)):
-                found.setdefault(name, []).extend(rows)
-        return dict(sorted(found.items()))
+        sets = self.names.sets.candidates
+        return _grouped(
+            (name, row)
+            for label in self.rows_with
+            for name in sets.get(label, (label,))
+            for row in self.rows_with[label]
+        )
 
     @cached_property
     def rows_of(self) -> dict[str, list[int]]:
@@ -87,6 +85,13 @@ class Documents:
     def n_labeled(self) -> int:
         """Number of rows with a full label."""
         return sum(map(len, self.rows_of.values()))
+
+
+def _grouped(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for name, row in pairs:
+        found.setdefault(name, []).append(row)
+    return dict(sorted(found.items()))
 
 
 def finding(severity: Severity, message: str, rows: Iterable[int], advice: str) -> Finding:
@@ -123,9 +128,5 @@ name_list = partial(suggest.name_list, most=_SHOWN_NAMES)
 
 
 def number_of(n: int, singular: str, plural: str | None = None) -> str:
-    """Write a count with its noun.
-
-    >>> number_of(1, "text"), number_of(1200, "text"), number_of(2, "class", "classes")
-    ('1 text', '1200 texts', '2 classes')
-    """
+    """Write a count with its noun."""
     return f"{n} {singular if n == 1 else plural or singular + 's'}"

@@ -35,7 +35,7 @@ def labels_present(documents: Documents) -> Iterator[Finding]:
     n, n_labeled = len(documents.labels), documents.n_labeled
     if not n_labeled:
         yield finding("problem", f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
-    elif len(set(documents.rows_of) | set(documents.prior or ())) < 2:
+    elif len(set(documents.rows_of) | set(documents.prior)) < 2:
         ((only, rows),) = documents.rows_of.items()
         message = f"All {number_of(n_labeled, 'label')} are {only!r}: there is only one class."
         yield finding("problem", message, rows, "Label rows of at least one other class.")
@@ -48,7 +48,7 @@ def scarce_classes(documents: Documents) -> Iterator[Finding]:
     """Classes with one label or few, or labels that are all different and hardly classes."""
     rows_of, n_labeled = documents.rows_of, documents.n_labeled
     all_different = n_labeled == len(rows_of) >= _MIN_IDENTIFIERS
-    if all_different and not set(rows_of) <= set(documents.prior or ()):
+    if all_different and not set(rows_of) <= set(documents.prior):
         message = f"All {n_labeled} labels are different, such as {name_list(rows_of)}."
         advice = "Check that this is the label column and not an identifier or a text."
         yield finding("warning", message, merged(rows_of, rows_of), advice)
@@ -141,7 +141,7 @@ def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[Finding]:
 
 def class_tree(documents: Documents) -> Iterator[Finding]:
     """Names that cannot be classes of a tree, and paths that are read as flat classes."""
-    rows_of, names = documents.rows_naming, sorted(set(documents.rows_naming) | set(documents.prior or ()))
+    rows_of, names = documents.rows_naming, sorted(set(documents.rows_naming) | set(documents.prior))
     if not documents.tree:
         if are_paths(rows_of) and all(map(parents_of, rows_of)):
             message = f"All {len(rows_of)} labels are paths, such as {min(rows_of)!r}, but are read as flat classes."

@@ -24,7 +24,7 @@ _MAX_UNKNOWN, _MAX_NAMES = 50, 300
 def names_in_prior(documents: Documents) -> Iterator[Finding]:
     """Classes with a size but no label, and classes with labels but no size."""
     prior, rows_of = documents.prior, documents.rows_of
-    if prior is None or not rows_of:
+    if not prior or not rows_of:
         return
     unlabeled = [name for name in prior if not documents.classes_under(name)]
     unsized = [name for name in rows_of if not _has_size(name, documents)]
@@ -57,21 +57,21 @@ def _unsized(names: list[str], documents: Documents) -> Finding:
 
 
 def _has_size(name: str, documents: Documents) -> bool:
-    """Whether a class, or a branch that it is in, has a size."""
-    above = parents_of(name) if documents.tree else ()
-    return any(each in (documents.prior or {}) for each in (name, *above))
+    return name in documents.prior or _is_in_sized_branch(name, documents)
+
+
+def _is_in_sized_branch(name: str, documents: Documents) -> bool:
+    return documents.tree and any(node in documents.prior for node in parents_of(name))
 
 
 def _topmost(documents: Documents) -> list[tuple[float, float]]:
     """Sizes of classes and branches that are in no branch with a size."""
-    prior = documents.prior or {}
-    parents = {name: parents_of(name) if documents.tree else [] for name in prior}
-    return [bounds for name, bounds in prior.items() if not any(above in prior for above in parents[name])]
+    return [bounds for name, bounds in documents.prior.items() if not _is_in_sized_branch(name, documents)]
 
 
 def sum_of_prior(documents: Documents) -> Iterator[Finding]:
     """Sizes that are no fractions, or cannot sum to 1."""
-    prior = documents.prior or {}
+    prior = documents.prior
     impossible = [name for name, (low, high) in prior.items() if not 0 <= low <= high <= 1]
     if impossible:
         low, high = prior[impossible[0]]
@@ -90,7 +90,7 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
 
 def prior_against_labels(documents: Documents) -> Iterator[Finding]:
     """Sizes outside the exact 95 % confidence interval of the labelled fraction."""
-    prior, n = documents.prior or {}, documents.n_labeled
+    prior, n = documents.prior, documents.n_labeled
     if not n:
         return
     counts_of = {name: len(merged(documents.classes_under(name), documents.rows_of)) for name in prior}
@@ -106,18 +106,19 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
         return
     sizes = "The size of 1 class differs" if len(outside) == 1 else f"The sizes of {len(outside)} classes differ"
     message = f"{sizes} from the {n} labels by more than chance (95 %): {name_list(outside, quote=False)}."
-    is_harmful = _is_harmful(documents)
-    advice = "This is fine if the labels are not a random sample. If they are, check the sizes."
-    if is_harmful:
+    if _is_harmful(documents):
         advice = "Check the sizes: if the labels are a random sample, expect worse results than without sizes."
-    yield finding("warning" if is_harmful else "note", message, (), advice)
+        yield finding("warning", message, (), advice)
+    else:
+        advice = "This is fine if the labels are not a random sample. If they are, check the sizes."
+        yield finding("note", message, (), advice)
 
 
 def _is_harmful(documents: Documents) -> bool:
     """Whether sizes and labels disagree so much that harm is likely; unusable sizes are reported elsewhere."""
     classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labeled
     counts = np.array([len(rows) for rows in documents.rows_of.values()])
-    stated = {name: low if low == high else (low, high) for name, (low, high) in (documents.prior or {}).items()}
+    stated = {name: low if low == high else (low, high) for name, (low, high) in documents.prior.items()}
     try:
         sizes = complete_prior(stated, classes, tree=documents.tree).sizes
         taxonomy = Taxonomy.create(classes) if documents.tree else None
@@ -131,12 +132,7 @@ def _is_harmful(documents: Documents) -> bool:
 
 
 def exact_interval(counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Clopper-Pearson 95 % confidence interval of a fraction, from `counts` out of n.
-
-    >>> low, high = exact_interval(np.array([0.0, 5.0]), 10)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.0, 0.187], [0.308, 0.813])
-    """
+    """Clopper-Pearson 95 % confidence interval of a fraction, from `counts` out of n."""
     tail = (1 - _CONFIDENCE) / 2
     low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
     high = np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - tail), 1.0)

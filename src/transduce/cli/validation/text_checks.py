@@ -20,6 +20,8 @@ _MOJIBAKE = re.compile(
 )
 
 _MOJIBAKE_LEADS = "ÃÂâðïÐÑ"
+_LOST = "Export the file again as UTF-8; the characters are lost in this copy."
+_MISTAKEN = "UTF-8 was read in another encoding; export the file again as UTF-8."
 
 
 def empty_texts(documents: Documents) -> Iterator[Finding]:
@@ -88,19 +90,15 @@ def garbled_texts(documents: Documents) -> Iterator[Finding]:
             lost.append(row)
         if any(lead in text for lead in _MOJIBAKE_LEADS) and _MOJIBAKE.search(text):  # the first test is a quick one
             mistaken.append(row)
-    if lost:
-        message = f"{_texts_have(lost)} the replacement character � for lost characters ({row_list(lost)})."
-        yield finding("warning", message, lost, "Export the file again as UTF-8; the characters are lost in this copy.")
-    if mistaken:
-        example = _MOJIBAKE.search(documents.texts[mistaken[0] - 1])
-        shown = example.group() if example else ""
-        message = f"{_texts_have(mistaken)} garbled characters such as {shown!r} ({row_list(mistaken)})."
-        yield finding(
-            "warning", message, mistaken, "UTF-8 was read in another encoding; export the file again as UTF-8."
-        )
-    if control:
-        message = f"{_texts_have(control)} control characters ({row_list(control)})."
-        yield finding("warning", message, control, "Remove them, or check that the file is plain text.")
+    yield from _texts_with(lost, "the replacement character � for lost characters", _LOST)
+    example = _MOJIBAKE.search(documents.texts[mistaken[0] - 1]) if mistaken else None
+    yield from _texts_with(mistaken, f"garbled characters such as {example.group() if example else ''!r}", _MISTAKEN)
+    yield from _texts_with(control, "control characters", "Remove them, or check that the file is plain text.")
+
+
+def _texts_with(rows: Sequence[int], what: str, advice: str) -> Iterator[Finding]:
+    if rows:
+        yield finding("warning", f"{_texts_have(rows)} {what} ({row_list(rows)}).", rows, advice)
 
 
 def unicode_forms(documents: Documents) -> Iterator[Finding]:
