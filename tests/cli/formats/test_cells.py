@@ -5,7 +5,7 @@ import pytest
 from helpers.tables import read
 
 from transduce.cli.errors import InputError
-from transduce.cli.formats import Table, labels_of, texts_of
+from transduce.cli.formats import Table, labels_of, texts_of, unused_name
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,7 @@ def test_an_object_is_not_a_label(tmp_path):
     table = read(tmp_path, "a.jsonl", '{"y": "x"}\n{"y": {"a": 1}}')
     with pytest.raises(InputError, match='row 2: column "y" has an object'):
         labels_of(table, "y")
+
+
+def test_a_name_that_is_taken_gets_the_first_free_number():
+    assert [unused_name("label", taken) for taken in ((), {"label", "label_2"})] == ["label", "label_3"]

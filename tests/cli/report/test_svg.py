@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from transduce.cli.report.svg import element, shorten, text_width, ticks
+from transduce.cli.report.svg import element, shorten, text_width, ticks, truncate
 
 
 @pytest.mark.parametrize("text", ["</svg><script>", '" onload="x', "a & b", "東京", "$x_1$", ""])
@@ -18,6 +18,12 @@ def test_shortened_names_fit_and_keep_the_full_name_as_a_tooltip(name):
     shown, _, tooltip = markup.partition("<title>")
     assert text_width(shown) == width <= 8
     assert tooltip == ("" if shown == name else f"{name[:200]}</title>")
+
+
+def test_texts_are_cut_to_one_line_of_a_width():
+    assert [truncate("one  two\nthree", 8), truncate("東京都", 5)] == ["one two…", "東京…"]
+    shown = [shorten(name, width)[0].partition("<")[0] for name, width in (("rec/sport/hockey", 14), ("rec/chess", 4))]
+    assert shown == ["…/sport/hockey", "…ess"]
 
 
 def test_ticks_are_few_round_multiples_inside_the_range():

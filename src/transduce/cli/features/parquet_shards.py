@@ -96,27 +96,14 @@ def hash_shards(
 
     With sublinear=False, rows are those of scikit-learn's HashingVectorizer(alternate_sign=False). `n_jobs` is the
     number of processes for large batches (None: one per core); it does not change the result.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for shard, texts in {"b": ["mint tea"], "a": ["tea", None, "tea, tea or coffee"]}.items():
-    ...         pl.DataFrame({"text": texts}).write_parquet(f"{folder}/{shard}.parquet")
-    ...     [batch.rows.data.astype(float).round(2).tolist() for batch in hash_shards(folder, "text", 2**10)]
-    [[1.0, 0.45, 0.77, 0.45], [0.71, 0.71]]
     """
     bits = int(n_features).bit_length() - 1
     if not 1 <= bits <= MAX_BITS or n_features != 1 << bits:
         raise InputError(f"n_features must be a power of 2 from 2 to 2**{MAX_BITS}, but is {n_features!r}.")
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1, but is {batch_rows!r}.")
-    columns = (text_column, *label_columns)
-    paths = _shards(folder)
-    _check_readable(paths, columns, batch_rows)
-    heights = [_height(path, columns) for path in paths]
-    if not any(heights):
-        raise FileError(str(folder), "its Parquet files have no rows. Write one row per document.")
     count = partial(hash_words, ngrams=ngrams, bits=bits)
-    for path, height in zip(paths, heights, strict=True):
+    for path, height in _checked_heights(folder, (text_column, *label_columns), batch_rows).items():
         table = _read(path, label_columns, 0, height)
         labels = {name: labels_of(table, name) for name in label_columns}
         for start in range(0, height, batch_rows):
@@ -136,21 +123,21 @@ def unit_hashed_rows(counts: csr_matrix, sublinear: bool) -> csr_matrix:
     return normalize(counts, copy=False)
 
 
-def _shards(folder: str | Path) -> list[Path]:
+def _checked_heights(folder: str | Path, columns: Sequence[str], batch_rows: int) -> dict[Path, int]:
+    """Return the number of rows of each file; a child process reads all first, since a corrupt file may abort it."""
     paths = sorted(path for path in Path(folder).glob("*") if path.suffix.lower() in (".parquet", ".pq"))
     if not paths:
         raise FileError(str(folder), "it has no .parquet files. Name the folder that contains the shards.")
-    return paths
-
-
-def _check_readable(paths: list[Path], columns: Sequence[str], batch_rows: int) -> None:
-    """Read all files in a child process first: a corrupt one can abort a process without an exception."""
 
     def is_readable(some: list[Path]) -> bool:
         return succeeds(_TRIAL, "\0".join(map(str, some)).encode(), str(batch_rows), *columns)
 
     if not is_readable(paths):
         raise FileError(str(next((path for path in paths if not is_readable([path])), paths[-1])), CORRUPT)
+    heights = {path: _height(path, columns) for path in paths}
+    if not any(heights.values()):
+        raise FileError(str(folder), "its Parquet files have no rows. Write one row per document.")
+    return heights
 
 
 def _height(path: Path, columns: Sequence[str]) -> int:

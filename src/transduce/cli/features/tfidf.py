@@ -36,10 +36,6 @@ class Features:
     min_df      tfidf: minimum number of documents that contain a word; ignored below 1000 documents
     hash_bits   hashing: the number of columns is 2**hash_bits
     n_features  vectors: the number of columns
-
-    >>> Features(kind="bert")
-    Traceback (most recent call last):
-    transduce.cli.errors.InputError: The kind of features must be tfidf, hashing or vectors, but is 'bert'.
     """
 
     kind: str = "tfidf"
@@ -64,10 +60,6 @@ class Vectorizer:
     features    the settings it was fitted with
     vocabulary  tfidf: the word of each column, sorted; otherwise ()
     idf         tfidf and hashing: the weight of each column; otherwise empty
-
-    >>> vectorizer, _ = fit_vectorizer(["green tea", "black tea", "black coffee"], Features())
-    >>> vectorizer.transform(["Black tea, hot"]).toarray().astype(float).round(2).tolist()
-    [[0.71, 0.0, 0.0, 0.71]]
     """
 
     features: Features

@@ -6,7 +6,7 @@ lists. Scaling suits the default `alpha`; rows of zeros are kept. Pickles are re
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -15,15 +15,13 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-
-if TYPE_CHECKING:
-    from transduce.cli.formats import Table
+from transduce.cli.formats import Table
 
 BLOCK_SIZE = 1 << 22
 """Numbers converted at a time, so that a large file is never in memory twice."""
 
 
-def read_vectors(source: str, table: "Table") -> csr_matrix:
+def read_vectors(source: str, table: Table) -> csr_matrix:
     """Read vectors (n, d) for the n rows of a table; `source` is a .npy or .npz file, or a column of lists.
 
     >>> from types import SimpleNamespace
@@ -75,22 +73,18 @@ def _from_archive(file: BinaryIO) -> Any:
         raise _ArchiveError("it is not an .npz archive")
     if "format" in members.files:
         file.seek(0)
-        return _checked_sparse(sparse.load_npz(file))
+        matrix = sparse.load_npz(file)
+        if matrix.ndim == 2 and matrix.format not in ("csr", "csc", "coo"):
+            raise _ArchiveError(f"its sparse format is {matrix.format}, not csr, csc or coo")
+        if matrix.format in ("csr", "csc"):
+            matrix.check_format(full_check=True)  # indices out of range would read memory outside the matrix
+        return matrix
     if len(members.files) != 1:
         raise _ArchiveError(f"it contains {len(members.files)} arrays instead of one")
     member = members[members.files[0]]
     if not isinstance(member, np.ndarray):  # NumPy returns the bytes of members that are not arrays
         raise _ArchiveError(f"its member {members.files[0]!r} is not an array")
     return member
-
-
-def _checked_sparse(matrix: Any) -> Any:
-    """Check the indices: out of range, they would read memory outside the matrix."""
-    if matrix.ndim == 2 and matrix.format not in ("csr", "csc", "coo"):
-        raise _ArchiveError(f"its sparse format is {matrix.format}, not csr, csc or coo")
-    if matrix.format in ("csr", "csc"):
-        matrix.check_format(full_check=True)
-    return matrix
 
 
 def _from_column(column: pl.Series, name: str) -> NDArray[Any]:

@@ -20,12 +20,7 @@ CHUNK_CHARACTERS, CHUNK_DOCUMENTS = 2_000_000, 10_000
 
 
 def count_words(texts: Iterable[str], ngrams: int = 1) -> tuple[list[str], csr_matrix]:
-    """Return the sorted words of some texts, and how often each text has them (texts, words), float32.
-
-    >>> words, counts = count_words(["tea or coffee or a bun", ""])
-    >>> words, counts.toarray().astype(int).tolist()
-    (['bun', 'coffee', 'or', 'tea'], [[1, 1, 2, 1], [0, 0, 0, 0]])
-    """
+    """Return the sorted words of some texts, and how often each text has them (texts, words), float32."""
     index: defaultdict[str, int] = defaultdict(count().__next__)
     matrix = _occurrences(texts, ngrams, lambda words: map(index.__getitem__, words))
     words = sorted(word for word in index if len(word) > 1 or not word.isascii())

@@ -81,11 +81,7 @@ def _encoding(data: bytes) -> str:
 
 
 def split_name(path: str) -> tuple[str | None, str | None]:
-    """Return format and compression by the last one or two suffixes of a name in any case, None where it has none.
-
-    >>> split_name("News.CSV.gz"), split_name("notes.txt")
-    (('csv', 'gz'), (None, None))
-    """
+    """Return format and compression by the last one or two suffixes of a name in any case, None where it has none."""
     suffixes = [suffix[1:].lower() for suffix in PurePath(path).suffixes]
     compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else None
     return FORMATS.get(suffixes[-1]) if suffixes else None, compression

@@ -8,7 +8,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import polars as pl
 
@@ -26,12 +25,7 @@ _NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def read_delimited(data: bytes, name: str, format: str) -> Table:
-    r"""Read CSV (commas, or semicolons if the header has more of them) or TSV.
-
-    >>> table = read_delimited(b'id;text\n007;"a;b"\n', "data.csv", "csv")
-    >>> table.frame.rows(), table.dialect
-    ([('007', 'a;b')], Dialect(separator=';', byte_order_mark=False))
-    """
+    """Read CSV (commas, or semicolons if the header has more of them) or TSV."""
     text = decode(data)
     dialect = Dialect(_separator(text), data.startswith(BYTE_ORDER_MARKS)) if format == "csv" else Dialect()
     return Table(name, _frame(text, "\t" if format == "tsv" else dialect.separator), format, dialect=dialect)
@@ -66,29 +60,19 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
         at_end = True
 
     reader = csv.reader(lines(), delimiter=separator, strict=True)
-    line = 1
-    with _field_size_limit(len(text)):
-        try:
-            for row in reader:
-                if row:
-                    yield line, row
-                line = reader.line_num + 1
-        except csv.Error:
-            problem = "there is text after a closing quote. Double quotes inside the text."
-            if at_end:
-                problem = "a quoted cell starts here and is never closed. Close it, or double quotes inside the text."
-            raise ContentError(problem, line) from None
-
-
-@contextmanager
-def _field_size_limit(longest: int) -> Iterator[None]:
-    """Allow cells of any length; the limit of the csv module is global, so restore it."""
-    before = csv.field_size_limit()
-    csv.field_size_limit(min(max(before, longest), _MAX_CELL))
+    line, limit = 1, csv.field_size_limit(_MAX_CELL)  # global, so it is restored
     try:
-        yield
+        for row in reader:
+            if row:
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error:
+        problem = "there is text after a closing quote. Double quotes inside the text."
+        if at_end:
+            problem = "a quoted cell starts here and is never closed. Close it, or double quotes inside the text."
+        raise ContentError(problem, line) from None
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit)
 
 
 def _column_names(header: list[str], line: int) -> list[str]:

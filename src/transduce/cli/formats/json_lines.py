@@ -97,9 +97,11 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     if dtype is None and all(value is None or type(value) is list for value in values):
         inner = _scalar_type(chain.from_iterable(value for value in values if value is not None))
         dtype = None if inner is None else pl.List(inner)
-    if dtype is None:
-        return _raw_json(name, values)
-    return pl.Series(name, values, dtype, strict=False)  # accepts the integers of a float column
+    if dtype is not None:
+        return pl.Series(name, values, dtype, strict=False)  # accepts the integers of a float column
+    texts = pl.Series("json", [None if value is None else dumps(value) for value in values], dtype=pl.String)
+    filled = pl.when(pl.col("json").is_not_null()).then(pl.struct("json")).alias(name)
+    return texts.to_frame().select(filled).to_series()
 
 
 def _scalar_type(values: Iterable[Any]) -> pl.DataType | None:
@@ -116,12 +118,6 @@ def _scalar_type(values: Iterable[Any]) -> pl.DataType | None:
     if types == {float} or (types == {int, float} and all(abs(number) <= _MAX_EXACT_FLOAT for number in integers)):
         return pl.Float64()
     return None
-
-
-def _raw_json(name: str, values: list[Any]) -> pl.Series:
-    texts = pl.Series("json", [None if value is None else dumps(value) for value in values], dtype=pl.String)
-    filled = pl.when(pl.col("json").is_not_null()).then(pl.struct("json")).alias(name)
-    return texts.to_frame().select(filled).to_series()
 
 
 def json_lines(frame: pl.DataFrame, *, is_first: bool) -> Iterator[str]:

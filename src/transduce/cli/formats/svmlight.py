@@ -1,8 +1,7 @@
 """svmlight files: "target index:value ... # comment", one row per line; target 0 means that the row has no label.
 
 Index j is column j, whether the file counts from 0 or from 1: guessing from the smallest index could give two files of
-one data set different columns. One regular expression checks a whole line; only a line that fails is examined token by
-token, to report what is wrong with it.
+one data set different columns.
 """
 
 import re
@@ -59,18 +58,19 @@ def _scan(data: bytes) -> tuple["array[Any]", ...]:
 
 
 def _diagnose(content: bytes) -> str:
-    """Describe the first invalid token of a line."""
+    """Describe the first invalid token of a line; valid lines are recognised as a whole."""
     target, *pairs = content.split()
     if not _NUMBER_ONLY.fullmatch(target):
         advice = "Write class numbers, with 0 for no label, or check --format."
         if all(map(_NUMBER_ONLY.fullmatch, target.split(b","))):
             advice = "Keep one label per row."
-        return f"expected a number as the target, but found {_quoted(target)}. {advice}"
+        return f"expected a number as the target, but found {quoted(target.decode(errors='replace'))}. {advice}"
     if pairs and re.fullmatch(rb"qid:[0-9]+", pairs[0]):
         pairs = pairs[1:]
     for pair in pairs:
         if not _PAIR.fullmatch(pair):
-            return f"expected index:value with two finite numbers, but found {_quoted(pair)}. Correct it."
+            found = quoted(pair.decode(errors="replace"))
+            return f"expected index:value with two finite numbers, but found {found}. Correct it."
     return _INDEX_TOO_LARGE
 
 
@@ -97,7 +97,3 @@ def _label(target: float) -> str | None:
     if target == 0:
         return None
     return str(int(target)) if target.is_integer() and abs(target) <= _MAX_EXACT_FLOAT else repr(target)
-
-
-def _quoted(token: bytes) -> str:
-    return quoted(token.decode("utf-8", "replace"))

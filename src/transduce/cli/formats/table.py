@@ -25,11 +25,9 @@ class Table:
     """The documents of one source.
 
     name     the source as the user named it: a path, or "standard input"
-    frame    one row per document
     format   "csv", "tsv", "jsonl", "parquet", "svmlight", "folder" or "label-studio"
     vectors  svmlight: the features of each row; otherwise None
-    text     the text column, if the format defines one
-    label    the label column, if the format defines one
+    text     the text column, if the format defines one; `label` likewise
     dialect  how the CSV file was written, so that results can be written the same way
     """
 

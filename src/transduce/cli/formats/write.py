@@ -34,9 +34,8 @@ def write_table(
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "out.csv")
-    ...     write_table(pl.DataFrame({"text": ["=1+1", None], "score": [0.5, 1.0]}), str(path))
-    ...     path.read_text()
+    ...     write_table(pl.DataFrame({"text": ["=1+1", None], "score": [0.5, 1.0]}), f"{folder}/out.csv")
+    ...     pathlib.Path(folder, "out.csv").read_text()
     "text,score\n'=1+1,0.5\n,1.0\n"
     """
     format, compression = ("csv", None) if target == "-" else split_name(target)

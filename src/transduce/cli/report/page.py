@@ -8,21 +8,19 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import jinja2
 import numpy as np
 import polars as pl
 from markupsafe import Markup
 
+from transduce.cli.model_file import Model
 from transduce.cli.report import sections
 from transduce.cli.report.plots import MAX_BARS, MAX_CELLS, NARROW, WIDE, thousands
 from transduce.cli.report.size_sentences import percent_text
+from transduce.cli.results import ResultNames
 from transduce.io.atomic_write import atomic_write
-
-if TYPE_CHECKING:
-    from transduce.cli.model_file import Model
-    from transduce.cli.results import ResultNames
 
 _UNPRINTABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), "\ufffd")
 _UNPRINTABLE |= {0xFFFE: "\ufffd", 0xFFFF: "\ufffd", 13: " "}
@@ -31,9 +29,9 @@ Text = TypeVar("Text")
 
 
 def build_report(
-    model: "Model",
+    model: Model,
     results: pl.DataFrame,
-    names: "ResultNames",
+    names: ResultNames,
     *,
     truth: Sequence[str | None] | None = None,
     words: Sequence[Sequence[tuple[str, float]]] | None = None,
@@ -66,28 +64,18 @@ def write_report(html: str, target: str) -> None:
         file.write(html.encode())
 
 
-def strongest_words(model: "Model", n: int = 12) -> list[list[tuple[str, float]]]:
-    """Return the n words with the largest weights of each class, relative to the mean of all classes.
-
-    Without a vocabulary (hashed words, vectors) the lists are empty.
-
-    >>> from types import SimpleNamespace as Some
-    >>> words = Some(vocabulary=("bean", "leaf", "the"))
-    >>> model = Some(classes=("coffee", "tea"), coef=np.array([[2.0, 0, 9], [0, 4, 9]]), vectorizer=words)
-    >>> strongest_words(model)
-    [[('bean', 1.0)], [('leaf', 2.0)]]
-    """
+def strongest_words(model: Model, n: int = 12) -> list[list[tuple[str, float]]]:
+    """Return the n words with the largest weights of each class beyond the mean; none without a vocabulary."""
     vocabulary = model.vectorizer.vocabulary
     if not vocabulary:
         return [[] for _ in model.classes]
-    mean = model.coef.mean(axis=0, dtype=np.float64)
-    return [_strongest(row - mean, vocabulary, n) for row in model.coef]
-
-
-def _strongest(weights: Any, vocabulary: Sequence[str], n: int) -> list[tuple[str, float]]:
-    some = np.argpartition(-weights, min(n, weights.size - 1))[:n]
-    order = some[np.lexsort((some, -weights[some]))]
-    return [(vocabulary[j], float(weights[j])) for j in order if weights[j] > 0]
+    mean, found = model.coef.mean(axis=0, dtype=np.float64), []
+    for row in model.coef:
+        weights = row - mean
+        some = np.argpartition(-weights, min(n, weights.size - 1))[:n]
+        order = some[np.lexsort((some, -weights[some]))]
+        found.append([(vocabulary[j], float(weights[j])) for j in order if weights[j] > 0])
+    return found
 
 
 def _template() -> jinja2.Template:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from markupsafe import Markup
@@ -27,8 +27,7 @@ Drawing: TypeAlias = tuple[float, list[Markup]]
 """Height in pixels, and the elements."""
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """One chart in two widths."""
 
     wide: Markup

@@ -3,20 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from transduce.cli.formats import Table, texts_of
+from transduce.cli.model_file import Model
 from transduce.cli.report import plots
 from transduce.cli.report.size_sentences import Interval, compare_sizes, size_sentence
 from transduce.cli.report.svg import truncate
-
-if TYPE_CHECKING:
-    from transduce.cli.model_file import Model
-    from transduce.cli.results import ResultNames
+from transduce.cli.results import ResultNames
 
 MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
@@ -32,23 +30,18 @@ Section = dict[str, Any]
 class ReportData:
     """Input of a report; `file` is named if its rows are not the ones that the model was trained on."""
 
-    model: "Model"
+    model: Model
     results: pl.DataFrame
-    names: "ResultNames"
+    names: ResultNames
     truth: Sequence[str | None] | None
     words: Sequence[Sequence[tuple[str, float]]]
     file: str | None = None
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """Header of the model file."""
-        return self.model.about
-
     @cached_property
     def sizes(self) -> list[Section]:
         """Sizes of the classes, largest first, and whether each was restricted at all."""
-        ordered = sorted(self.about["sizes"], key=lambda size: -int(size["assigned"]))
-        n_rows = self.about["n_unlabelled"]
+        ordered = sorted(self.model.about["sizes"], key=lambda size: -int(size["assigned"]))
+        n_rows = self.model.about["n_unlabelled"]
         return [{**size, "is_bounded": size["asked_low"] > 0 or size["asked_high"] < n_rows} for size in ordered]
 
     @cached_property
@@ -85,14 +78,14 @@ def _documents(rows: pl.DataFrame) -> list[Section]:
 
 def summary(data: ReportData) -> Section:
     """Key figures and settings."""
-    sizes = [*data.sizes, *data.about.get("branches", [])]
+    sizes = [*data.sizes, *data.model.about.get("branches", [])]
     return {
         "n_rows": data.results.height,
         "n_unmet": sum(not size["asked_low"] <= size["assigned"] <= size["asked_high"] for size in sizes),
         "n_classes": len(data.model.classes),
         "n_overruled": int(data.new_labels["overruled"].sum()),
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
-        "settings": sorted(_flat(data.about["settings"])),
+        "settings": sorted(_flat(data.model.about["settings"])),
     }
 
 
@@ -110,18 +103,18 @@ def sizes(data: ReportData) -> Section:
         counts, n_rows = data.new_counts, max(1, data.new_labels.height)
         chart = plots.counts_chart(counts, "Documents per class")
         return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
-    branches = [{**row, "class": row["branch"], "is_bounded": True} for row in data.about.get("branches", [])]
+    branches = [{**row, "class": row["branch"], "is_bounded": True} for row in data.model.about.get("branches", [])]
     return {"rows": data.sizes, "chart": plots.sizes_chart(data.sizes), "branches": branches}
 
 
 def progress(data: ReportData) -> Section:
     """The restarts, and the one that was kept."""
     rows_of: dict[int, list[Mapping[str, Any]]] = {}
-    for row in data.about["history"]:
+    for row in data.model.about["history"]:
         rows_of.setdefault(int(row["restart"]), []).append(row)
     if not rows_of:
         return {"restarts": [], "chart": None}
-    kept = _kept_restart({restart: rows[-1] for restart, rows in rows_of.items()}, data.about.get("objective"))
+    kept = _kept_restart({restart: rows[-1] for restart, rows in rows_of.items()}, data.model.about.get("objective"))
     restarts = [
         {
             "name": "first fit" if restart < 0 else restart + 1,
@@ -175,7 +168,7 @@ def overruled(data: ReportData) -> Section:
 
 def stated(data: ReportData) -> Section:
     """Stated class sizes beside what the texts suggest; those that disagree most come first."""
-    n_rows = max(int(data.about["n_unlabelled"]), 1)
+    n_rows = max(int(data.model.about["n_unlabelled"]), 1)
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
     off: list[tuple[float, str, str]] = []
     for size in data.sizes:
@@ -189,7 +182,7 @@ def stated(data: ReportData) -> Section:
             off.append((max(requested[0] - texts[1], texts[0] - requested[1]), size["class"], sentence))
     off.sort(key=lambda entry: -entry[0])
     return {
-        "n_rows": data.about["n_unlabelled"],
+        "n_rows": data.model.about["n_unlabelled"],
         "counts": [(verdict, len(found[verdict])) for verdict in ("high", "low", "right") if found[verdict]],
         "off": [entry[1:] for entry in off],
         "n_first": N_OFF,
@@ -213,7 +206,7 @@ def tree(data: ReportData) -> Section | None:
     if not data.model.tree:
         return None
     top: Section = {"children": {}}
-    for size in data.about["sizes"]:
+    for size in data.model.about["sizes"]:
         node = top
         for name in size["class"].split("/", _MAX_DEPTH):  # browsers fail at a nesting of a few hundred
             node = node["children"].setdefault(name, {"name": name, "labelled": 0, "assigned": 0, "children": {}})

@@ -43,11 +43,7 @@ def compare_sizes(stated: Interval, suggested: Interval) -> str:
 
 
 def size_sentence(stated: Interval | None, suggested: Interval) -> str:
-    """Describe the stated size (None if there is none) beside what the texts suggest.
-
-    >>> size_sentence((0.12, 0.12), (0.08, 0.10))
-    'your 12 % looks high: the texts suggest 8 to 10 %'
-    """
+    """Describe the stated size (None if there is none) beside what the texts suggest."""
     verdict = compare_sizes(stated or suggested, suggested)
     if verdict == "unknown":
         return "the texts do not suggest a size" if stated else "you stated no size; the texts suggest none"

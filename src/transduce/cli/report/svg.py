@@ -35,11 +35,7 @@ def line(x1: float, y1: float, x2: float, y2: float, color: str = "line", width:
 
 
 def shorten(name: str, width: int) -> tuple[Markup, int]:
-    """Return a name of at most `width` characters, with the full name as a tooltip if it is shorter, and its width.
-
-    >>> shorten("mathematics", 8)
-    (Markup('mathema…<title>mathematics</title>'), 8)
-    """
+    """Return a name of at most `width` characters, with the full name as a tooltip if it is shorter, and its width."""
     short = _truncate_path(name, width) if "/" in name else truncate(name, width)
     whole = name[:_MAX_TITLE]
     return Markup("").join([short, element("title", whole)] if short != whole else [short]), text_width(short)

@@ -44,11 +44,7 @@ def check_documents(
 
 
 def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
-    """Describe obvious problems of labels; texts are not examined, so that this takes no time.
-
-    >>> label_warnings(["tea", "tea", "?", "?", None])
-    ["'?' (rows 3 and 4) is read as a class, but may mean that there is no label. Leave the cell empty then."]
-    """
+    """Describe obvious problems of labels; texts are not examined, so that this takes no time."""
     tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
     documents = Documents((), labels, {}, tree, flat)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]

@@ -16,13 +16,7 @@ _SHOWN_ROWS, _SHOWN_NAMES = 5, 4
 
 @dataclass(frozen=True)
 class Finding:
-    """Something worth knowing about a file.
-
-    message   one sentence with figures
-    rows      the first rows concerned, counted from 1, at most 20
-    advice    what to do about it
-    check     name of the check that found it
-    """
+    """A sentence with figures, the first rows concerned (counted from 1), what to do, and the check that found it."""
 
     severity: Severity
     message: str
@@ -33,11 +27,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, labels (None where missing), lowest and highest proportions of classes, and how to read names.
-
-    tree  whether labels are paths
-    flat  whether all labels are plain names, even "a|b"
-    """
+    """Texts, labels (None where missing), class proportions as stated, and how to read names; see `check_documents`."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]

@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 
 _CONFIDENCE, _ROUNDING = 0.95, 1e-6
 _MAX_UNKNOWN, _MAX_NAMES = 50, 300
+_UNKNOWN = "The class sizes name {!r}, which no row has as its label; did you mean {!r}?"
 
 
 def names_in_prior(documents: Documents) -> Iterator[Finding]:
@@ -30,18 +31,18 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     unsized = [name for name in rows_of if not _has_size(name, documents)]
     others = (unsized or list(rows_of))[:_MAX_NAMES]
     similar = {name: near for name in unlabeled[:_MAX_UNKNOWN] if (near := find_misspelled(name, others))}
-    yield from first_of(_misspelled(name, near, rows_of[near]) for name, near in similar.items())
+    yield from first_of(
+        finding(
+            "problem", _UNKNOWN.format(name, near), rows_of[near], "Use the same name in the sizes and in the labels."
+        )
+        for name, near in similar.items()
+    )
     alone = [name for name in unlabeled if name not in similar]
     if alone:
         message = f"{number_of(len(alone), 'class', 'classes')} with a size but without any label: {name_list(alone)}."
         yield finding("warning", message, (), "Label a few rows of each: a class can be learnt from labels only.")
     if unsized:
         yield _unsized(unsized, documents)
-
-
-def _misspelled(name: str, near: str, rows: list[int]) -> Finding:
-    message = f"The class sizes name {name!r}, which no row has as its label; did you mean {near!r}?"
-    return finding("problem", message, rows, "Use the same name in the sizes and in the labels.")
 
 
 def _unsized(names: list[str], documents: Documents) -> Finding:

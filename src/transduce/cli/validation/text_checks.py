@@ -125,15 +125,11 @@ def unusual_lengths(documents: Documents) -> Iterator[Finding]:
         advice = "Check whether several documents were merged into one, for example by a missing quotation mark."
         yield finding("note", message, long, advice)
     least = median / LENGTH_RATIO if median >= _MIN_MEDIAN_FOR_SHORT else 0
-    short = [row for row in filled if lengths[row - 1] < least or not _has_word(documents.texts[row - 1])]
+    short = [row for row in filled if lengths[row - 1] < least or not any(map(str.isalnum, documents.texts[row - 1]))]
     if short:
         are_empty = number_of(len(short), "text is nearly empty", "texts are nearly empty")
         message = f"{are_empty}; the median is {median:.0f} characters ({row_list(short)})."
         yield finding("note", message, short, "Check whether these are documents; there is little to label them by.")
-
-
-def _has_word(text: str) -> bool:
-    return text[0].isalnum() or any(character.isalnum() for character in text)
 
 
 def _texts_have(found: Sequence[object]) -> str:
