@@ -1,11 +1,8 @@
 """Errors and warnings that carry data: which kind it is, and the fields that describe it.
 
 `str(error)` is the sentence for Python users: the value of `error.kind`, filled with `error.fields`. Another front
-end, such as the command line, keeps a table of sentences of its own and fills them with the same fields:
-
-    SENTENCES[error.kind].format_map(error.fields)
-
-Fields are also attributes: `error.name` is `error.fields["name"]`.
+end, such as the command line, fills sentences of its own: `SENTENCES[error.kind].format_map(error.fields)`. Fields are
+also attributes: `error.name` is `error.fields["name"]`.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """TransductiveClassifier: the method of the paper, with soft annealing and estimated class sizes by default."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,11 +18,7 @@ from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules
 from transduce.validation import check_positive, has_methods
 
-LOSSES: Mapping[str, Callable[[], Loss]] = {
-    "hinge": LargeMargin,
-    "squared_hinge": SquaredLargeMargin,
-    "maxent": MaxEnt,
-}
+LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
 _NOT_IN_FINGERPRINT = ("class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint")
 """Parameters that do not change the result, or enter the fingerprint in another form."""
 

@@ -24,7 +24,7 @@ BLOCKS_AHEAD = 2
 
 _lock = threading.Lock()
 _running_fits: list[Any] = []
-_blas_limits: list[Any] = []
+"""For each fit the limit on BLAS threads, the same for all that overlap."""
 
 
 class Threads:
@@ -88,13 +88,12 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last of overlapping fits ends: the products here are too small for more."""
     with _lock:
-        if not _running_fits:
-            _blas_limits.append(threadpool_limits(1, user_api="blas"))
-        _running_fits.append(None)
+        limit = _running_fits[0] if _running_fits else threadpool_limits(1, user_api="blas")
+        _running_fits.append(limit)
     try:
         yield
     finally:
         with _lock:
             _running_fits.pop()
             if not _running_fits:
-                _blas_limits.pop().restore_original_limits()
+                limit.restore_original_limits()
