@@ -26,12 +26,8 @@ def blobs(seed: int = 0) -> tuple[Array, Array, Array]:
 
     Returns
     -------
-    X : ndarray of shape (120, 8)
-        Rows of unit length.
-    truth : ndarray of shape (120,)
-        Their classes, 0 to 2, with 60, 40 and 20 rows.
-    y : ndarray of shape (120,)
-        Their labels, -1 for unlabelled rows.
+    X, truth, y : ndarrays of shape (120, 8), (120,) and (120,)
+        Rows of unit length, their classes 0 to 2 (60, 40 and 20 rows), and their labels, -1 for unlabelled rows.
     """
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.repeat(np.arange(N_CLASSES), [60, 40, 20]))
