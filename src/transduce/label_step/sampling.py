@@ -28,10 +28,8 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS = 1 << 14, 16
 """Rows of a sample drawn from partitions: this many, or this many for each class if these are more."""
 SAMPLE_REACH = 8
 """Rows that such a sample is drawn from, for each row that must move, when prices are improved."""
-MANY_TIES = 4
-"""Tie prices are found if a sample has more rows with ties than this many times the classes."""
-RELAXATIONS = 16
-"""Passes in which ties that rounding has drawn apart are made exact again."""
+MANY_TIES, RELAXATIONS = 4, 16
+"""Rows with ties per class from which on a sample gets tie prices; passes that undo the rounding of ties."""
 
 
 def prices_from_sample(problem: LabelProblem, potentials: FloatArray) -> FloatArray:
@@ -95,12 +93,11 @@ def _scaled_groups(groups: Groups, stride: float, low: IntArray, high: IntArray)
     least = np.concatenate((low, groups.low // stride, [0]))
     most = np.concatenate((high, -(-groups.high // stride), [0]))
     below = np.zeros((2, least.size), np.int64)
+    below[:, :n_classes] = low, high
     for j, above in enumerate(groups.above.tolist()):
         if j >= n_classes:
             least[j], most[j] = min(least[j], below[1, j]), max(most[j], below[0, j])
             below[:, j] = max(least[j], below[0, j]), min(most[j], below[1, j])
-        else:
-            below[:, j] = low[j], high[j]
         below[:, above] += below[:, j]
     return Groups(groups.above, least[n_classes:-1], most[n_classes:-1])
 
@@ -168,10 +165,7 @@ def _sample_prices(sample: LabelProblem, potentials: FloatArray) -> FloatArray:
 
 
 def _clipped(prices: FloatArray, before: FloatArray, radius: FloatArray) -> FloatArray:
-    """Prices clipped to radii (K,) around those before, up to a constant: the sample cannot tell what is beyond.
-
-    The constant is the one at which the least is cut off.
-    """
+    """Prices clipped to radii (K,) around those before, up to the constant at which the least is cut off."""
     drift = prices - before
     ends = np.concatenate((drift - radius, drift + radius))
     ends = ends[np.isfinite(ends)]

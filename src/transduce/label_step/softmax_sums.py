@@ -92,11 +92,7 @@ class Sums:
 
 
 def product_columns(columns: IntArray, n_classes: int) -> IntArray:
-    """Classes whose products are computed if some are needed: all where there are few, or where nearly all are needed.
-
-    >>> product_columns(np.array([1]), 3)
-    array([0, 1, 2])
-    """
+    """Classes whose products are computed if some are needed: all if there are few, or if nearly all are needed."""
     return columns if n_classes > FEW and columns.size < NEARLY_ALL * n_classes else np.arange(n_classes)
 
 
@@ -114,13 +110,7 @@ class _Terms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxRows:
-    """Costs (n, K), the least open cost (n,) of each row, and which classes (K,) may have no rows.
-
-    >>> rows = SoftmaxRows.create(np.array([[0.0, 1.0], [3.0, 0.0]]), np.zeros(2, bool))
-    >>> sums = rows.sums(np.zeros(2), 0.5)
-    >>> sums.mass.round(4).tolist(), round(sums.entropy, 4), rows.statistics.spread
-    ([0.8833, 1.1167], 0.3826, 1.0)
-    """
+    """Costs (n, K), the least open cost (n,) of each row, and which classes (K,) may have no rows."""
 
     costs: NDArray[Any]
     least: FloatArray
@@ -129,9 +119,9 @@ class SoftmaxRows:
     statistics: CostStatistics = CostStatistics()
 
     @classmethod
-    def create(cls, costs: NDArray[Any], closed: BoolArray, threads: Threads | None = None) -> "SoftmaxRows":
+    def create(cls, costs: NDArray[Any], closed: BoolArray, threads: Threads) -> "SoftmaxRows":
         """Read every cost once."""
-        rows = cls(costs, np.empty(costs.shape[0]), closed, threads or Threads())
+        rows = cls(costs, np.empty(costs.shape[0]), closed, threads)
         return replace(rows, statistics=reduce(CostStatistics.__add__, rows._map(rows._read_chunk), rows.statistics))
 
     def sums(self, v: FloatArray, T: float, columns: IntArray | None = None) -> Sums:

@@ -58,8 +58,8 @@ class SquaredLargeMargin(MarginLoss):
 
     margins: NDArray[np.float64] | None = None
 
-    def _prepared(self, n_classes: int, dtype: DType) -> "_PreparedHinge":
-        return _PreparedSquare(self._margins_as(n_classes, dtype))
+    def _prepared(self, n_classes: int, dtype: DType) -> "_PreparedSquare":
+        return _PreparedSquare(_PreparedHinge(self._margins_as(n_classes, dtype)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +86,21 @@ class _PreparedHinge(PreparedLoss):
             _margin_gradient(S, self.margins, weights, out)
 
 
-class _PreparedSquare(_PreparedHinge):
+@dataclass(frozen=True, eq=False)
+class _PreparedSquare(PreparedLoss):
+    hinge: _PreparedHinge
+
     def write_costs(self, S: FloatArray, out: FloatArray) -> None:
-        super().write_costs(S, out)
+        self.hinge.write_costs(S, out)
         np.square(out, out=out)
 
     def values(self, S: FloatArray, targets: Targets) -> FloatArray:
-        if targets.ndim == 2:
-            return super().values(S, targets)
-        return np.square(_PreparedHinge(self.margins).values(S, targets))
+        return super().values(S, targets) if targets.ndim == 2 else np.square(self.hinge.values(S, targets))
 
     def write_gradient(self, S: FloatArray, targets: Targets, out: FloatArray) -> None:
-        weights = _PreparedHinge(self.margins).costs(S)
+        weights = self.hinge.costs(S)
         weights *= 2.0 * as_distributions(targets, S.shape[1], S.dtype).astype(S.dtype, copy=False)
-        super().write_gradient(S, weights, out)
+        self.hinge.write_gradient(S, weights, out)
 
 
 @kernel

@@ -21,11 +21,7 @@ __all__ = [
 
 
 def weight_step_for(loss: Loss, max_iter: int) -> WeightStep:
-    """Return the fastest weight step for a loss: dual coordinate ascent for the built-in losses, L-BFGS for others.
-
-    >>> weight_step_for(LargeMargin(), max_iter=100)
-    DualLargeMargin(max_sweeps=100)
-    """
+    """Return the fastest weight step for a loss: dual coordinate ascent for the built-in losses, L-BFGS for others."""
     if isinstance(loss, LargeMargin):
         return DualLargeMargin(max_iter)
     if isinstance(loss, SquaredLargeMargin):

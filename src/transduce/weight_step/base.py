@@ -1,14 +1,12 @@
 """The interface of a weight step: its methods, the state it keeps between calls, and its report."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.problem import TrainingProblem
-
-Array = NDArray[Any]
 
 
 @dataclass

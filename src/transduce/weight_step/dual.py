@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from transduce.arrays import Array
 from transduce.kernels.rows import add_rows
 from transduce.losses import SmoothMargin
 from transduce.losses.blockwise import as_distributions
 from transduce.losses.smooth import MarginLoss
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
-from transduce.weight_step.base import Array, WeightReport, WeightState
+from transduce.weight_step.base import WeightReport, WeightState
 from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged
 
 BLOCK_ROWS = 2048

@@ -10,10 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
+from transduce.arrays import Array
 from transduce.design import Design
 from transduce.losses import value_and_gradient
 from transduce.problem import TrainingProblem
-from transduce.weight_step.base import Array, WeightReport, WeightState
+from transduce.weight_step.base import WeightReport, WeightState
 
 ValueAndGradient: TypeAlias = Callable[[Array], tuple[float, Array]]
 
@@ -63,12 +64,7 @@ class Minimum:
 def minimize_regularized(
     loss_and_gradient: ValueAndGradient, W: Array, alpha: float, tol: float, max_iter: int
 ) -> Minimum:
-    """Minimise λ/2 ‖W‖² + loss(W) from W until the gradient is at most `tol` of that at W = 0.
-
-    >>> minimum = minimize_regularized(lambda W: (float(W.sum()), np.ones_like(W)), np.zeros((1, 2)), 0.5, 1e-6, 100)
-    >>> minimum.W.round(3).tolist(), minimum.converged
-    ([[-2.0, -2.0]], True)
-    """
+    """Minimise λ/2 ‖W‖² + loss(W) from W until the gradient is at most `tol` of that at W = 0."""
     at_zero = gradient_at_zero(loss_and_gradient, W)
     minimum = run_lbfgs(loss_and_gradient, W, alpha, 0.1 * tol * at_zero, max_iter)
     return replace(minimum, converged=minimum.gradient <= tol * at_zero)
@@ -106,5 +102,4 @@ def run_lbfgs(loss_and_gradient: ValueAndGradient, W: Array, alpha: float, gtol:
 
 
 def _largest(gradient: Array) -> float:
-    """The largest absolute entry, without a copy of the array."""
     return float(max(gradient.max(initial=0.0), -gradient.min(initial=0.0)))

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from transduce.arrays import Array
 
 GAP_MARGIN = 0.7
 """Compute J once the estimated gap is below this fraction of the tolerated one."""
