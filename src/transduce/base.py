@@ -37,7 +37,7 @@ from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
 from transduce.solvers.first_fit import solve_with_estimate, supervised_counts
-from transduce.solvers.loop import FitContext, catch_interrupt
+from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
 from transduce.taxonomy import Taxonomy
 from transduce.validation import check_iterations, check_positive
@@ -162,7 +162,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self.prior_diagnostics_ = diagnostics
         if isinstance(prior.stated, str) or not diagnostics.needs_supervised or not engine.n_unlabeled:
             return
-        with catch_interrupt() as interruption:  # a generator of its own, so that the check changes nothing else
+        with CatchInterrupt() as interruption:  # a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
             self.prior_diagnostics_ = diagnostics.with_supervised(counts)
         if interruption.happened:

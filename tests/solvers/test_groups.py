@@ -20,19 +20,19 @@ from transduce.history import FitStatus
 from transduce.label_step import METHODS
 from transduce.losses import MaxEnt
 from transduce.solvers.direct import MAX_RESIDUAL
-from transduce.solvers.penalties import CountConstraint, Mismatch, through_posterior
+from transduce.solvers.penalties import CountConstraint, Mismatch, SizeBounds, through_posterior
 from transduce.taxonomy import Taxonomy
 
 TERMS = {
-    "mismatch": lambda low, high, members: Mismatch(3.0, low, high, members),
-    "constraint": lambda low, high, members: CountConstraint(low, high, np.linspace(-0.2, 0.3, low.size), 5.0, members),
+    "mismatch": lambda bounds: Mismatch(3.0, bounds),
+    "constraint": lambda bounds: CountConstraint(bounds, np.linspace(-0.2, 0.3, bounds.low.size), 5.0),
 }
 
 
 @pytest.mark.parametrize("make", TERMS.values(), ids=TERMS)
 def test_gradients_equal_differences(make):
     members = np.array([[True, True, False], [True, True, True]])
-    term = make(np.array([5, 0, 3, 1, 9]), np.array([5, 9, 4, 3, 9]), members)
+    term = make(SizeBounds(np.array([5, 0, 3, 1, 9]), np.array([5, 9, 4, 3, 9]), members))
     S = np.random.default_rng(1).normal(size=(9, 3))
     value = lambda flat: term.value_and_gradient(MaxEnt().posterior(flat.reshape(9, 3)))[0]  # noqa: E731
     p = MaxEnt().posterior(S)

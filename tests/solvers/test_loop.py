@@ -8,7 +8,7 @@ from helpers.solver_problems import stop_after
 
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
-from transduce.solvers.loop import Loop, Solver, catch_interrupt
+from transduce.solvers.loop import CatchInterrupt, Loop, Solver
 
 
 @dataclass
@@ -98,10 +98,7 @@ def test_an_interrupt_in_one_restart_stops_the_others(n_threads):
     loop, results = Loop(stop_after(4)), {}
 
     def run_one(k):
-        if not loop.stopped.is_set():
-            results[k] = loop.run(Counting((2, 10_000)), restart=k)
-            if results[k].status is FitStatus.INTERRUPTED:
-                loop.stopped.set()
+        results[k] = loop.run(Counting((2, 10_000)), restart=k)
 
     assert loop.run_all(run_one, 3, n_threads)
     assert all(result.status is FitStatus.INTERRUPTED for result in results.values())
@@ -118,11 +115,11 @@ def test_an_error_in_a_restart_is_raised(n_threads):
 
 
 def test_catch_interrupt_catches_nothing_else():
-    with catch_interrupt() as interruption:
+    with CatchInterrupt() as interruption:
         pass
     assert not interruption.happened
-    with catch_interrupt() as interruption:
+    with CatchInterrupt() as interruption:
         raise KeyboardInterrupt
     assert interruption.happened
-    with pytest.raises(ValueError, match="other"), catch_interrupt():
+    with pytest.raises(ValueError, match="other"), CatchInterrupt():
         raise ValueError("other")

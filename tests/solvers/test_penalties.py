@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from transduce.class_prior.bounds import Bounds
 from transduce.losses import MaxEnt
-from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, through_posterior
+from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, SizeBounds, through_posterior
+
+
+def bounds(low: np.ndarray, high: np.ndarray) -> SizeBounds:
+    return SizeBounds.create(Bounds(low, high))
+
 
 PENALTIES = {
     "entropy": lambda low, high: Entropy(0.7, np.full(9, 1 / 9)),
-    "mismatch": lambda low, high: Mismatch(3.0, low, high),
-    "constraint": lambda low, high: CountConstraint(low, high, np.array([0.2, -0.1, 0.3]), 5.0),
+    "mismatch": lambda low, high: Mismatch(3.0, bounds(low, high)),
+    "constraint": lambda low, high: CountConstraint(bounds(low, high), np.array([0.2, -0.1, 0.3]), 5.0),
 }
 
 
@@ -29,7 +35,7 @@ def test_gradients_equal_differences(make, ranges):
 def test_a_range_that_holds_costs_nothing():
     p = MaxEnt().posterior(np.random.default_rng(0).normal(size=(9, 3)))
     low, high = np.floor(p.sum(axis=0)), np.ceil(p.sum(axis=0))
-    assert Mismatch(3.0, low, high).value_and_gradient(p)[0] == 0.0
-    constraint = CountConstraint(low, high, np.zeros(3), 5.0)
-    assert constraint.value_and_gradient(p)[0] == 0.0
-    assert constraint.residual(p) == 0.0
+    met = bounds(low, high)
+    assert Mismatch(3.0, met).value_and_gradient(p)[0] == 0.0
+    assert CountConstraint(met, np.zeros(3), 5.0).value_and_gradient(p)[0] == 0.0
+    assert met.residual(p) == 0.0

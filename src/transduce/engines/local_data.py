@@ -11,11 +11,10 @@ from transduce.design import Design
 from transduce.engines.base import LabelOptions, LabelSummary, ProblemSettings
 from transduce.engines.local import LocalEngine
 from transduce.errors import LabelError, LabelErrorKind
-from transduce.labels.classes import as_objects, find_classes
+from transduce.labels.classes import as_objects, find_classes, warn_similar_names
 from transduce.labels.encode import EncodedLabels, check_labels, encode_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
-from transduce.labels.similar_names import warn_similar_names
 from transduce.problem import TrainingProblem
 from transduce.taxonomy import Taxonomy
 from transduce.validation import check_labeled_weight, check_sample_weight

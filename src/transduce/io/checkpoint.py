@@ -1,8 +1,8 @@
 """Checkpoints: the last complete stage of a fit on disk, from which a killed fit resumes to the same result.
 
 A checkpoint is a folder. `fit.json` holds the fingerprint of the fit and its seeds; every restart has a slot, a file
-with its last complete stage. Files are written atomically and start with a digest of their content, so that a damaged
-one is never read. While a fit runs it holds `fit.lock`, which the operating system releases when the process ends.
+with its last complete stage, which starts with a digest of its content, so that a damaged one is never read. While a
+fit runs it holds `fit.lock`, which the operating system releases when the process ends.
 """
 
 import hashlib
@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numba
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from transduce.history import HistoryRow
 from transduce.io.atomic_write import WriteError, atomic_write
-from transduce.io.strict_json import JsonError, loads
+from transduce.io.strict_json import loads
 
 Array = NDArray[Any]
 
@@ -114,10 +113,7 @@ class CheckpointSlot:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The folder of a fit, or none; a context manager that releases the folder at its end.
-
-    `seeds` are the seeds that the fit started with.
-    """
+    """The folder of a fit and the seeds that it started with, or none; a context manager that releases the folder."""
 
     folder: Path | None = None
     seeds: tuple[int, ...] = ()
@@ -147,11 +143,9 @@ class Checkpoint:
             folder.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except Timeout:
-            raise ValueError(
-                f"checkpoint {folder} is in use by another fit. Wait until it ends, or choose another folder."
-            ) from None
+            raise _error(folder, "is in use by another fit. Wait until it ends, or choose another folder") from None
         except OSError as error:
-            raise _not_writable(folder, error.strerror or str(error)) from error
+            raise _error(folder, f"cannot be written ({error.strerror or error}). Choose another place") from error
         try:
             return cls(folder, _stored_seeds(folder, fingerprint, tuple(seeds)), lock)
         except BaseException:
@@ -161,9 +155,7 @@ class Checkpoint:
     def __enter__(self) -> "Checkpoint":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.lock is not None:
             self.lock.release()
 
@@ -182,12 +174,9 @@ def _check_folder(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise ValueError(f"checkpoint must be a folder, but {folder} is a file. Choose another place.")
+        raise _error(folder, "must be a folder, but is a file. Choose another place")
     if not (folder / "fit.json").exists() and any(not _LEFTOVER.fullmatch(path.name) for path in folder.iterdir()):
-        raise ValueError(
-            f"checkpoint must be a new or empty folder, or one of this fit, but {folder} holds other files. "
-            "Choose another folder."
-        )
+        raise _error(folder, "holds other files. Choose a new or empty folder, or that of this fit")
 
 
 def _stored_seeds(folder: Path, fingerprint: str, seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -201,19 +190,21 @@ def _stored_seeds(folder: Path, fingerprint: str, seeds: tuple[int, ...]) -> tup
             with atomic_write(path, sync=True) as file:
                 file.write(json.dumps(header).encode())
         except WriteError as error:
-            raise _not_writable(folder, error.reason) from error
+            raise _error(folder, f"cannot be written ({error.reason}). Choose another place") from error
         return seeds
-    return _read_seeds(folder, path.read_bytes(), fingerprint)
+    return _read_seeds(folder, fingerprint)
 
 
-def _read_seeds(folder: Path, content: bytes, fingerprint: str) -> tuple[int, ...]:
-    """Return the seeds in the content of `fit.json`, which must belong to the fit with this fingerprint."""
+def _read_seeds(folder: Path, fingerprint: str) -> tuple[int, ...]:
+    """Return the seeds in `fit.json`, which must belong to the fit with this fingerprint."""
+    layout, stored, versions, seeds = None, None, VERSIONS, ()
     try:
-        header = loads(content)
-        layout, stored, seeds = header["format"], header["fingerprint"], tuple(map(int, header["seeds"]))
+        header = loads((folder / "fit.json").read_bytes())
+        stored, seeds = header["fingerprint"], tuple(map(int, header["seeds"]))
         versions = {name: header["versions"].get(name) for name in VERSIONS}
-    except (JsonError, KeyError, TypeError, AttributeError, ValueError):
-        layout, stored, seeds, versions = None, None, (), VERSIONS
+        layout = header["format"]
+    except (KeyError, TypeError, AttributeError, ValueError):  # damaged
+        pass
     if layout != FORMAT:
         problem = "was written by another version of transduce, or is damaged"
     elif stored != fingerprint:
@@ -223,11 +214,11 @@ def _read_seeds(folder: Path, content: bytes, fingerprint: str) -> tuple[int, ..
         problem = f"was written with {name} {versions[name]}, but {VERSIONS[name]} is installed"
     else:
         return seeds
-    raise ValueError(f"checkpoint {folder} {problem}. Choose another folder, or delete it.")
+    raise _error(folder, f"{problem}. Choose another folder, or delete it")
 
 
-def _not_writable(folder: Path, reason: str) -> ValueError:
-    return ValueError(f"checkpoint {folder} cannot be written ({reason}). Choose another place.")
+def _error(folder: Path, problem: str) -> ValueError:
+    return ValueError(f"checkpoint {folder} {problem}.")
 
 
 def _digest(content: memoryview) -> bytes:

@@ -4,15 +4,14 @@
     indptr.bin               where each row begins, and where the last one ends
     rows.json                shape and types; written last, so that a folder without it is incomplete
 
-`open_rows` returns a scipy matrix like any other, and a fit uses the mapped pages without copying them. Only
-fit_intercept=True copies the rows into memory, to add a column; pack a column of ones with the rows to avoid that.
+A fit uses the mapped pages without copying them. Only fit_intercept=True copies the rows into memory, to add a column;
+pack a column of ones with the rows to avoid that.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from scipy import sparse
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, dumps, loads
 
-Array: TypeAlias = NDArray[Any]
+Array = NDArray[Any]
 
 FORMAT = 1
 HEADER = "rows.json"
@@ -77,11 +76,10 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
     Parameters
     ----------
     folder : str or Path
-        The folder.
 
     Returns
     -------
-    X : csr_matrix of shape (n_rows, n_features)
+    csr_matrix of shape (n_rows, n_features)
         The rows, memory-mapped and read-only.
     """
     path = Path(folder)
@@ -104,16 +102,15 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
 
 
 def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
-    """Read the matrices of scipy.sparse.save_npz in a folder, in the order of their names.
+    """Read the .npz files of scipy.sparse.save_npz in a folder, in the order of their names.
 
     Parameters
     ----------
     folder : str or Path
-        A folder with .npz files.
 
     Yields
     ------
-    part : sparse matrix
+    csr_matrix
         The rows of one file; only this file is in memory.
     """
     paths = sorted(Path(folder).glob("*.npz"))
@@ -123,59 +120,46 @@ def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
         yield sparse.load_npz(path)
 
 
-@dataclass
-class _Writer:
-    """Appends rows to open files."""
-
-    data: IO[bytes]
-    indices: IO[bytes]
-    indptr: IO[bytes]
-    n_features: int | None = None
-    dtype: np.dtype[Any] | None = None
-    n_parts: int = 0
-    n_rows: int = 0
-    n_values: int = 0
-
-    def add(self, part: Any) -> None:
-        rows = _canonical(part)
-        n_features = rows.shape[1]
-        self.dtype = rows.dtype if self.dtype is None else self.dtype
-        self.n_features = n_features if self.n_features is None else self.n_features
-        if n_features >= INT32_LIMIT:
-            raise ValueError(f"part {self.n_parts} has {n_features} columns, but rows must have fewer than 2**31.")
-        if n_features != self.n_features:
-            raise ValueError(f"part {self.n_parts} has {n_features} columns, but the first has {self.n_features}.")
-        if not np.can_cast(rows.dtype, self.dtype):
-            raise ValueError(
-                f"part {self.n_parts} is {getattr(part, 'dtype', None)}, but the first is {self.dtype}. "
-                f"Convert it by astype, or convert the first to {rows.dtype}."
-            )
-        rows.data.astype(self.dtype, copy=False).tofile(self.data)
-        rows.indices.astype(np.int32, copy=False).tofile(self.indices)
-        (self.n_values + rows.indptr[1:].astype(np.int64)).tofile(self.indptr)
-        self.n_parts, self.n_rows = self.n_parts + 1, self.n_rows + rows.shape[0]
-        self.n_values += rows.nnz
-
-
 def _write(parts: Iterable[Any], path: Path) -> None:
+    n_parts = n_rows = n_features = n_values = 0
+    dtype = np.dtype(np.float64)
     with ExitStack() as stack:
         data, indices, indptr = (stack.enter_context((path / name).open("wb")) for name in _FILES)
-        writer = _Writer(data, indices, indptr)
-        np.zeros(1, np.int64).tofile(writer.indptr)
+        np.zeros(1, np.int64).tofile(indptr)
         for part in parts:
-            writer.add(part)
-            del part  # before the next one is made
-    if writer.dtype is None or writer.n_rows == 0:
+            rows = _canonical(part)
+            if n_parts == 0:
+                n_features, dtype = rows.shape[1], rows.dtype
+            _check_part(part, rows, n_parts, n_features, dtype)
+            rows.data.astype(dtype, copy=False).tofile(data)
+            rows.indices.astype(np.int32, copy=False).tofile(indices)
+            (n_values + rows.indptr[1:].astype(np.int64)).tofile(indptr)
+            n_parts, n_rows, n_values = n_parts + 1, n_rows + rows.shape[0], n_values + rows.nnz
+            del part, rows  # before the next ones are made
+    if n_rows == 0:
         raise ValueError("there are no rows to pack.")
-    is_short = writer.n_values < INT32_LIMIT
+    is_short = n_values < INT32_LIMIT
     if is_short:
         _to_int32(path / _INDPTR)
     header = {
-        "format": FORMAT, "n_rows": writer.n_rows, "n_features": writer.n_features, "n_values": writer.n_values,
-        "dtype": writer.dtype.name, "indptr": "int32" if is_short else "int64",
+        "format": FORMAT, "n_rows": n_rows, "n_features": n_features, "n_values": n_values, "dtype": dtype.name,
+        "indptr": "int32" if is_short else "int64",
     }  # fmt: skip
     with atomic_write(path / HEADER) as file:
         file.write(dumps(header).encode())
+
+
+def _check_part(part: Any, rows: sparse.csr_matrix, number: int, n_features: int, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError unless the rows of a part have as many columns as the first, and its type holds their values."""
+    if rows.shape[1] >= INT32_LIMIT:
+        raise ValueError(f"part {number} has {rows.shape[1]} columns, but rows must have fewer than 2**31.")
+    if rows.shape[1] != n_features:
+        raise ValueError(f"part {number} has {rows.shape[1]} columns, but the first has {n_features}.")
+    if not np.can_cast(rows.dtype, dtype):
+        raise ValueError(
+            f"part {number} is {getattr(part, 'dtype', None)}, but the first is {dtype}. "
+            f"Convert it by astype, or convert the first to {rows.dtype}."
+        )
 
 
 def _to_int32(path: Path) -> None:

@@ -13,17 +13,7 @@ _NEEDS_CAREFUL_PARSE = re.compile(r"[0-9.][eE]\+?[0-9]{2}|[0-9]{200}|\\u[dD][89a
 
 
 class JsonError(ValueError):
-    """JSON that is not accepted.
-
-    Attributes
-    ----------
-    problem : str
-        What was found, such as "the key 'a' appears twice in one object".
-    advice : str
-        What to do about it.
-    is_syntax : bool
-        Whether the text is not JSON at all.
-    """
+    """JSON that is not accepted: `problem` is what was found, `advice` what to do, `is_syntax` if it is no JSON."""
 
     def __init__(self, problem: str, advice: str, is_syntax: bool = False) -> None:
         super().__init__(f"{problem}. {advice}")

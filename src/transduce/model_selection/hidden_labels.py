@@ -25,39 +25,38 @@ Array = NDArray[Any]
 def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
     """Copy y with some rows unlabelled.
 
+    Hidden rows are -1 among integers, NaN among floats and "" in an array of strings, otherwise None.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Labels; a boolean matrix of partial labels is read as well.
+    y : array-like of shape (n_rows,), or boolean matrix of partial labels
+        Labels.
     rows : array-like
         Indices of the rows to hide, or a boolean mask.
     unlabeled : object, default="auto"
-        How y marks unlabelled rows, as in TransductiveClassifier.
+        As in TransductiveClassifier.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Hidden rows are -1 among integers, NaN among floats and "" in an array of strings, otherwise None.
 
     Examples
     --------
-    >>> hide([2, 1, 2, -1], [0])
-    array([-1,  1,  2, -1])
     >>> hide(["tea", "coffee", ""], [1]).tolist()
     ['tea', None, '']
     """
     values, _ = find_labeled(read_matrix(y)[0], unlabeled)
-    mask = _mask(rows, values.size)
-    if not mask.any():
+    indices = _indices(rows, values.size)
+    if not indices.size:
         return values.copy()
     missing = _missing_label(values.dtype.kind, unlabeled)
     hidden = values.astype(object) if missing is None else values.copy()
-    hidden[mask] = missing
+    hidden[indices] = missing
     return hidden
 
 
-def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = None) -> Any:
-    """Fit a clone of the estimator on all rows, with the labels of these rows hidden.
+def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = None, **params: Any) -> Any:
+    """Fit a clone of the estimator with these parameters on all rows, with the labels of these rows hidden.
 
     Raises KeyboardInterrupt if the user interrupted the fit, so that a search does not score an unfinished model.
 
@@ -71,19 +70,15 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     unlabeled, taxonomy = label_parameters(estimator)
     values = hide(y, rows, unlabeled)
     n_before, n_after = (int(np.sum(~find_full_labels(labels, unlabeled, taxonomy)[1])) for labels in (y, values))
-    model = clone(estimator)
+    model = clone(estimator).set_params(**clone(params, safe=False))
     priors = _parameters(model, "class_prior")
     model.set_params(**{key: scale_prior(prior, n_before, n_after) for key, prior in priors.items()})
     model = model.fit(X, values) if sample_weight is None else model.fit(X, values, sample_weight=sample_weight)
-    if getattr(final_step(model), "_status", None) is FitStatus.INTERRUPTED:
+    classifier = model
+    while hasattr(classifier, "steps"):  # a pipeline
+        classifier = classifier.steps[-1][1]
+    if getattr(classifier, "_status", None) is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
-    return model
-
-
-def final_step(model: Any) -> Any:
-    """Return the last step of a pipeline, or the model itself."""
-    while hasattr(model, "steps"):
-        model = model.steps[-1][1]
     return model
 
 
@@ -96,8 +91,6 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     [0.3, 0.7]
     >>> scale_prior({"tea": (20, 35), "coffee": None}, 100, 110)
     {'tea': (22, 39), 'coffee': None}
-    >>> scale_prior({"tea": (0.2, 0.35), "coffee": None}, 100, 110)
-    {'tea': (0.2, 0.35), 'coffee': None}
     """
     if n_before == n_after:
         return class_prior
@@ -107,20 +100,15 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     if isinstance(prior, str) or not isinstance(prior, Iterable):
         return prior
     sizes = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
+    has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
     try:
-        scaled = _scale_sizes(sizes, n_before, n_after, isinstance(prior, Mapping))
+        if not has_ranges and sum(sizes) == n_before and all(float(size).is_integer() for size in sizes):
+            sizes = [float(size) / n_before for size in sizes]
+        elif (has_ranges or isinstance(prior, Mapping)) and is_in_rows(sizes):  # sums differ if there are inner nodes
+            sizes = [_scale_size(size, n_after / n_before) for size in sizes]
     except (TypeError, ValueError):  # invalid sizes, which the fit reports
         return prior
-    return dict(zip(prior, scaled, strict=True)) if isinstance(prior, Mapping) else scaled
-
-
-def _scale_sizes(sizes: list[Any], n_before: int, n_after: int, is_mapping: bool) -> list[Any]:
-    has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
-    if not has_ranges and sum(sizes) == n_before and all(float(size).is_integer() for size in sizes):
-        return [float(size) / n_before for size in sizes]
-    if (has_ranges or is_mapping) and is_in_rows(sizes):  # a mapping may have inner nodes, so that sums differ
-        return [_scale_size(size, n_after / n_before) for size in sizes]
-    return sizes
+    return dict(zip(prior, sizes, strict=True)) if isinstance(prior, Mapping) else sizes
 
 
 def find_full_labels(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> tuple[Array, Array]:
@@ -168,15 +156,13 @@ def _parameters(estimator: Any, name: str) -> dict[str, Any]:
     return {key: value for key, value in found if key == name or key.endswith(f"__{name}")}
 
 
-def _mask(rows: Any, n_rows: int) -> NDArray[np.bool_]:
+def _indices(rows: Any, n_rows: int) -> NDArray[np.int64]:
     indices = np.asarray(rows)
     if indices.dtype == np.bool_ and indices.shape == (n_rows,):
-        return indices
+        return np.flatnonzero(indices)
     if indices.size and (indices.dtype.kind not in "iu" or indices.min() < -n_rows or indices.max() >= n_rows):
         raise ValueError(f"rows must be indices below {n_rows} or a mask of that length, but are {rows!r}.")
-    mask = np.zeros(n_rows, dtype=bool)
-    mask[indices.astype(np.int64)] = True
-    return mask
+    return indices.astype(np.int64)
 
 
 def _missing_label(kind: str, unlabeled: object) -> object:

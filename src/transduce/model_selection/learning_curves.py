@@ -1,7 +1,4 @@
-"""Learning curves: the score on hidden rows against the number of labels.
-
-All sizes of a repeat are scored on the same rows, those hidden at the largest size.
-"""
+"""Learning curves: the score on hidden rows against the number of labels."""
 
 import warnings
 from collections.abc import Iterable
@@ -32,10 +29,8 @@ class LearningCurve:
         Score of each size in each repeat.
     scoring : str
         Name of the score.
-    mean : ndarray of shape (n_sizes,)
-        Mean score over the repeats.
-    std : ndarray of shape (n_sizes,)
-        Standard deviation over the repeats.
+    mean, std : ndarray of shape (n_sizes,)
+        Mean and standard deviation over the repeats.
     """
 
     sizes: Array
@@ -66,22 +61,21 @@ def learning_curve(
     """Score an estimator trained with given numbers of labels, with the other labels hidden.
 
     Hidden rows stay in training as unlabelled rows; counts in class_prior are scaled as in TransductiveClassifierCV.
-    Every class has at least one label. The labels of a smaller size are a subset of those of a larger one.
+    Every class has at least one label. The labels of a smaller size are a subset of those of a larger one. All sizes
+    of a repeat are scored on the same rows, those hidden at the largest size.
 
     Parameters
     ----------
     estimator : estimator
         Classifier of this package, or a pipeline that ends in one.
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-        Rows.
-    y : array-like of shape (n_rows,)
-        Labels; rows may be unlabelled.
+    X, y : array-like
+        Rows and their labels, as in TransductiveClassifier; rows may be unlabelled.
     sizes : iterable of int
         Numbers of labels to train with, at least the number of classes and fewer than there are labels.
     n_repeats : int, default=5
         Number of random choices of the labels.
     scoring : {"f1_macro", "accuracy", "f1_micro"} or callable, default="f1_macro"
-        Score of the hidden rows, or a scorer called as scorer(estimator, X, y).
+        As in TransductiveClassifierCV.
     random_state : int, RandomState or None, default=None
         Seed of the choices.
 
@@ -110,8 +104,7 @@ def learning_curve(
         order = rows[_labeling_order(codes, rng)]
         test = order[max(numbers) :]
         for i, size in enumerate(numbers):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PriorWarning)  # would be repeated at every size
+            with warnings.catch_warnings(action="ignore", category=PriorWarning):  # it would be repeated at every size
                 model = fit_hidden(estimator, X, values, order[size:])
             scores[i, repeat] = scorer(model, take(X, test), values[test])
     return LearningCurve(np.array(numbers), scores, scoring if isinstance(scoring, str) else "score")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 
+from transduce.labels.classes import as_objects, warn_inner_nodes
 from transduce.labels.missing import AUTO
-from transduce.labels.similar_names import warn_inner_nodes
 from transduce.model_selection.hidden_labels import class_codes, find_full_labels
 
 Array = NDArray[Any]
@@ -25,10 +25,8 @@ def labeled_scorer(
     ----------
     metric : {"accuracy", "f1_macro", "f1_micro"} or callable, default="accuracy"
         Score; "f1_macro" is the mean over the classes of the labelled rows. A callable gets true and predicted labels.
-    unlabeled : object, default="auto"
-        How y marks unlabelled rows, as in TransductiveClassifier.
-    taxonomy : object, default=None
-        Class hierarchy, as in TransductiveClassifier.
+    unlabeled, taxonomy : object, default="auto" and None
+        As in TransductiveClassifier.
 
     Returns
     -------
@@ -44,9 +42,7 @@ def labeled_scorer(
     (0.667, 0.5)
     """
     if not callable(metric) and (not isinstance(metric, str) or metric not in METRICS):
-        raise ValueError(
-            f"metric must be one of {', '.join(METRICS)}, or a function of two label arrays, but is {metric!r}."
-        )
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}, or a function of two arrays, but is {metric!r}.")
     return LabeledScorer(metric, unlabeled, taxonomy)
 
 
@@ -64,7 +60,7 @@ class LabeledScorer:
         if not labeled.any():
             raise ValueError("y has no labelled row to score. Pass the true labels.")
         if self.taxonomy is None:
-            warn_inner_nodes(class_codes(values[labeled])[0])
+            warn_inner_nodes(as_objects(values[labeled]))
         predicted = np.asarray(estimator.predict(take(X, labeled)))
         if callable(self.metric):
             return float(self.metric(values[labeled], predicted))

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from transduce.labels.classes import warn_inner_nodes
 from transduce.labels.missing import AUTO
-from transduce.labels.similar_names import warn_inner_nodes
 from transduce.model_selection.hidden_labels import class_codes, find_full_labels, hide
 
 Array = NDArray[Any]
@@ -20,12 +20,10 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
     """Cross-validation folds of the labelled rows; unlabelled rows are always in training and never in a test set.
 
     GridSearchCV and cross_val_score pass y[train] to fit unchanged, so test rows are left out of train: their labels
-    would leak. To keep them in training as unlabelled rows, fit on all rows with `hidden(y, test)`, as
-    TransductiveClassifierCV does.
+    would leak. To keep them in training as unlabelled rows, fit on all rows with `hidden(y, test)`.
 
-    Each labelled row is tested once in each repeat, except for partial labels and the only label of a class. Every
-    class has a label in every training set: without `stratified`, a row stays in training if all rows of its class
-    are in one fold.
+    Each labelled row is tested once in each repeat, except for partial labels and the only label of a class: every
+    class has a label in every training set.
 
     Parameters
     ----------
@@ -33,10 +31,8 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
         Number of folds, at least 2.
     n_repeats : int, default=1
         Number of times that the rows are split into folds.
-    unlabeled : object, default="auto"
-        How y marks unlabelled rows, as in TransductiveClassifier.
-    taxonomy : object, default=None
-        Class hierarchy, as in TransductiveClassifier.
+    unlabeled, taxonomy : object, default="auto" and None
+        As in TransductiveClassifier.
     stratified : bool, default=True
         Whether the labels of each class are spread evenly over the folds.
     random_state : int, RandomState or None, default=None
@@ -73,35 +69,11 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits, n_splits · n_repeats.
-
-        Parameters
-        ----------
-        X, y, groups : object
-            Ignored.
-
-        Returns
-        -------
-        n_splits : int
-            Number of splits of all repeats.
-        """
+        """Return the number of splits, n_splits · n_repeats; the arguments are ignored."""
         return int(self.n_splits * self.n_repeats)
 
     def hidden(self, y: Any, test: Any) -> Array:
-        """Copy y with the rows of a test set unlabelled.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_rows,)
-            Labels.
-        test : array-like
-            Indices of the rows to hide, or a boolean mask.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows,)
-            The labels to fit with.
-        """
+        """Copy y with the rows of a test set unlabelled, as `hide` does."""
         return hide(y, test, self.unlabeled)
 
     def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Array]:

@@ -6,8 +6,8 @@ of the best, s / √n_splits with s the standard deviation of the best one's sco
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,28 +23,8 @@ Scorer = Callable[[Any, Any, Any], float]
 Params = dict[str, Any]
 
 
-class Data(NamedTuple):
-    """Rows, labels and sample weights of a search."""
-
-    X: Any
-    y: Array
-    sample_weight: Any = None
-
-
 class Trial(NamedTuple):
-    """One fit of a search.
-
-    Attributes
-    ----------
-    params : dict
-        Parameters of the candidate.
-    split : int
-        Number of the split.
-    score : float
-        Score on the hidden rows.
-    seconds : float
-        Time of the fit.
-    """
+    """One fit of a search: parameters of the candidate, number of the split, score on hidden rows, time of the fit."""
 
     params: Params
     split: int
@@ -52,41 +32,40 @@ class Trial(NamedTuple):
     seconds: float
 
 
-def fit_all(base: Any, params: Params, data: Data) -> tuple[Any, list[warnings.WarningMessage]]:
-    """Fit a candidate with all labels; return the model and its warnings, which are raised if it is chosen."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = fit_candidate(base, params, data)
-    return model, caught
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Fits of candidates to rows X with labels y, and the scorer of hidden rows."""
 
+    base: Any
+    X: Any
+    y: Any
+    sample_weight: Any
+    scorer: Scorer
 
-def fit_candidate(base: Any, params: Params, data: Data, rows: Any = ()) -> Any:
-    """Fit a candidate with these rows hidden."""
-    return fit_hidden(clone(base).set_params(**params), data.X, data.y, rows, data.sample_weight)
+    def fit_all(self, params: Params) -> tuple[Any, list[warnings.WarningMessage]]:
+        """Fit with all labels; return the model and its warnings, which are raised if it is chosen."""
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            return fit_hidden(self.base, self.X, self.y, (), self.sample_weight, **params), caught
 
+    def run(self, candidates: list[Params], tests: list[Array], n_jobs: int | None) -> Iterable[Trial]:
+        """Run every candidate on every split, in this order; with n_jobs, in parallel with one thread each."""
+        jobs = [(params, split, test) for params in candidates for split, test in enumerate(tests)]
+        if n_jobs is None or n_jobs == 1:
+            return (self.run_one(*job) for job in jobs)
+        single = replace(self, base=clone(self.base).set_params(n_jobs=1))
+        trials: list[Trial] = Parallel(n_jobs=n_jobs)(delayed(single.run_one)(*job) for job in jobs)
+        return trials
 
-def run_trial(base: Any, params: Params, data: Data, split: int, test: Array, scorer: Scorer) -> Trial:
-    """Fit with the rows of `test` hidden, and score them."""
-    start = time.perf_counter()
-    with ignore_warnings():
-        model = fit_candidate(base, params, data, test)
-        seconds = time.perf_counter() - start
-        score = float(scorer(model, take(data.X, test), data.y[test]))
-    if not np.isfinite(score):
-        raise ValueError(f"scoring must return a finite number, but returned {score} for {params}.")
-    return Trial(params, split, score, seconds)
-
-
-def run_trials(
-    base: Any, candidates: Sequence[Params], data: Data, tests: Sequence[Array], scorer: Scorer, n_jobs: int | None
-) -> Iterable[Trial]:
-    """Run every candidate on every split, in this order; with n_jobs, in parallel with one thread each."""
-    jobs = [(params, data, split, test, scorer) for params in candidates for split, test in enumerate(tests)]
-    if n_jobs is None or n_jobs == 1:
-        return (run_trial(base, *job) for job in jobs)
-    single = clone(base).set_params(n_jobs=1)
-    trials: list[Trial] = Parallel(n_jobs=n_jobs)(delayed(run_trial)(single, *job) for job in jobs)
-    return trials
+    def run_one(self, params: Params, split: int, test: Array) -> Trial:
+        """Fit with the rows of `test` hidden, and score them; the fit with all labels repeats the warnings."""
+        start = time.perf_counter()
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            model = fit_hidden(self.base, self.X, self.y, test, self.sample_weight, **params)
+            seconds = time.perf_counter() - start
+            score = float(self.scorer(model, take(self.X, test), self.y[test]))
+        if not np.isfinite(score):
+            raise ValueError(f"scoring must return a finite number, but returned {score} for {params}.")
+        return Trial(params, split, score, seconds)
 
 
 def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: Sequence[Trial]) -> dict[str, Any]:
@@ -121,11 +100,3 @@ def equal_to_best(mean: Array, std: Array, n_splits: int) -> list[int]:
     best = int(np.argmax(mean))
     error = std[best] / np.sqrt(max(n_splits - 1, 1))
     return [int(index) for index in np.flatnonzero(mean >= mean[best] - error - 1e-12)]
-
-
-@contextmanager
-def ignore_warnings() -> Iterator[None]:
-    """Ignore warnings of fits with hidden labels; the chosen candidate repeats them when fitted with all labels."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield

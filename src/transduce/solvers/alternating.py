@@ -4,9 +4,8 @@
     3-9    greedy labels for all others, meeting the counts
     10-15  for each C of the schedule: weight step, then label step, until no label changes
 
-Within a stage J never increases. A weight step stops at a tolerance and may end a little higher than it started; then
-the best point on the way there is accepted. A label step must decrease J, by more than a threshold while weight steps
-are inaccurate, or the old labels stay. A stage ends when no label changes, so rounds cannot cycle.
+Within a stage J never increases: of a weight step that ends higher than it started, the best point on the way is
+accepted, and labels that do not decrease J by more than a threshold are rejected. So rounds cannot cycle.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.engines.base import Restart, WeightSummary
+from transduce.engines.base import Restart
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.solvers.loop import Solver
@@ -79,14 +78,9 @@ class Alternation(Solver):
 
     def save(self, slot: CheckpointSlot, result: FitResult) -> None:
         """Save the stage that was just completed."""
-        done = self.n_done == self._n_stages
-        metadata = {
-            "stage": self.n_done,
-            "at_rest": bool(self.at_rest),
-            "objective": float(result.objective),
-            "status": result.status.name,
-        }
-        self.restart.save(slot, {"prices": result.prices}, metadata, done)
+        metadata = {"stage": self.n_done, "at_rest": bool(self.at_rest), "status": result.status.name}
+        metadata["objective"] = float(result.objective)
+        self.restart.save(slot, {"prices": result.prices}, metadata, done=self.n_done == self._n_stages)
 
     def resume(self, slot: CheckpointSlot, result: FitResult) -> None:
         """Continue after the stage in the slot, if there is one."""
@@ -129,7 +123,7 @@ class Alternation(Solver):
             yield HistoryRow(stage, weight, objective, n_moved, step.gap)
             if n_moved == 0 and not (is_early and is_last):
                 self.at_rest = step_length == 1.0
-                result.status = _status(step)
+                result.status = FitStatus.CONVERGED if step.converged else FitStatus.NOT_CONVERGED
                 return
             if n_moved == 0:  # converged at the early tolerance: check it at the final one
                 tol = settings.tol
@@ -143,7 +137,3 @@ class Alternation(Solver):
         result.prices = proposal.prices  # they belong to the weights, whether or not labels move
         result.objective = objective + proposal.change if better else objective
         return result.objective, proposal.n_moved if better else 0
-
-
-def _status(step: WeightSummary) -> FitStatus:
-    return FitStatus.CONVERGED if step.converged else FitStatus.NOT_CONVERGED

@@ -3,9 +3,9 @@
     weights   one sweep of the weight step for the present distributions
     labels    q_ik ∝ exp((v_k − cost_ik) / T), prices v for the counts, T for the entropy that the stage asks for
 
-Many such cheap rounds find better labels than a few accurate ones. Which minimum they reach depends on the cooling
-schedule, and no schedule is best everywhere. So each schedule is one restart, and Algorithm 1 with the paper's schedule
-is another. Cooled labels go through Algorithm 1 at the final weight, and the restart with the lowest J wins.
+Which minimum the rounds reach depends on the cooling schedule, and no schedule is best everywhere. So each schedule is
+one restart, and Algorithm 1 with the paper's schedule is another. Cooled labels go through Algorithm 1 at the final
+weight, and the restart with the lowest J wins.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from transduce.engines.base import Engine, SoftLabels, StepSettings
+from transduce.engines.base import Engine, Restart, SoftLabels, StepSettings
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.solvers.alternating import Alternation, Settings
@@ -92,67 +92,44 @@ class SoftAnnealing:
 
     def run(self) -> FitResult:
         """Run all restarts and return the result of the best."""
-        loop, schedules = Loop(self.on_round), self.schedules
-        if not self.settings.weights or self.engine.n_unlabeled == 0 or self.engine.n_classes < 2:
-            schedules = ()
-        n_threads, engine = self.engine.split_threads(1 + len(schedules)) if schedules else (1, self.engine)
-        rngs = [self.rng, *(self.rng.spawn(len(schedules)) if schedules else ())]
+        possible = self.settings.weights and self.engine.n_unlabeled and self.engine.n_classes > 1
+        n_schedules = len(self.schedules) if possible else 0
+        n_threads, engine = self.engine.split_threads(1 + n_schedules)
+        rngs = [self.rng, *self.rng.spawn(n_schedules)]
         slots = [self.checkpoint.slot(f"restart {k}") for k in range(len(rngs))]
-        results: list[FitResult | None] = [None] * len(rngs)
-        for k, slot in enumerate(slots):
-            loop.histories[k] = slot.reported
+        loop = Loop(self.on_round, histories={k: slot.reported for k, slot in enumerate(slots)})
+        results: dict[int, FitResult] = {}
 
         def run_one(k: int) -> None:
-            if loop.stopped.is_set():
-                return
-            solver = Alternation(engine.new_restart(self.steps, rngs[k]), self.settings)
-            result = loop.run(solver if k == 0 else self._cooled(solver, k, slots[k]), slots[k], k)
-            if result.status is FitStatus.INTERRUPTED:
-                loop.stopped.set()
+            restart = engine.new_restart(self.steps, rngs[k])
+            solver = self._cooled(restart, k, slots[k]) if k else Alternation(restart, self.settings)
+            result = loop.run(solver, slots[k], k)
             with loop.lock:
                 results[k] = result
-                _drop_weights(results)
+                best = _best_complete(results)
+                for other in results.values():
+                    if other is not best and other.status is not FitStatus.INTERRUPTED:
+                        other.W = None  # they are large
 
         interrupted = loop.run_all(run_one, len(rngs), n_threads)
-        return _best_result(results, loop, interrupted)
+        best = _best_complete(results) or results.get(0)
+        if best is None:
+            raise KeyboardInterrupt
+        best.history = [row for k in sorted(loop.histories) for row in loop.histories[k]]
+        best.status = FitStatus.INTERRUPTED if interrupted else best.status
+        return best
 
-    def _cooled(self, plain: Alternation, k: int, slot: CheckpointSlot) -> CooledAlternation:
+    def _cooled(self, restart: Restart, k: int, slot: CheckpointSlot) -> CooledAlternation:
         """The solver of restart k, with the cooling schedule k − 1."""
         schedule, settings = self.schedules[k - 1], self.settings
         tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
-        return CooledAlternation(
-            plain.restart,
-            replace(settings, weights=settings.weights[-1:], early_tol=tol),
-            first_stage=len(schedule) + 1,
-            schedule=schedule,
-            cooling_slot=replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported),
-        )
+        settings = replace(settings, weights=settings.weights[-1:], early_tol=tol)
+        cooling = replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported)
+        return CooledAlternation(restart, settings, len(schedule) + 1, schedule=schedule, cooling_slot=cooling)
 
 
-def _best_restart(results: list[FitResult | None]) -> int | None:
+def _best_complete(results: dict[int, FitResult]) -> FitResult | None:
     """The complete restart of lowest J; the paper's schedule unless another one is lower by MIN_IMPROVEMENT."""
-    complete = {
-        k: result.objective * (1.0 - MIN_IMPROVEMENT if k == 0 else 1.0)
-        for k, result in enumerate(results)
-        if result is not None and result.status is not FitStatus.INTERRUPTED
-    }
-    return min(complete, key=lambda k: complete[k]) if complete else None
-
-
-def _drop_weights(results: list[FitResult | None]) -> None:
-    """Free the weights of all complete restarts but the best: they are large."""
-    best = _best_restart(results)
-    for k, result in enumerate(results):
-        if result is not None and k != best and result.status is not FitStatus.INTERRUPTED:
-            result.W = None
-
-
-def _best_result(results: list[FitResult | None], loop: Loop, interrupted: bool) -> FitResult:
-    """The best result, of the complete restarts if there are any, with the history of all restarts."""
-    best = results[_best_restart(results) or 0]
-    if best is None:
-        raise KeyboardInterrupt
-    best.history = [row for k in sorted(loop.histories) for row in loop.histories[k]]
-    if interrupted:
-        best.status = FitStatus.INTERRUPTED
-    return best
+    complete = [k for k in sorted(results) if results[k].status is not FitStatus.INTERRUPTED]
+    objectives = {k: results[k].objective * (1.0 if k else 1.0 - MIN_IMPROVEMENT) for k in complete}
+    return results[min(complete, key=lambda k: objectives[k])] if complete else None

@@ -5,10 +5,9 @@
     expectation regularisation  labelled loss + C · squared distance of the class proportions
     posterior regularisation    labelled loss + C · KL(q ‖ p),  class counts as constraints on q
 
-The constraints are on the posterior p of the model, summed over the unlabelled rows, for any number of classes: an
-augmented Lagrangian whose penalty grows while they are not met. The entropy term makes the problem non-convex, so its
-weight grows in stages. Posterior regularisation alternates: q by the entropic label step at T = 1, then weights for
-labels q.
+The constraints are on the posterior p of the model, summed over the unlabelled rows: an augmented Lagrangian whose
+penalty grows while they are not met. The entropy term makes the problem non-convex, so its weight grows in stages.
+Posterior regularisation alternates: q by the entropic label step at T = 1, then weights for labels q.
 """
 
 from abc import abstractmethod
@@ -26,7 +25,7 @@ from transduce.label_step.entropic import Entropic
 from transduce.losses import MaxEnt
 from transduce.problem import TrainingProblem, weighted_costs
 from transduce.solvers.loop import Solver
-from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, Penalty, through_posterior
+from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, Penalty, SizeBounds, through_posterior
 from transduce.weight_step import weight_step_for
 from transduce.weight_step.lbfgs import ValueAndGradient, gradient_at_zero, in_weights, run_lbfgs
 
@@ -114,10 +113,10 @@ class PenalizedPosterior(DirectMethod):
     constraint: CountConstraint = field(init=False)
 
     def _own_stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
-        low, high, members = _with_groups(self.bounds)
+        low, high, members = SizeBounds.create(self.bounds)
         n_unlabeled = self.problem.n_rows - self.problem.n_labeled
         high = np.where(high == 0, 0.5 * MAX_RESIDUAL * n_unlabeled, high)  # no posterior is quite 0
-        self.constraint = CountConstraint(low, high, np.zeros(low.size), FIRST_RHO, members)
+        self.constraint = CountConstraint(SizeBounds(low, high, members), np.zeros(low.size), FIRST_RHO)
         weights = [self.entropy * fraction for fraction in ENTROPY_STAGES] if self.entropy else [0.0]
         for stage, weight in enumerate(weights, start=1):
             yield self._stage(result, stage, weight)
@@ -133,7 +132,7 @@ class PenalizedPosterior(DirectMethod):
             minimum = run_lbfgs(objective, result.W, problem.alpha, gtol, ITERATIONS)
             result.W[...] = minimum.W
             p = self._posterior(result.W)
-            residual = constraint.residual(p)
+            residual = constraint.bounds.residual(p)
             value = minimum.value - (constraint.value_and_gradient(p)[0] if self.enforced else 0.0)
             result.objective = value
             yield HistoryRow(stage, weight, value, 0, minimum.gradient, residual=residual)
@@ -153,7 +152,7 @@ class PenalizedPosterior(DirectMethod):
         if weight:
             terms.append(Entropy(weight, self.problem.row_weights[self.problem.n_labeled :]))
         if self.mismatch:
-            terms.append(Mismatch(self.mismatch, *_with_groups(self.bounds)))
+            terms.append(Mismatch(self.mismatch, SizeBounds.create(self.bounds)))
         return terms
 
     def _objective(self, terms: list[Penalty]) -> ValueAndGradient:
@@ -177,14 +176,6 @@ class PenalizedPosterior(DirectMethod):
         return in_weights(self.problem.design, value_and_gradient)
 
 
-def _with_groups(bounds: Bounds) -> tuple[Array, Array, Array | None]:
-    """Bounds of the classes, then of the groups; and the classes (G, K) of the groups."""
-    low, high, groups = bounds
-    if groups is None:
-        return low, high, None
-    return np.concatenate((low, groups.low)), np.concatenate((high, groups.high)), groups.members(len(low))
-
-
 @dataclass(eq=False)
 class PosteriorRegularization(DirectMethod):
     """Distributions q that meet the class counts near the posterior of the model, and weights for labels q.
@@ -204,8 +195,7 @@ class PosteriorRegularization(DirectMethod):
                 "sample_weight must be the same for all unlabelled rows in posterior regularisation, but it varies. "
                 "Leave it out for them."
             )
-        kappa, (low, high, members) = problem.kappa(self.weight), _with_groups(self.bounds)
-        constraint = CountConstraint(low, high, np.zeros(low.size), 1.0, members)
+        kappa, bounds = problem.kappa(self.weight), SizeBounds.create(self.bounds)
         targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
         targets[np.arange(problem.n_labeled), self.labels[: problem.n_labeled]] = 1.0
         step = weight_step_for(problem.loss, MAX_SWEEPS)
@@ -218,7 +208,7 @@ class PosteriorRegularization(DirectMethod):
             report = step.solve(problem, state, self.tol, self.rng)
             scores, result.prices, result.W[...] = report.scores, soft.prices, state.W
             value = result.objective = report.objective - self.weight * soft.entropy
-            residual = constraint.residual(soft.posterior)
+            residual = bounds.residual(soft.posterior)
             yield HistoryRow(number, self.weight, value, 0, report.gap, temperature=1.0, residual=residual)
             if last_value - value <= MIN_DECREASE * abs(value):
                 result.status = FitStatus.NEARBY if residual <= MAX_RESIDUAL else FitStatus.UNMET

@@ -15,7 +15,7 @@ from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.solvers.alternating import Alternation, Settings
-from transduce.solvers.loop import FitContext, Loop, catch_interrupt
+from transduce.solvers.loop import CatchInterrupt, FitContext, Loop
 
 Array = NDArray[Any]
 
@@ -24,18 +24,14 @@ FIRST_FIT = -1
 
 
 def solve_with_estimate(
-    engine: Engine,
-    prior: ResolvedPrior,
-    settings: Settings,
-    context: FitContext,
-    solve: Callable[[Bounds], FitResult],
+    engine: Engine, prior: ResolvedPrior, settings: Settings, context: FitContext, solve: Callable[[Bounds], FitResult]
 ) -> tuple[FitResult, Bounds]:
     """Estimate class sizes with a first fit, then solve with them; if interrupted meanwhile, keep the first fit."""
     bounds, rng = _first_bounds(engine, prior, settings, context.first_rng), context.first_rng
     alternation, slot = _alternation(engine, bounds, settings, rng), context.checkpoint.slot("first fit")
     first = Loop(context.on_round).run(alternation, slot, FIRST_FIT)
     if first.status is not FitStatus.INTERRUPTED:
-        with catch_interrupt():
+        with CatchInterrupt():
             proportions = engine.predicted_proportions(first.W)
             estimated = bounds_from_posterior(proportions, engine.n_unlabeled, engine.forbids)
             return solve(estimated), estimated
@@ -51,10 +47,7 @@ def _first_bounds(engine: Engine, prior: ResolvedPrior, settings: Settings, rng:
 
 
 def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
-    """Count the unlabelled rows of each class (K,) as the supervised classifier predicts them.
-
-    It has the loss and the alpha of the problem, and learns from the labelled rows alone.
-    """
+    """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
     none = np.zeros(engine.n_classes, np.int64)
     result = Loop().run(_alternation(engine, Bounds.exact(none), replace(settings, weights=()), rng))
     if result.status is FitStatus.INTERRUPTED:

@@ -1,15 +1,7 @@
 """The loop that runs every solver: it owns the history, the clock, interruption and checkpoints.
 
 A solver is a sequence of stages, each a sequence of rounds. The loop runs the rounds, reports a history row for each,
-saves a checkpoint after each stage, and stops at Ctrl-C:
-
-    result = solver.start()
-    solver.resume(slot, result)             a stage that was saved, if there is one
-    for stage in solver.stages(result):
-        for row in stage:                   one round each; the solver keeps `result` up to date
-            report row
-        solver.save(slot, result)
-    solver.finish(result)
+saves a checkpoint after each stage, and stops at Ctrl-C; see `Loop.run`.
 """
 
 import threading
@@ -17,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -45,7 +37,7 @@ class Solver(ABC):
 
     @abstractmethod
     def stages(self, result: FitResult) -> Iterator[Iterable[HistoryRow]]:
-        """Generate the stages that remain, each an iterable that runs one round for each history row."""
+        """Generate the stages that remain, each an iterable that runs a round for each row and updates the result."""
 
     @abstractmethod
     def finish(self, result: FitResult) -> None:
@@ -58,21 +50,14 @@ class Solver(ABC):
         """Save the stage that was just completed."""
 
 
-@dataclass
-class Interruption:
-    """Whether Ctrl-C was pressed."""
-
-    happened: bool = False
-
-
-@contextmanager
-def catch_interrupt() -> Iterator[Interruption]:
+class CatchInterrupt(AbstractContextManager["CatchInterrupt"]):
     """Turn KeyboardInterrupt into a flag, for code whose caller has a result to keep."""
-    interruption = Interruption()
-    try:
-        yield interruption
-    except KeyboardInterrupt:
-        interruption.happened = True
+
+    happened = False
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        self.happened = isinstance(error, KeyboardInterrupt)
+        return self.happened
 
 
 @dataclass(eq=False)
@@ -90,13 +75,14 @@ class Loop:
         slot = CheckpointSlot() if slot is None else slot
         result, history = solver.start(), slot.reported
         self.histories[restart] = history
-        with catch_interrupt() as interruption:
+        with CatchInterrupt() as interruption:
             solver.resume(slot, result)
             for stage in solver.stages(result):
                 for row in stage:
                     self._report(replace(row, restart=restart), history)
                 solver.save(slot, result)
         if interruption.happened:
+            self.stopped.set()
             result.status = FitStatus.INTERRUPTED
             if not np.isfinite(result.objective):
                 raise KeyboardInterrupt
@@ -105,11 +91,15 @@ class Loop:
         return result
 
     def run_all(self, run_one: Callable[[int], None], n_restarts: int, n_threads: int) -> bool:
-        """Call run_one(restart) for each restart, in this thread if there is one; return whether it was interrupted."""
-        with catch_interrupt() as interruption:
+        """Call run_one(restart) for each restart until one is interrupted; return whether one was.
+
+        With one thread, that is this one.
+        """
+        with CatchInterrupt() as interruption:
             if n_threads == 1:
                 for restart in range(n_restarts):
-                    run_one(restart)
+                    if not self.stopped.is_set():
+                        run_one(restart)
             else:
                 self._in_threads(run_one, n_restarts, n_threads)
         return interruption.happened or self.stopped.is_set()
@@ -119,7 +109,8 @@ class Loop:
 
         def run_when_all_started(restart: int) -> None:
             all_started.wait()  # Ctrl-C while the pool starts a thread would leave that thread running
-            run_one(restart)
+            if not self.stopped.is_set():
+                run_one(restart)
 
         try:
             futures = [pool.submit(run_when_all_started, restart) for restart in range(n_restarts)]
@@ -136,16 +127,11 @@ class Loop:
     def _report(self, row: HistoryRow, history: list[HistoryRow]) -> None:
         """Add the time to a row, append it to the history and report it; stop if another restart was interrupted."""
         with self.lock:
-            row = replace(row, seconds=self._seconds())
+            now = time.perf_counter()
+            last = max((rows[-1].seconds for rows in self.histories.values() if rows), default=0.0)
+            self.started = min(self.started, now - last)  # the clock continues after the rounds of a checkpoint
+            row = replace(row, seconds=max(now - self.started, last))
             history.append(row)
             if self.stopped.is_set():
                 raise KeyboardInterrupt
             self.on_round(row)
-
-    def _seconds(self) -> float:
-        """Seconds since the start, continuing after the rounds of a checkpoint."""
-        seconds = time.perf_counter() - self.started
-        lag = max((rows[-1].seconds for rows in self.histories.values() if rows), default=0.0) - seconds
-        if lag > 0.0:
-            self.started -= lag
-        return seconds + max(lag, 0.0)

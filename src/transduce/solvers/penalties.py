@@ -5,15 +5,16 @@
     count constraint Σ_k μ_k r_k + ρ/2 Σ_k r_k²,  r_k = (m_k − n_k) / √(n n_k)     (expectation constraint)
 
 Each is a function of the posterior p (n, K) alone, with its gradient in p. If counts are ranges, m_k is compared with
-the nearest end of its range, and inside it the term is 0. Groups of classes may have bounds too: k then goes over
-classes and groups, and the size of a group is the sum of the sizes of its classes.
+the nearest end of its range, and inside it the term is 0. k goes over classes and groups of classes with bounds.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from transduce.class_prior.bounds import Bounds
 
 Array = NDArray[Any]
 
@@ -46,84 +47,84 @@ class Entropy:
         return float(np.dot(scale, each)), -scale[:, None] * (logs + 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Mismatch:
-    """`weight` times the squared distance of the class proportions from their bounds.
+class SizeBounds(NamedTuple):
+    """Bounds (K+G,) on the sizes of classes, then of groups; `members` (G, K) marks the classes of each group.
 
-    low, high (K+G,) are bounds of classes, then of groups; `members` (G, K) marks the classes of each group.
+    >>> SizeBounds.create(Bounds.exact(np.array([1, 1]))).sizes(np.array([[0.5, 0.5], [0.0, 1.0]]))
+    array([0.5, 1.5])
     """
 
-    weight: float
     low: Array
     high: Array
-    members: Array | None = None
+    members: Array
+
+    @classmethod
+    def create(cls, bounds: Bounds) -> "SizeBounds":
+        """Collect the bounds of classes and groups."""
+        low, high, groups = bounds
+        if groups is None:
+            return cls(low, high, np.zeros((0, len(low)), bool))
+        return cls(np.append(low, groups.low), np.append(high, groups.high), groups.members(len(low)))
+
+    def sizes(self, p: Array) -> Array:
+        """Return the sizes of classes and groups."""
+        mass = p.sum(axis=0)
+        return np.append(mass, self.members @ mass)
+
+    def excess(self, p: Array) -> Array:
+        """Return how far each size is above its range, below 0 if it is below."""
+        sizes = self.sizes(p)
+        return np.asarray(sizes - np.clip(sizes, self.low, self.high))
+
+    def residual(self, p: Array) -> float:
+        """Return the largest relative distance of a size from its range; relative to all rows if it must be 0."""
+        size = np.where(self.low > 0, self.low, np.where(self.high >= 1, self.high, len(p)))
+        return float((np.abs(self.excess(p)) / size).max(initial=0.0))
+
+    def gradient(self, by_size: Array, p: Array) -> Array:
+        """Turn a gradient in the sizes into one in p, which is the same for every row."""
+        n_classes = p.shape[1]
+        return np.broadcast_to(by_size[:n_classes] + by_size[n_classes:] @ self.members, p.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Mismatch:
+    """`weight` times the squared distance of the class proportions from their bounds."""
+
+    weight: float
+    bounds: SizeBounds
 
     def value_and_gradient(self, p: Array) -> tuple[float, Array]:
-        """Return the squared distance, and its gradient, which is the same for every row."""
+        """Return the squared distance, and its gradient."""
         n = max(len(p), 1)
-        mass = sizes(p, self.members)
-        off = (mass - np.clip(mass, self.low, self.high)) / n
-        gradient = per_class(2.0 * self.weight * off / n, self.members)
-        return self.weight * float(np.dot(off, off)), np.broadcast_to(gradient, p.shape)
+        off = self.bounds.excess(p) / n
+        return self.weight * float(np.dot(off, off)), self.bounds.gradient(2.0 * self.weight * off / n, p)
 
 
 @dataclass(frozen=True, eq=False)
 class CountConstraint:
-    """Augmented Lagrangian of the class counts, with multipliers μ and penalty ρ.
+    """Augmented Lagrangian of the class counts, with multipliers μ (K+G,) and penalty ρ."""
 
-    low, high and μ (K+G,) are for classes, then for groups; `members` (G, K) marks the classes of each group.
-    """
-
-    low: Array
-    high: Array
+    bounds: SizeBounds
     multipliers: Array
     rho: float
-    members: Array | None = None
 
     def value_and_gradient(self, p: Array) -> tuple[float, Array]:
         """Return ρ/2 times the squared distance of r + μ/ρ from its range, less a constant, and its gradient."""
-        shift = self._shifted(p)
+        shift, scale = self._shifted(p)
         value = 0.5 * self.rho * float(np.dot(shift, shift))
         value -= 0.5 * float(np.dot(self.multipliers, self.multipliers)) / self.rho
-        gradient = per_class(self.rho * shift / self._scale(len(p)), self.members)
-        return value, np.broadcast_to(gradient, p.shape)
+        return value, self.bounds.gradient(self.rho * shift / scale, p)
 
     def updated(self, p: Array, rho: float) -> "CountConstraint":
         """Return the constraint with the multipliers updated at this posterior, and a new penalty."""
-        return CountConstraint(self.low, self.high, self.rho * self._shifted(p), rho, self.members)
+        return CountConstraint(self.bounds, self.rho * self._shifted(p)[0], rho)
 
-    def residual(self, p: Array) -> float:
-        """Return the largest relative distance of a size from its range; relative to all rows if it must be 0."""
-        mass = sizes(p, self.members)
-        off = np.abs(mass - np.clip(mass, self.low, self.high))
-        size = np.where(self.low > 0, self.low, np.where(self.high >= 1, self.high, len(p)))
-        return float((off / size).max(initial=0.0))
-
-    def _scale(self, n_rows: int) -> Array:
-        return np.asarray(np.sqrt(n_rows * np.maximum((self.low + self.high) / 2.0, 1.0)))
-
-    def _shifted(self, p: Array) -> Array:
-        scale = self._scale(len(p))
-        where = sizes(p, self.members) / scale + self.multipliers / self.rho
-        return np.asarray(where - np.clip(where, self.low / scale, self.high / scale))
-
-
-def sizes(p: Array, members: Array | None) -> Array:
-    """Return the sizes of the classes, then those of the groups with these `members` (G, K).
-
-    >>> sizes(np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]), np.array([[0, 1, 1]]))
-    array([0.5 , 1.25, 0.25, 1.5 ])
-    """
-    mass = p.sum(axis=0)
-    return np.asarray(mass if members is None else np.concatenate((mass, members @ mass)))
-
-
-def per_class(gradient: Array, members: Array | None) -> Array:
-    """Turn a gradient in the sizes of classes and groups into one in the sizes of the classes."""
-    if members is None:
-        return gradient
-    n_classes = members.shape[1]
-    return np.asarray(gradient[:n_classes] + gradient[n_classes:] @ members)
+    def _shifted(self, p: Array) -> tuple[Array, Array]:
+        low, high, _ = self.bounds
+        scale = np.sqrt(len(p) * np.maximum((low + high) / 2.0, 1.0))
+        where = self.bounds.sizes(p) / scale + self.multipliers / self.rho
+        return where - np.clip(where, low / scale, high / scale), scale
 
 
 def through_posterior(p: Array, gradient: Array) -> Array:

@@ -32,21 +32,16 @@ def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
     >>> [(stage.weight, stage.entropy) for stage in cooling_schedules(1.0)[1][:2]]
     [(1.0, 0.4), (1.0, 0.252)]
     """
-    return tuple(
-        tuple(
-            SoftStage(
-                final_weight * float(weight ** (1.0 - t)), round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3)
-            )
-            for t in np.linspace(0.0, 1.0, N_STAGES)
-        )
-        for weight, entropy in COOLINGS
-    )
+
+    def stage(weight: float, entropy: float, t: float) -> SoftStage:
+        entropy = round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3)
+        return SoftStage(final_weight * float(weight ** (1.0 - t)), entropy)
+
+    return tuple(tuple(stage(*first, t) for t in np.linspace(0.0, 1.0, N_STAGES)) for first in COOLINGS)
 
 
 def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tuple[float, ...]:
     """Return the weight of the unlabelled rows in each stage: the paper's, the final one alone, or the user's own.
-
-    Soft annealing uses the paper's stages in its first restart.
 
     >>> stages("paper", 1.0)[:3], stages(None, 0.5), stages([0.1, 1.0], 1.0)
     ((0.0001, 0.0003, 0.001), (0.5,), (0.1, 1.0))

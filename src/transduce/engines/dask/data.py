@@ -17,10 +17,9 @@ from transduce.engines.dask.shards import BlockInfo, ProblemSpec
 from transduce.engines.dask.weight_step import tree_sum
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.errors import LabelError, LabelErrorKind
-from transduce.labels.classes import common_dtype, find_classes
+from transduce.labels.classes import common_dtype, find_classes, warn_similar_names
 from transduce.labels.encode import EncodedLabels, encode_labels
 from transduce.labels.missing import AUTO, warn_sign_labels
-from transduce.labels.similar_names import warn_similar_names
 from transduce.problem import TrainingProblem
 from transduce.validation import check_labeled_weight
 
