@@ -30,16 +30,14 @@ from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.labels.classes import as_objects
-from transduce.labels.encode import full_labels
-from transduce.labels.missing import AUTO, find_labeled
-from transduce.labels.partial import read_matrix
+from transduce.labels.encode import find_full_labels
+from transduce.labels.missing import AUTO
 from transduce.losses import Loss, MaxEnt
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
 from transduce.solvers.first_fit import solve_with_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.taxonomy import Taxonomy
 from transduce.validation import check_iterations, check_positive
 
 EARLY_TOL = 0.25
@@ -277,13 +275,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return self._accuracy(self.predict(X), y, sample_weight)
 
     def _accuracy(self, predicted: Array, y: Any, sample_weight: Any) -> float:
-        values, labeled = find_labeled(read_matrix(y)[0], self.unlabeled)
-        tree = None if self.taxonomy is None else Taxonomy.create(self.taxonomy)
-        entries, labeled = full_labels(as_objects(values), labeled, tree, self.classes_.tolist())
+        values, labeled = find_full_labels(y, self.unlabeled, self.taxonomy, self.classes_.tolist())
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
-        guesses, truth = predicted[labeled].tolist(), [entries[row] for row in np.flatnonzero(labeled)]
-        correct = np.array([a == b for a, b in zip(guesses, truth, strict=True)], dtype=np.float64)
+        pairs = zip(predicted[labeled].tolist(), as_objects(values[labeled]), strict=True)
+        correct = np.array([guess == truth for guess, truth in pairs], dtype=np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         return float(np.average(correct, weights=weights))
 

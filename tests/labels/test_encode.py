@@ -5,10 +5,9 @@ import pytest
 
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.labels.classes import as_objects, find_classes
-from transduce.labels.encode import check_labels, encode_labels, full_labels
+from transduce.labels.encode import check_labels, encode_labels, find_full_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import RuledOut
-from transduce.taxonomy import Taxonomy
 
 TREE = ["hot/tea", "hot/coffee", "cold/milk"]
 
@@ -65,7 +64,6 @@ def test_labels_that_cannot_be_used_are_refused(n_rows, y, kind):
 
 
 def test_a_node_over_one_leaf_is_a_full_label():
-    values, labeled = find_labeled(["hot", "cold", {"cold", "hot/tea"}, "hot/tea", ""])
-    entries, full = full_labels(as_objects(values), labeled, Taxonomy.create(TREE))
+    entries, full = find_full_labels(["hot", "cold", {"cold", "hot/tea"}, "hot/tea", ""], taxonomy=TREE)
     assert full.tolist() == [False, True, False, True, False]
     assert entries[1] == "cold/milk"

@@ -9,10 +9,11 @@ from sklearn.base import clone
 
 from transduce import TransductiveClassifier
 from transduce.class_prior.spec import is_in_rows
+from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import RuledOut
 from transduce.model_selection import HiddenLabelSplit, hide
-from transduce.model_selection.hidden_labels import find_full_labels, fit_hidden, scale_prior
+from transduce.model_selection.hidden_labels import fit_hidden, scale_prior
 from transduce.testing import blobs, true_counts
 
 

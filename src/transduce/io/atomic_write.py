@@ -27,13 +27,6 @@ def atomic_write(target: str | Path, *, sync: bool = False) -> Iterator[IO[bytes
 
     A symbolic link stays one: the file that it points to is replaced. An existing file keeps its permissions. With
     `sync`, the content is on the disk before the file is renamed. Raises `WriteError` where writing fails.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(f"{folder}/note.txt") as file:
-    ...         _ = file.write(b"tea")
-    ...     os.listdir(folder), Path(folder, "note.txt").read_text()
-    (['note.txt'], 'tea')
     """
     path = Path(os.path.realpath(target))
     temporary = path.with_name(f".transduce-{secrets.token_hex(6)}.part")

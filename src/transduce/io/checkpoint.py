@@ -22,13 +22,11 @@ import numba
 import numpy as np
 import scipy
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.history import HistoryRow
 from transduce.io.atomic_write import WriteError, atomic_write
 from transduce.io.strict_json import loads
-
-Array = NDArray[Any]
 
 FORMAT = 4
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
@@ -68,13 +66,6 @@ class CheckpointSlot:
     """The file of one restart; without a path nothing is stored.
 
     `reported` holds the history rows reported so far; they are stored with every stage and restored with it.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     slot = CheckpointSlot(Path(folder, "restart"))
-    ...     slot.save({"W": np.eye(2)}, {"stage": 3})
-    ...     CheckpointSlot(Path(folder, "restart")).load().metadata
-    {'stage': 3}
     """
 
     path: Path | None = None
@@ -122,18 +113,7 @@ class Checkpoint:
 
     @classmethod
     def open(cls, path: object, fingerprint: str, seeds: Iterable[int] = ()) -> "Checkpoint":
-        """Open or create the folder at `path`, which must belong to the fit with this fingerprint.
-
-        A new folder stores the seeds, an existing one returns those that it has.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with Checkpoint.open(folder, "one"):
-        ...         pass
-        ...     Checkpoint.open(folder, "other")
-        Traceback (most recent call last):
-        ValueError: checkpoint ... belongs to a fit with other data or parameters. Choose another folder, or delete it.
-        """
+        """Open the folder of the fit with this fingerprint and its seeds, or create it with these seeds."""
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be the path of a folder, or None, but is {path!r}.")
         folder = Path(path)
@@ -197,14 +177,12 @@ def _stored_seeds(folder: Path, fingerprint: str, seeds: tuple[int, ...]) -> tup
 
 def _read_seeds(folder: Path, fingerprint: str) -> tuple[int, ...]:
     """Return the seeds in `fit.json`, which must belong to the fit with this fingerprint."""
-    layout, stored, versions, seeds = None, None, VERSIONS, ()
     try:
         header = loads((folder / "fit.json").read_bytes())
-        stored, seeds = header["fingerprint"], tuple(map(int, header["seeds"]))
+        layout, stored, seeds = header["format"], header["fingerprint"], tuple(map(int, header["seeds"]))
         versions = {name: header["versions"].get(name) for name in VERSIONS}
-        layout = header["format"]
-    except (KeyError, TypeError, AttributeError, ValueError):  # damaged
-        pass
+    except (KeyError, TypeError, AttributeError, ValueError):
+        layout, stored, seeds, versions = None, None, (), VERSIONS
     if layout != FORMAT:
         problem = "was written by another version of transduce, or is damaged"
     elif stored != fingerprint:

@@ -12,14 +12,8 @@ def fingerprint(parts: Mapping[str, object]) -> str:
 
     Numbers are compared by value: 1, 1.0 and np.float64(1) have the same digest.
 
-    >>> import numpy as np
-    >>> fingerprint({"X": np.arange(3), "tol": 0.5}) == fingerprint({"X": np.arange(3), "tol": 0.5})
+    >>> fingerprint({"loss": "hinge", "tol": 1}) == fingerprint({"loss": "hinge", "tol": 1.0})
     True
-    >>> fingerprint({"X": np.arange(3), "tol": 0.5}) == fingerprint({"X": np.arange(4), "tol": 0.5})
-    False
-    >>> fingerprint({"loss": lambda scores: scores})
-    Traceback (most recent call last):
-    TypeError: checkpoint needs parameters that can be pickled, but loss cannot be ...
     """
     digests = {}
     for name, value in parts.items():

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from transduce.arrays import Array
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, dumps, loads
-
-Array = NDArray[Any]
 
 FORMAT = 1
 HEADER = "rows.json"

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array, object_array
 from transduce.errors import (
     LabelError,
     LabelErrorKind,
@@ -19,8 +19,6 @@ from transduce.errors import (
 from transduce.labels.partial import RuledOut, example_set, is_partial, names_in
 from transduce.suggest import did_you_mean, find_misspelled
 from transduce.taxonomy import Taxonomy
-
-Array = NDArray[Any]
 
 _MOST_NAMES = 100
 """At most so many names without full labels are compared with others."""
@@ -39,9 +37,10 @@ def find_classes(
         _check_without_taxonomy(values, labeled, class_prior, columns)
     names = class_names(entries, tree)
     if isinstance(class_prior, Mapping):
-        named = [name for name in class_prior if name not in names and (tree is None or not tree.is_inner(name))]
-        _check_in_tree(named, tree)
-        names += named
+        stated = [name for name in class_prior if name not in names and (tree is None or not tree.is_inner(name))]
+        if tree is not None:
+            _check_in_tree(stated, tree)
+        names += stated
     if tree is None:
         classes = _class_array(_sorted_names(names), values)
         return classes, Taxonomy.flat(classes.tolist())
@@ -70,12 +69,7 @@ def class_names(entries: Iterable[object], taxonomy: Taxonomy | None) -> list[An
 
 
 def leaves_under(entries: Iterable[object], taxonomy: Taxonomy) -> Array:
-    """Mask of the leaves (K,) under the inner nodes that entries of y allow.
-
-    >>> tree = Taxonomy.create(["rec/hockey", "rec/chess", "sci/med", "sci/space"])
-    >>> leaves_under(["rec", "sci/med", RuledOut("sci")], tree)
-    array([ True,  True, False, False])
-    """
+    """Mask of the leaves (K,) under the inner nodes that entries of y allow."""
     under = np.zeros(taxonomy.n_classes, bool)
     for name in {name for entry in entries if not isinstance(entry, RuledOut) for name in names_in(entry)}:
         if taxonomy.is_inner(name):
@@ -84,11 +78,7 @@ def leaves_under(entries: Iterable[object], taxonomy: Taxonomy) -> Array:
 
 
 def leaf_names(taxonomy: Taxonomy, names: list[Any]) -> list[Any]:
-    """Name of each leaf (K,): the one among the users' names, else one of the same type.
-
-    >>> leaf_names(Taxonomy.create(["rec/hockey", "rec/chess", "sci/med"]), ["hockey", "sci/med"])
-    ['hockey', 'rec/chess', 'sci/med']
-    """
+    """Name of each leaf (K,): the one among the users' names, else one of the same type."""
     by_leaf: dict[int, Any] = {}
     for name in names:
         known = by_leaf.setdefault(taxonomy.leaf_of(name), name)
@@ -115,28 +105,25 @@ def common_dtype(dtypes: Sequence[str]) -> Any:
 
 def _check_without_taxonomy(values: Array, labeled: Array, class_prior: object, columns: Sequence[Any]) -> None:
     """Raise LabelError for a path among other labels, and for an unknown label that is ruled out."""
-    rows, entries = np.flatnonzero(labeled).tolist(), as_objects(values[labeled])
-    paths = [row for row, entry in zip(rows, entries, strict=True) if isinstance(entry, tuple)]
+    entries = as_objects(values[labeled])
+    rows = list(zip(np.flatnonzero(labeled).tolist(), entries, strict=True))
+    paths = [(row, entry) for row, entry in rows if isinstance(entry, tuple)]
     if paths and not all(isinstance(entry, tuple) or is_partial(entry) for entry in entries):
-        entry = entries[rows.index(paths[0])]
-        example = example_set(entry)
-        raise LabelError(LabelErrorKind.PATH_WITHOUT_TAXONOMY, row=paths[0], entry=entry, example=example)
-    if not any(isinstance(entry, RuledOut) for entry in entries):
-        return
-    known = class_names((entry for entry in entries if not isinstance(entry, RuledOut)), None)
+        row, path = paths[0]
+        raise LabelError(LabelErrorKind.PATH_WITHOUT_TAXONOMY, row=row, entry=path, example=example_set(path))
+    ruled_out = [(row, name) for row, entry in rows if isinstance(entry, RuledOut) for name in entry.labels]
+    known = class_names((entry for entry in entries if not isinstance(entry, RuledOut)), None) if ruled_out else []
     known += [*columns, *(class_prior if isinstance(class_prior, Mapping) else ())]
-    for row, entry in zip(rows, entries, strict=True):
-        for name in entry.labels if isinstance(entry, RuledOut) else ():
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise LabelError(LabelErrorKind.UNKNOWN_RULED_OUT, row=row, name=name, hint=hint)
+    for row, name in ruled_out:
+        if name not in known:
+            raise LabelError(LabelErrorKind.UNKNOWN_RULED_OUT, row=row, name=name, hint=did_you_mean(name, known))
 
 
-def _check_in_tree(names: list[Any], tree: Taxonomy | None) -> None:
+def _check_in_tree(names: list[Any], tree: Taxonomy) -> None:
     """Raise PriorError for a name in class_prior that is not in the taxonomy."""
-    for name in names if tree is not None else ():
+    for name in names:
         try:
-            tree.leaf_of(name)  # type: ignore[union-attr]
+            tree.leaf_of(name)
         except ValueError as error:
             raise PriorError(PriorErrorKind.UNKNOWN_NODE, name=name, reason=str(error)) from None
 
@@ -152,9 +139,7 @@ def _sorted_names(names: list[Any]) -> list[Any]:
 def _class_array(names: list[Any], values: Array) -> Array:
     """Names as an array of the type of the labels, where it can hold them."""
     if any(isinstance(name, tuple) for name in names):
-        classes = np.empty(len(names), dtype=object)
-        classes[:] = names
-        return classes
+        return object_array(names)
     if values.dtype.kind == "O":
         types = {type(name) for name in names}
         return np.array(names, dtype=object if types == {str} or len(types) > 1 else None)

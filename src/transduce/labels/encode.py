@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array, BoolArray, IntArray
 from transduce.errors import LabelError, LabelErrorKind
-from transduce.labels.classes import class_names, leaf_names, leaves_under
-from transduce.labels.partial import RuledOut, is_partial, names_in
+from transduce.labels.classes import as_objects, class_names, leaf_names, leaves_under
+from transduce.labels.missing import AUTO, find_labeled
+from transduce.labels.partial import RuledOut, is_partial, names_in, read_matrix
 from transduce.taxonomy import Taxonomy
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +23,9 @@ class EncodedLabels:
     allowed  (n, K) classes that each row may get; None where every row without a full label may get any
     """
 
-    codes: NDArray[np.int64]
-    partial: NDArray[np.bool_]
-    allowed: NDArray[np.bool_] | None
+    codes: IntArray
+    partial: BoolArray
+    allowed: BoolArray | None
 
 
 def check_labels(n_rows: int, values: Array, labeled: Array) -> None:
@@ -62,8 +61,7 @@ def encode_labels(
     if not restricted:
         return EncodedLabels(codes, partial, None)
     matrix = np.ones((len(entries), len(classes)), bool)
-    for row, allowed in restricted.items():
-        matrix[row] = allowed
+    matrix[list(restricted)] = list(restricted.values())
     return EncodedLabels(codes, partial, matrix)
 
 
@@ -86,32 +84,39 @@ def _allowed(entry: object, index: dict[Any, int], taxonomy: Taxonomy, tree: boo
     return allowed
 
 
-def full_labels(
-    entries: list[Any], labeled: Array, taxonomy: Taxonomy | None, names: list[Any] | None = None
-) -> tuple[list[Any], Array]:
-    """Entries of y with a class for every full label, and a mask of these.
+def find_full_labels(
+    y: Any, unlabeled: object = AUTO, taxonomy: object = None, names: list[Any] | None = None
+) -> tuple[Array, Array]:
+    """Return y as an array, and a mask of the rows that are labelled with one class.
 
-    A set of one class, and an inner node over one leaf, are full labels. `names` are the users' names of the classes,
-    if not those in y.
+    A set of one class, and an inner node over one leaf, are replaced by that class. `names` are the users' names of the
+    classes, if not those in y.
 
-    >>> full_labels(["tea", {"tea"}, {"tea", "coffee"}, RuledOut("tea"), ""], np.array([True] * 4 + [False]), None)[1]
+    >>> find_full_labels(["tea", {"tea"}, {"tea", "coffee"}, RuledOut("tea"), ""])[1]
     array([ True,  True, False, False, False])
     """
-    found, full, leaf_of_row = list(entries), labeled.copy(), {}
-    for row in np.flatnonzero(labeled).tolist():
+    values, full = find_labeled(read_matrix(y)[0], unlabeled)
+    if taxonomy is None and values.dtype.kind != "O":
+        return values, full
+    tree, entries = None if taxonomy is None else Taxonomy.create(taxonomy), as_objects(values)
+    replaced: dict[int, Any] = {}
+    leaf_of_row: dict[int, int] = {}
+    for row in np.flatnonzero(full).tolist():
         entry, named = entries[row], names_in(entries[row])
-        inner = taxonomy is not None and any(taxonomy.is_inner(name) for name in named)
+        inner = [] if tree is None else [name for name in named if tree.is_inner(name)]
         full[row] = len(named) == 1 and not inner and not isinstance(entry, RuledOut)
-        if full[row]:
-            (found[row],) = named
-        elif inner and taxonomy is not None and not isinstance(entry, RuledOut):
-            leaves = leaves_under([entry], taxonomy)
-            leaves[[taxonomy.leaf_of(name) for name in named if not taxonomy.is_inner(name)]] = True
+        if full[row] and is_partial(entry):
+            (replaced[row],) = named
+        elif tree is not None and inner and not isinstance(entry, RuledOut):
+            leaves = leaves_under(inner, tree)
+            leaves[[tree.leaf_of(name) for name in named if name not in inner]] = True
             if leaves.sum() == 1:
                 leaf_of_row[row] = int(leaves.argmax())
-    if leaf_of_row and taxonomy is not None:
-        known = class_names([found[row] for row in np.flatnonzero(full)], taxonomy) if names is None else names
-        by_leaf = leaf_names(taxonomy, known)
-        for row, leaf in leaf_of_row.items():
-            found[row], full[row] = by_leaf[leaf], True
-    return found, full
+    if tree is not None and leaf_of_row:
+        known = class_names([entries[row] for row in np.flatnonzero(full)], tree) if names is None else names
+        by_leaf = leaf_names(tree, known)
+        replaced |= {row: by_leaf[leaf] for row, leaf in leaf_of_row.items()}
+    values = values.astype(object) if replaced else values
+    for row, name in replaced.items():
+        values[row], full[row] = name, True
+    return values, full

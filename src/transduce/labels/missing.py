@@ -1,20 +1,15 @@
-"""Missing labels: y as an array, and which of its rows are labelled.
-
--1, None, NaN, nulls of pandas and polars, "" and blank strings mean unlabelled.
-"""
+"""Missing labels: -1, None, NaN, nulls of pandas and polars, "" and blank strings mean unlabelled."""
 
 import warnings
 from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from transduce.arrays import Array, BoolArray, object_array
 from transduce.errors import LabelError, LabelErrorKind, LabelWarning, LabelWarningKind, user_stacklevel
 from transduce.labels.partial import example_set, is_partial, names_in
-
-Array = NDArray[Any]
 
 AUTO = "auto"
 
@@ -22,14 +17,11 @@ AUTO = "auto"
 def find_labeled(y: Any, unlabeled: object = AUTO, warn: bool = True) -> tuple[Array, Array]:
     """Values of y as an array, and a mask of those that are labels.
 
-    With "auto" a row is unlabelled if it has any of the common missing labels; otherwise if its value is missing or is
-    `unlabeled`, or missing alone if that is None. `warn` says whether to warn if y holds only -1 and 1.
+    Unless `unlabeled` is "auto", a row is unlabelled if its value is missing or is `unlabeled`. `warn` says whether to
+    warn if y holds only -1 and 1.
 
-    >>> values, labeled = find_labeled(["tea", "", None, "coffee"])
-    >>> labeled
+    >>> find_labeled(["tea", "", None, "coffee"])[1]
     array([ True, False, False,  True])
-    >>> find_labeled([1, 0, -1])[1], find_labeled([1, 0, -1], unlabeled=None)[1]
-    (array([ True,  True, False]), array([ True,  True,  True]))
     """
     values = _one_dimension(y)
     labeled = ~_missing(values)
@@ -81,18 +73,15 @@ def _one_dimension(y: Any) -> Array:
 
 def _is_nullable(y: Any) -> bool:
     """Whether y is a pandas Series whose nulls survive only as objects."""
-    return y.__class__.__module__.startswith("pandas") and not isinstance(
-        getattr(y, "dtype", np.dtype(object)), np.dtype
-    )
+    dtype = getattr(y, "dtype", np.dtype(object))
+    return type(y).__module__.startswith("pandas") and not isinstance(dtype, np.dtype)
 
 
 def _from_list(y: Any) -> Array:
     items = list(y)
     _check_arrays(items)
     if any(item is None or isinstance(item, (str, tuple, list)) for item in items):
-        values = np.empty(len(items), dtype=object)
-        values[:] = items
-        return values
+        return object_array(items)
     return np.asarray(items)
 
 
@@ -103,7 +92,7 @@ def _check_arrays(items: list[Any]) -> None:
             raise LabelError(LabelErrorKind.ARRAY_ENTRY, row=row, example=example_set(item.ravel()[:2].tolist()))
 
 
-def _missing(values: Array) -> NDArray[np.bool_]:
+def _missing(values: Array) -> BoolArray:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "Mm":

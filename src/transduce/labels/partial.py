@@ -9,12 +9,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from transduce.arrays import Array
 from transduce.errors import LabelError, LabelErrorKind
-
-Array = NDArray[Any]
 
 _ROWS = (list, tuple, np.ndarray)
 
@@ -25,12 +23,7 @@ class RuledOut:
     Parameters
     ----------
     labels : label, list or set of labels
-        Classes or inner nodes of the taxonomy. A path as a tuple goes into a list.
-
-    Attributes
-    ----------
-    labels : frozenset
-        The labels that are ruled out.
+        Classes or inner nodes of the taxonomy. A path as a tuple goes into a list. The attribute is a frozenset.
 
     Examples
     --------
@@ -68,11 +61,7 @@ def names_in(entry: object) -> Set[Any] | tuple[Any]:
 
 
 def example_set(members: Iterable[Any]) -> str:
-    """Members written as a set.
-
-    >>> example_set(("tea", "coffee"))
-    "{'tea', 'coffee'}"
-    """
+    """Members written as a set."""
     return "{" + ", ".join(map(repr, members)) + "}"
 
 

@@ -1,25 +1,18 @@
-"""Fits with some labels hidden: a hidden row stays in training as an unlabelled one.
-
-Nothing that a fit sees depends on a hidden label: counts in class_prior are scaled to the larger number of unlabelled
-rows, counts · (n + n_hidden) / n, without use of the hidden classes.
-"""
+"""Fits with some labels hidden: a hidden row stays in training as an unlabelled one, and its label changes nothing."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from transduce.arrays import Array, IntArray
 from transduce.class_prior.spec import is_in_rows, read_prior
 from transduce.history import FitStatus
 from transduce.labels.classes import as_objects
-from transduce.labels.encode import full_labels
+from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import AUTO, find_labeled
 from transduce.labels.partial import read_matrix
-from transduce.taxonomy import Taxonomy
-
-Array = NDArray[Any]
 
 
 def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
@@ -56,17 +49,7 @@ def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
 
 
 def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = None, **params: Any) -> Any:
-    """Fit a clone of the estimator with these parameters on all rows, with the labels of these rows hidden.
-
-    Raises KeyboardInterrupt if the user interrupted the fit, so that a search does not score an unfinished model.
-
-    >>> from transduce import TransductiveClassifier
-    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
-    >>> clf = TransductiveClassifier(class_prior=[1, 1])  # counts of the two unlabelled rows
-    >>> model = fit_hidden(clf, X, ["tea", "tea", "coffee", "coffee", "", ""], [1, 3])
-    >>> model.transduction_.tolist()
-    ['tea', 'tea', 'coffee', 'coffee', 'tea', 'coffee']
-    """
+    """Fit a clone of the estimator with these parameters on all rows, with the labels of these rows hidden."""
     unlabeled, taxonomy = label_parameters(estimator)
     values = hide(y, rows, unlabeled)
     n_before, n_after = (int(np.sum(~find_full_labels(labels, unlabeled, taxonomy)[1])) for labels in (y, values))
@@ -78,7 +61,7 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     while hasattr(classifier, "steps"):  # a pipeline
         classifier = classifier.steps[-1][1]
     if getattr(classifier, "_status", None) is FitStatus.INTERRUPTED:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt  # an unfinished model must not be scored
     return model
 
 
@@ -100,8 +83,8 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     if isinstance(prior, str) or not isinstance(prior, Iterable):
         return prior
     sizes = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
-    has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
     try:
+        has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
         if not has_ranges and sum(sizes) == n_before and all(float(size).is_integer() for size in sizes):
             sizes = [float(size) / n_before for size in sizes]
         elif (has_ranges or isinstance(prior, Mapping)) and is_in_rows(sizes):  # sums differ if there are inner nodes
@@ -109,27 +92,6 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     except (TypeError, ValueError):  # invalid sizes, which the fit reports
         return prior
     return dict(zip(prior, sizes, strict=True)) if isinstance(prior, Mapping) else sizes
-
-
-def find_full_labels(y: Any, unlabeled: object = AUTO, taxonomy: object = None) -> tuple[Array, Array]:
-    """Return y as an array, and a mask of the rows that are labelled with one class.
-
-    Partial labels and inner nodes of the taxonomy are excluded, unless they leave one class: that class replaces them.
-
-    >>> find_full_labels(["tea", frozenset({"tea", "coffee"}), ""])[1]
-    array([ True, False, False])
-    """
-    values, labeled = find_labeled(read_matrix(y)[0], unlabeled)
-    if taxonomy is None and values.dtype.kind != "O":
-        return values, labeled
-    entries = as_objects(values)
-    found, full = full_labels(entries, labeled, None if taxonomy is None else Taxonomy.create(taxonomy))
-    replaced = [row for row in np.flatnonzero(full) if found[row] is not entries[row]]
-    if replaced:
-        values = values.astype(object)
-        for row in replaced:
-            values[row] = found[row]
-    return values, full
 
 
 def label_parameters(estimator: Any) -> tuple[Any, Any]:
@@ -140,11 +102,7 @@ def label_parameters(estimator: Any) -> tuple[Any, Any]:
 
 
 def class_codes(*labels: Array) -> tuple[list[Any], Array]:
-    """Return the distinct labels in order of appearance, and the index of each label among them.
-
-    >>> class_codes(np.array(["tea", "coffee", "tea"]), np.array(["cocoa"]))
-    (['tea', 'coffee', 'cocoa'], array([0, 1, 0, 2]))
-    """
+    """Return the distinct labels in order of appearance, and the index of each label among them."""
     index: dict[Any, int] = {}
     codes = [index.setdefault(name, len(index)) for some in labels for name in as_objects(some)]
     return list(index), np.array(codes, dtype=np.int64)
@@ -156,7 +114,7 @@ def _parameters(estimator: Any, name: str) -> dict[str, Any]:
     return {key: value for key, value in found if key == name or key.endswith(f"__{name}")}
 
 
-def _indices(rows: Any, n_rows: int) -> NDArray[np.int64]:
+def _indices(rows: Any, n_rows: int) -> IntArray:
     indices = np.asarray(rows)
     if indices.dtype == np.bool_ and indices.shape == (n_rows,):
         return np.flatnonzero(indices)

@@ -7,14 +7,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from transduce.arrays import Array
 from transduce.errors import PriorWarning
-from transduce.model_selection.hidden_labels import class_codes, find_full_labels, fit_hidden, label_parameters
+from transduce.labels.encode import find_full_labels
+from transduce.model_selection.hidden_labels import class_codes, fit_hidden, label_parameters
 from transduce.model_selection.scorers import labeled_scorer, take
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +120,8 @@ def _check_sizes(sizes: Iterable[int], n_classes: int, n_labeled: int) -> list[i
     numbers = list(sizes) if isinstance(sizes, Iterable) else [sizes]
     for size in numbers:
         if not isinstance(size, Integral) or not n_classes <= size < n_labeled:
-            raise ValueError(
-                f"sizes must be integers from {n_classes}, the number of classes, to {n_labeled - 1}, one fewer than "
-                f"the labels, but contain {size!r}. Correct it, or label more rows."
-            )
+            limits = f"{n_classes}, the number of classes, to {n_labeled - 1}, one fewer than the labels"
+            raise ValueError(f"sizes must be integers from {limits}, but contain {size!r}. Or label more rows.")
     if not numbers:
         raise ValueError("sizes is empty. Pass at least one number of labels.")
     return [int(size) for size in numbers]

@@ -7,19 +7,18 @@ from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from transduce.arrays import Array
 from transduce.estimators import TransductiveClassifier
-from transduce.model_selection.hidden_labels import find_full_labels
+from transduce.labels.encode import find_full_labels
 from transduce.model_selection.scorers import labeled_scorer
 from transduce.model_selection.splitters import rows_to_hide
 from transduce.model_selection.trials import Params, Scorer, Trial, Trials, equal_to_best, results_table
 
-Array = NDArray[Any]
 Self = TypeVar("Self", bound="TransductiveClassifierCV")
 
 
@@ -64,16 +63,8 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         Name of the chosen loss.
     best_estimator_ : estimator
         Model fitted with all labels; all its fitted attributes (`classes_`, `transduction_`, ...) are set here too.
-    best_params_ : dict
-        Chosen parameters.
-    best_index_ : int
-        Index of the chosen candidate in `cv_results_`.
-    best_score_ : float
-        Its mean score on hidden rows, slightly optimistic because it was chosen by it.
-    cv_results_ : dict of ndarray
-        Scores and times of all candidates, as in GridSearchCV.
-    n_splits_ : int
-        Number of splits.
+    best_params_, best_index_, best_score_, cv_results_, n_splits_
+        As in GridSearchCV. The best score is slightly optimistic because the candidate was chosen by it.
 
     Examples
     --------

@@ -5,15 +5,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from transduce.arrays import Array
 from transduce.labels.classes import warn_inner_nodes
+from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import AUTO
-from transduce.model_selection.hidden_labels import class_codes, find_full_labels, hide
-
-Array = NDArray[Any]
+from transduce.model_selection.hidden_labels import class_codes, hide
 
 
 class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
@@ -97,14 +96,7 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
 
 
 def rows_to_hide(cv: Any, X: Any, values: Array, full: Array, seed: int) -> list[Array]:
-    """Return the rows to hide in each split of `cv`: the labelled rows of the test set.
-
-    cv is a number of folds, a splitter or pairs (train, test); `full` (n,) masks the rows with a full label.
-
-    >>> values = np.array([1, 1, 0, 0, -1])
-    >>> rows_to_hide([([], [0, 4]), ([], [1, 2])], np.eye(5), values, values >= 0, 0)
-    [array([0]), array([1, 2])]
-    """
+    """Return the rows to hide in each split of `cv`: those of the test set with a full label, by the mask `full`."""
     codes = np.full(values.size, -1)
     codes[full] = class_codes(values[full])[1]
     if isinstance(cv, Integral) and int(cv) >= 2:
@@ -114,27 +106,18 @@ def rows_to_hide(cv: Any, X: Any, values: Array, full: Array, seed: int) -> list
         pairs = cv.split(X, values) if hasattr(cv, "split") and not isinstance(cv, str) else cv
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise ValueError(f"cv must be a number of folds from 2, a splitter, or pairs (train, test), but is {cv!r}.")
-    tests = [np.arange(values.size)[test] for _, test in pairs]
-    tests = [test[full[test]] for test in tests]
+    tests = [test[full[test]] for test in (np.arange(values.size)[test] for _, test in pairs)]
+    n_labeled = np.bincount(codes[full])
     for number, test in enumerate(tests):
-        _check_test(number, np.bincount(codes[full]), np.bincount(codes[test]))
+        if not test.size:
+            raise ValueError(f"split {number} of cv has no labelled row in its test set. Label more rows.")
+        if np.any(np.bincount(codes[test], minlength=n_labeled.size) >= n_labeled):
+            raise ValueError(f"split {number} of cv hides all labels of a class. Use HiddenLabelSplit.")
     return tests
 
 
-def _check_test(number: int, n_labeled: Array, n_hidden: Array) -> None:
-    """Raise an error unless a split hides a label, and leaves one of every class."""
-    if not n_hidden.sum():
-        raise ValueError(f"split {number} of cv has no labelled row in its test set. Label more rows.")
-    if np.any(n_hidden >= np.maximum(n_labeled[: n_hidden.size], 1)):
-        raise ValueError(f"split {number} of cv hides all labels of a class. Use HiddenLabelSplit.")
-
-
 def count_testable(codes: Array) -> int:
-    """Count the labels of classes with two or more; raise an error if there are none.
-
-    >>> count_testable(np.array([0, 0, 1, 2, 2, 2]))
-    5
-    """
+    """Count the labels of classes with two or more; raise an error if there are none."""
     sizes = np.bincount(codes, minlength=1)
     if sizes.max() < 2:
         raise ValueError(
@@ -145,14 +128,7 @@ def count_testable(codes: Array) -> int:
 
 
 def assign_folds(codes: Array, n_splits: int, stratified: bool, rng: np.random.Generator) -> Array:
-    """Assign rows of these classes to folds in turn; -1 stays in training.
-
-    If stratified, a fold gets at most ceil(c / n_splits) < c of the c rows of a class, so that one is left.
-
-    >>> folds = assign_folds(np.array([0, 0, 0, 1, 1, 2]), 2, True, np.random.default_rng(0))
-    >>> np.sort(folds[:3]), np.sort(folds[3:5]), folds[5:]
-    (array([0, 0, 1]), array([0, 1]), array([-1]))
-    """
+    """Assign rows of these classes to folds in turn; -1 stays in training."""
     sizes = np.bincount(codes)
     order = rng.permutation(np.flatnonzero(sizes[codes] > 1))
     if stratified:
@@ -162,6 +138,6 @@ def assign_folds(codes: Array, n_splits: int, stratified: bool, rng: np.random.G
     folds[order] = np.arange(order.size) % n_splits
     for k in np.flatnonzero(sizes > 1):
         rows = np.flatnonzero(codes == k)
-        if np.all(folds[rows] == folds[rows[0]]):
+        if np.all(folds[rows] == folds[rows[0]]):  # not if stratified
             folds[rows[0]] = -1
     return folds

@@ -1,8 +1,4 @@
-"""The fits of a search: every candidate on every split, the table of scores, and the one-standard-error rule.
-
-The score of a candidate is the mean over splits of its scores on the hidden rows. Candidates within one standard error
-of the best, s / √n_splits with s the standard deviation of the best one's scores, count as equal to it.
-"""
+"""The fits of a search: every candidate on every split, the table of scores, and the one-standard-error rule."""
 
 import time
 import warnings
@@ -11,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from transduce.arrays import Array
 from transduce.model_selection.hidden_labels import fit_hidden
 from transduce.model_selection.scorers import take
 
-Array = NDArray[Any]
 Scorer = Callable[[Any, Any, Any], float]
 Params = dict[str, Any]
 
@@ -69,12 +64,7 @@ class Trials:
 
 
 def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return arrays with one entry for each candidate, in the form of GridSearchCV's `cv_results_`.
-
-    >>> trials = [Trial({"alpha": 1.0}, 0, 0.5, 0.1), Trial({"alpha": 1.0}, 1, 0.7, 0.1)]
-    >>> results_table([{"alpha": 1.0}], ["hinge"], trials)["mean_test_score"].round(2)
-    array([0.6])
-    """
+    """Return arrays with one entry for each candidate, in the form of GridSearchCV's `cv_results_`."""
     scores = np.array([trial.score for trial in trials]).reshape(len(candidates), -1)
     seconds = np.array([trial.seconds for trial in trials]).reshape(scores.shape)
     mean = scores.mean(axis=1)
@@ -92,11 +82,7 @@ def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: S
 
 
 def equal_to_best(mean: Array, std: Array, n_splits: int) -> list[int]:
-    """Return the candidates within one standard error of the best; std is over the splits, with divisor n.
-
-    >>> equal_to_best(np.array([0.5, 0.68, 0.7]), np.array([0.1, 0.1, 0.06]), 5)
-    [1, 2]
-    """
+    """Return the candidates within one standard error of the best; std is over the splits, with divisor n."""
     best = int(np.argmax(mean))
     error = std[best] / np.sqrt(max(n_splits - 1, 1))
     return [int(index) for index in np.flatnonzero(mean >= mean[best] - error - 1e-12)]

@@ -10,17 +10,13 @@ accepted, and labels that do not decrease J by more than a threshold are rejecte
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.engines.base import Restart
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.solvers.loop import Solver
-
-Array = NDArray[Any]
 
 EARLY_THRESHOLD, THRESHOLD = 1e-4, 1e-5
 """New labels must decrease the loss of the unlabelled rows by more than this fraction: in early and in final rounds."""

@@ -77,10 +77,7 @@ class CooledAlternation(Alternation):
 
 @dataclass(frozen=True, eq=False)
 class SoftAnnealing:
-    """Algorithm 1 and the cooling schedules, as restarts; `run` returns the best one.
-
-    Restarts are independent, so they run in threads if there are several; the result does not depend on it.
-    """
+    """Algorithm 1 and the cooling schedules, as independent restarts, maybe in threads; `run` returns the best."""
 
     engine: Engine
     steps: StepSettings

@@ -13,11 +13,10 @@ Posterior regularisation alternates: q by the entropic label step at T = 1, then
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.label_step import METHODS, LabelProblem
@@ -28,8 +27,6 @@ from transduce.solvers.loop import Solver
 from transduce.solvers.penalties import CountConstraint, Entropy, Mismatch, Penalty, SizeBounds, through_posterior
 from transduce.weight_step import weight_step_for
 from transduce.weight_step.lbfgs import ValueAndGradient, gradient_at_zero, in_weights, run_lbfgs
-
-Array = NDArray[Any]
 
 MAX_RESIDUAL = 1e-3
 """Relative error of a predicted class size that counts as met."""

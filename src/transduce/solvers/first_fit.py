@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.estimation import bounds_from_labels, bounds_from_posterior, bounds_from_supervised
 from transduce.class_prior.proportions import are_balanced_by_design
@@ -16,8 +15,6 @@ from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.solvers.alternating import Alternation, Settings
 from transduce.solvers.loop import CatchInterrupt, FitContext, Loop
-
-Array = NDArray[Any]
 
 FIRST_FIT = -1
 """Number of the restart in the history of a first fit."""

@@ -91,10 +91,7 @@ class Loop:
         return result
 
     def run_all(self, run_one: Callable[[int], None], n_restarts: int, n_threads: int) -> bool:
-        """Call run_one(restart) for each restart until one is interrupted; return whether one was.
-
-        With one thread, that is this one.
-        """
+        """Run the restarts until one is interrupted, in this thread if n_threads is 1; return whether one was."""
         with CatchInterrupt() as interruption:
             if n_threads == 1:
                 for restart in range(n_restarts):

@@ -9,32 +9,17 @@ the nearest end of its range, and inside it the term is 0. k goes over classes a
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-
-Array = NDArray[Any]
-
-
-class Penalty(Protocol):
-    """A term of the objective."""
-
-    def value_and_gradient(self, p: Array) -> tuple[float, Array]:
-        """Return the value and the gradient in p, which has the shape of p."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Entropy:
-    """`weight` times the weighted mean of the entropies of the rows; `row_weights` (n,) sum to 1.
-
-    >>> value, _ = Entropy(1.0, np.array([0.5, 0.5])).value_and_gradient(np.array([[0.5, 0.5], [1.0, 0.0]]))
-    >>> bool(np.isclose(value, 0.5 * np.log(2.0)))
-    True
-    """
+    """`weight` times the weighted mean of the entropies of the rows; `row_weights` (n,) sum to 1."""
 
     weight: float
     row_weights: Array
@@ -48,11 +33,7 @@ class Entropy:
 
 
 class SizeBounds(NamedTuple):
-    """Bounds (K+G,) on the sizes of classes, then of groups; `members` (G, K) marks the classes of each group.
-
-    >>> SizeBounds.create(Bounds.exact(np.array([1, 1]))).sizes(np.array([[0.5, 0.5], [0.0, 1.0]]))
-    array([0.5, 1.5])
-    """
+    """Bounds (K+G,) on the sizes of classes, then of groups; `members` (G, K) marks the classes of each group."""
 
     low: Array
     high: Array
@@ -125,6 +106,9 @@ class CountConstraint:
         scale = np.sqrt(len(p) * np.maximum((low + high) / 2.0, 1.0))
         where = self.bounds.sizes(p) / scale + self.multipliers / self.rho
         return where - np.clip(where, low / scale, high / scale), scale
+
+
+Penalty: TypeAlias = Entropy | Mismatch | CountConstraint
 
 
 def through_posterior(p: Array, gradient: Array) -> Array:

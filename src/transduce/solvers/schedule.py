@@ -1,7 +1,7 @@
 """Annealing schedules: the weight of the unlabelled rows and the entropy of their labels, stage by stage.
 
-The paper's labels are hard, and the weight of their rows grows. Soft labels are distributions whose mean entropy falls,
-as a fraction of the largest that the class counts allow, while the weight grows or has its final value from the start.
+The paper's labels are hard, and the weight of their rows grows. The mean entropy of soft labels falls, while the weight
+grows or has its final value from the start.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,7 @@ class SoftStage:
 
 
 def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
-    """Return the schedules of soft annealing: log-linear from the first weight and entropy to the last.
-
-    >>> [(stage.weight, stage.entropy) for stage in cooling_schedules(1.0)[1][:2]]
-    [(1.0, 0.4), (1.0, 0.252)]
-    """
+    """Return the schedules of soft annealing: log-linear from the first weight and entropy to the last."""
 
     def stage(weight: float, entropy: float, t: float) -> SoftStage:
         entropy = round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3)
@@ -54,9 +50,7 @@ def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tupl
         weights = np.asarray(annealing, dtype=np.float64)
     except (TypeError, ValueError):
         weights = np.zeros(0)
-    positive = np.all(weights > 0) and np.all(weights < np.inf)
+    positive = np.all((weights > 0) & (weights < np.inf))
     if weights.ndim != 1 or weights.size == 0 or not positive or np.any(np.diff(weights) < 0):
-        raise ValueError(
-            f"annealing must be 'soft', 'paper', None or a list of increasing weights, but is {annealing!r}."
-        )
+        raise ValueError(f"annealing must be 'soft', 'paper', None or increasing weights, but is {annealing!r}.")
     return tuple(float(weight) for weight in weights)
