@@ -20,8 +20,6 @@ def fingerprint(parts: Mapping[str, object]) -> str:
         try:
             digests[name] = joblib.hash(float(value) if isinstance(value, Real) else value, coerce_mmap=True)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise TypeError(
-                f"checkpoint needs parameters that can be pickled, but {name} cannot be ({error}). "
-                "Define functions at module level, or fit without checkpoint."
-            ) from error
+            problem = f"checkpoint needs parameters that can be pickled, but {name} cannot be ({error})"
+            raise TypeError(f"{problem}. Define functions at module level, or fit without checkpoint.") from error
     return str(joblib.hash(digests))

@@ -154,10 +154,8 @@ def _check_part(part: Any, rows: sparse.csr_matrix, number: int, n_features: int
     if rows.shape[1] != n_features:
         raise ValueError(f"part {number} has {rows.shape[1]} columns, but the first has {n_features}.")
     if not np.can_cast(rows.dtype, dtype):
-        raise ValueError(
-            f"part {number} is {getattr(part, 'dtype', None)}, but the first is {dtype}. "
-            f"Convert it by astype, or convert the first to {rows.dtype}."
-        )
+        problem = f"part {number} is {getattr(part, 'dtype', None)}, but the first is {dtype}"
+        raise ValueError(f"{problem}. Convert it by astype, or convert the first to {rows.dtype}.")
 
 
 def _to_int32(path: Path) -> None:

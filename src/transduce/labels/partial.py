@@ -33,10 +33,8 @@ class RuledOut:
 
     def __init__(self, labels: Hashable | Iterable[Any]) -> None:
         if isinstance(labels, tuple):
-            raise TypeError(
-                f"RuledOut needs one label, or several in a list or set, but got {labels!r}, which may be a path or "
-                f"several labels. Write [{labels!r}] for a path, and {list(labels)!r} for several labels."
-            )
+            advice = f"Write [{labels!r}] for a path, and {list(labels)!r} for several labels."
+            raise TypeError(f"RuledOut got {labels!r}, which may be a path or several labels. {advice}")
         several: Iterable[Any] = labels if isinstance(labels, (list, Set, np.ndarray)) else [labels]
         self.labels: frozenset[Any] = frozenset(tuple(one) if isinstance(one, list) else one for one in several)
 

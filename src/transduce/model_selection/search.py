@@ -158,10 +158,8 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def _base(self) -> Any:
         base = TransductiveClassifier() if self.estimator is None else clone(self.estimator)
         if not isinstance(base, BaseEstimator) or not {"alpha", "class_prior"} <= base.get_params().keys():
-            raise TypeError(
-                f"estimator must be a classifier of this package, but is {self.estimator!r}. "
-                "For a pipeline use GridSearchCV with HiddenLabelSplit."
-            )
+            advice = "For a pipeline use GridSearchCV with HiddenLabelSplit."
+            raise TypeError(f"estimator must be a classifier of this package, but is {self.estimator!r}. {advice}")
         return base
 
     def _seeded(self) -> tuple[Any, int]:

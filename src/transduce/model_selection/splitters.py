@@ -84,10 +84,8 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
             warn_inner_nodes(names)
         n_testable = count_testable(codes)
         if n_testable < self.n_splits:
-            raise ValueError(
-                f"n_splits must be at most {n_testable}, the number of labelled rows that are not the only one of "
-                f"their class, but is {self.n_splits}. Lower it, or label more rows."
-            )
+            reason = "the number of labels that are not the only one of their class"
+            raise ValueError(f"n_splits must be at most {n_testable}, {reason}, but is {self.n_splits}. Lower it.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         for _ in range(self.n_repeats):
             folds = assign_folds(codes, self.n_splits, self.stratified, rng)
@@ -120,10 +118,7 @@ def count_testable(codes: Array) -> int:
     """Count the labels of classes with two or more; raise an error if there are none."""
     sizes = np.bincount(codes, minlength=1)
     if sizes.max() < 2:
-        raise ValueError(
-            f"at least one class needs two labels, one of them to hide, but y has {codes.size} labels of as many "
-            "classes. Label more rows."
-        )
+        raise ValueError(f"at least one class needs two labels, but y has {codes.size} labels of as many classes.")
     return int(sizes[sizes > 1].sum())
 
 

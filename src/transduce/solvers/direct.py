@@ -89,10 +89,6 @@ class DirectMethod(Solver):
             solution = METHODS["exact"].solve(LabelProblem(costs, *self.bounds))
             result.labels[unlabeled], result.prices = solution.labels, solution.prices
 
-    def _posterior(self, W: Array) -> Array:
-        """Posterior of the unlabelled rows."""
-        return MaxEnt().posterior(self.problem.design.scores(W)[self.problem.n_labeled :])
-
 
 @dataclass(eq=False)
 class PenalizedPosterior(DirectMethod):
@@ -128,7 +124,7 @@ class PenalizedPosterior(DirectMethod):
             objective = self._objective([*terms, constraint] if self.enforced else terms)
             minimum = run_lbfgs(objective, result.W, problem.alpha, gtol, ITERATIONS)
             result.W[...] = minimum.W
-            p = self._posterior(result.W)
+            p = MaxEnt().posterior(problem.design.scores(result.W)[problem.n_labeled :])
             residual = constraint.bounds.residual(p)
             value = minimum.value - (constraint.value_and_gradient(p)[0] if self.enforced else 0.0)
             result.objective = value
@@ -188,10 +184,7 @@ class PosteriorRegularization(DirectMethod):
     def _rounds(self, result: FitResult) -> Iterator[HistoryRow]:
         problem, unlabeled = self.problem, slice(self.problem.n_labeled, None)
         if np.ptp(problem.row_weights[unlabeled]) > 1e-12:
-            raise ValueError(
-                "sample_weight must be the same for all unlabelled rows in posterior regularisation, but it varies. "
-                "Leave it out for them."
-            )
+            raise ValueError("sample_weight must be the same for all unlabelled rows in posterior regularisation.")
         kappa, bounds = problem.kappa(self.weight), SizeBounds.create(self.bounds)
         targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
         targets[np.arange(problem.n_labeled), self.labels[: problem.n_labeled]] = 1.0
