@@ -2,9 +2,9 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -19,13 +19,12 @@ from transduce.model_selection.scorers import labeled_scorer
 from transduce.model_selection.splitters import rows_to_hide
 from transduce.model_selection.trials import Params, Scorer, Trial, Trials, equal_to_best, results_table
 
-Self = TypeVar("Self", bound="TransductiveClassifierCV")
-
 
 def _has_probabilities(search: Any) -> bool:
     return hasattr(getattr(search, "best_estimator_", None) or search._base(), "predict_proba")
 
 
+@dataclass(eq=False, repr=False)
 class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """TransductiveClassifier with alpha, and optionally the loss, chosen by cross-validation.
 
@@ -76,28 +75,17 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     (0.001, True)
     """
 
-    def __init__(
-        self,
-        alphas: Iterable[float] = (1e-4, 3e-4, 1e-3, 3e-3),
-        *,
-        losses: Iterable[Any] | None = None,
-        estimator: Any = None,
-        cv: Any = 5,
-        scoring: str | Scorer = "f1_macro",
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: object = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.losses = losses
-        self.estimator = estimator
-        self.cv = cv
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alphas: Iterable[float] = (1e-4, 3e-4, 1e-3, 3e-3)
+    _: KW_ONLY
+    losses: Iterable[Any] | None = None
+    estimator: Any = None
+    cv: Any = 5
+    scoring: str | Scorer = "f1_macro"
+    random_state: object = None
+    n_jobs: int | None = None
+    verbose: object = 0
 
-    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose by cross-validation, then fit with all labels.
 
         Parameters
@@ -202,7 +190,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
                 _print_trial(trial)
         return done
 
-    def _set_fitted(self: Self, model: Any, results: dict[str, Any], best: int, n_splits: int) -> Self:
+    def _set_fitted(self, model: Any, results: dict[str, Any], best: int, n_splits: int) -> Self:
         """Set the fitted attributes of the model, and the result of the search."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)

@@ -1,6 +1,7 @@
 """Splits of data with unlabelled rows: every training set has all of them, and a label of every class."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -15,6 +16,7 @@ from transduce.labels.missing import AUTO
 from transduce.model_selection.hidden_labels import class_codes, hide
 
 
+@dataclass(eq=False, repr=False)
 class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
     """Cross-validation folds of the labelled rows; unlabelled rows are always in training and never in a test set.
 
@@ -47,25 +49,19 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
     [0 1 3 4 6] [2 5] ['tea', '', None, 'coffee', '', None, 'cocoa']
     """
 
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        n_repeats: int = 1,
-        unlabeled: object = AUTO,
-        taxonomy: object = None,
-        stratified: bool = True,
-        random_state: object = None,
-    ) -> None:
-        for name, value, least in (("n_splits", n_splits, 2), ("n_repeats", n_repeats, 1)):
+    n_splits: int = 5
+    _: KW_ONLY
+    n_repeats: int = 1
+    unlabeled: object = AUTO
+    taxonomy: object = None
+    stratified: bool = True
+    random_state: object = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_splits", 2), ("n_repeats", 1)):
+            value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, but is {value!r}.")
-        self.n_splits = n_splits
-        self.n_repeats = n_repeats
-        self.unlabeled = unlabeled
-        self.taxonomy = taxonomy
-        self.stratified = stratified
-        self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits, n_splits · n_repeats; the arguments are ignored."""
