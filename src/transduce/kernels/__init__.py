@@ -16,9 +16,9 @@ def kernel(function: Kernel) -> Kernel:
     return _compiled(function, fastmath={"nnan", "nsz"})
 
 
-def strict_kernel(function: Kernel) -> Kernel:
-    """Compile a function that must recognise NaN, such as the validation of inputs."""
-    return _compiled(function, fastmath=False)
+def inlined(function: Kernel) -> Kernel:
+    """Compile a short function into the innermost loops of the kernels that call it."""
+    return cast(Kernel, numba.njit(inline="always")(function))
 
 
 def _compiled(function: Kernel, fastmath: set[str] | bool) -> Kernel:

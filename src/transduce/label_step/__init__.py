@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeGuard
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from transduce.class_prior.bounds import Groups
@@ -61,7 +60,7 @@ class LabelStep(Protocol):
 
         Returns
         -------
-        solution : LabelSolution
+        LabelSolution
             Labels that meet the counts, with a certificate.
         """
         ...
@@ -133,25 +132,13 @@ def solve_labels(
     step = METHODS.get(method) if isinstance(method, str) else method
     if not is_label_step(step):
         raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep object, but is {method!r}.")
-    labels = None if start is None else problem.check_labels(start)
-    return step.solve(problem, prices=_check_prices(problem, prices), start=labels)
+    warm = None if prices is None else problem.check_prices(prices)
+    return step.solve(problem, prices=warm, start=None if start is None else problem.check_labels(start))
 
 
 def is_label_step(thing: object) -> TypeGuard[LabelStep]:
     """Whether an object, not a class, has a method solve(problem, prices, start).
 
-    Parameters
-    ----------
-    thing : object
-        What a user passed as label step.
-
-    Returns
-    -------
-    is_label_step : bool
-        Whether it follows the interface LabelStep.
-
-    Examples
-    --------
     >>> from transduce.label_step.entropic import Entropic
     >>> is_label_step(Exact()), is_label_step(Exact), is_label_step(Entropic(1.0))  # soft labels
     (True, False, False)
@@ -166,25 +153,3 @@ def is_label_step(thing: object) -> TypeGuard[LabelStep]:
     except ValueError:  # it has no signature to inspect
         return True
     return True
-
-
-def _check_prices(problem: LabelProblem, prices: ArrayLike | None) -> FloatArray | None:
-    if prices is None:
-        return None
-    try:
-        array = np.array(prices, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            "prices must be numbers, one for each class. Pass those of an earlier solution, or none."
-        ) from error
-    if array.shape != (problem.n_classes,):
-        raise ValueError(
-            f"prices must have one number for each of the {problem.n_classes} classes, but have shape {array.shape}. "
-            "Pass those of an earlier solution, or none."
-        )
-    if not np.all(np.isfinite(array)):
-        k = int(np.argmax(~np.isfinite(array)))
-        raise ValueError(
-            f"prices must be finite, but class {k} has {array[k]}. Leave prices out to start from scratch."
-        )
-    return array

@@ -3,8 +3,7 @@
     dual(v) = Σ_k (low_k v_k if v_k > 0 else high_k v_k) + Σ_i min_k (costs[i, k] − v_k)  ≤  optimum  ≤  cost
 
 With groups of classes the first sum goes over classes and groups, each with its own multiplier u_j in place of v_k
-(see `count_tree`). The gap, cost − dual, is summed from terms that are each 0 at the optimum. Rows enter through sums
-alone, so they may be in one place or in many.
+(see `count_tree`). The gap, cost − dual, is summed from terms that are each 0 at the optimum.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transduce.label_step._kernels.passes import add_label_values
+from transduce.label_step._kernels.passes import add_label_values, shortest_moves
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
@@ -20,6 +19,7 @@ from transduce.label_step.solution import LabelSolution, Status, TracePoint
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """A gap below this fraction of the sizes that were added up is rounding, and the labels are reported as optimal."""
+MAX_RELAXATIONS = 200
 
 
 class LabelValue(NamedTuple):
@@ -32,21 +32,22 @@ class LabelValue(NamedTuple):
     sums: FloatArray
     tally: IntArray
 
-    @classmethod
-    def total(cls, values: "Sequence[LabelValue]", n_classes: int) -> "LabelValue":
-        """The sum over partitions."""
-        sums, tally = np.zeros(3), np.zeros(n_classes, np.int64)
-        for value in values:
-            sums, tally = sums + value.sums, tally + value.tally
-        return cls(sums, tally)
 
+class Certificate(NamedTuple):
+    """The fields of a LabelSolution that do not depend on how it was found."""
 
-class Gap(NamedTuple):
-    """Cost, cost − dual value, and whether that is no more than rounding."""
-
+    prices: FloatArray
+    group_prices: FloatArray
     cost: float
+    dual_value: float
     gap: float
-    is_rounding: bool
+    status: Status
+
+    def check_finite(self) -> "Certificate":
+        """Raise ValueError if the costs were too large to be summed."""
+        if not np.isfinite(self.dual_value):
+            raise ValueError("the sum of the costs overflows. Divide the costs by a constant.")
+        return self
 
 
 def label_values(rows: CostRows, prices: FloatArray, labelings: IntArray) -> list[LabelValue]:
@@ -57,42 +58,71 @@ def label_values(rows: CostRows, prices: FloatArray, labelings: IntArray) -> lis
     return [LabelValue(own, rows.tally(labels)) for own, labels in zip(sums, labelings, strict=True)]
 
 
-def duality_gap(tree: CountTree, value: LabelValue, prices: FloatArray, group_prices: FloatArray) -> Gap:
-    """Bound the distance of labels from the optimum."""
-    cost, magnitude, distance = value.sums.tolist()
-    gap = tree.slack(value.tally, tree.multipliers(prices, group_prices)) + distance
+def certificate(
+    tree: CountTree,
+    values: Sequence[LabelValue],
+    prices: FloatArray,
+    group_prices: FloatArray,
+    otherwise: Status = Status.ROUNDED,
+) -> Certificate:
+    """Bound the distance of labels, given their values in all partitions, from the optimum.
+
+    `otherwise` is the status if the gap is more than rounding.
+    """
+    cost, magnitude, distance = sum((value.sums for value in values), np.zeros(3)).tolist()
+    tally = sum((value.tally for value in values), np.zeros(tree.n_classes, np.int64))
+    gap = tree.slack(tally, tree.multipliers(prices, group_prices)) + distance
     span = max(float(np.ptp(prices)), float(np.abs(group_prices).max(initial=0.0)))
-    return Gap(cost, gap, bool(gap <= ROUNDING * (magnitude + tree.n_rows * span)))
-
-
-def check_finite(gap: Gap) -> None:
-    """Raise ValueError if the costs were too large to be summed."""
-    if not np.isfinite(gap.cost) or not np.isfinite(gap.gap):
-        raise ValueError("the sum of the costs overflows. Divide the costs by a constant.")
-
-
-def class_and_group_prices(tree: CountTree, potentials: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Split the potentials (N+1,) of all nodes into prices (K,) of classes and multipliers (G,) of groups."""
-    prices = np.asarray(potentials[: tree.n_classes] - potentials[-1])
-    return prices, tree.no_group_prices if tree.exact else tree.differences(potentials)[tree.n_classes :]
+    is_rounding = gap <= ROUNDING * (magnitude + tree.n_rows * span) and np.isfinite(gap)
+    status = Status.OPTIMAL if is_rounding and tree.is_met(tally) else otherwise
+    return Certificate(prices, group_prices, cost, cost - gap, gap, status)
 
 
 def certify(
     problem: LabelProblem,
     labels: IntArray,
-    prices: FloatArray,
-    group_prices: FloatArray | None = None,
+    prices: tuple[FloatArray, FloatArray] | None = None,
     *,
     n_moves: int,
     n_rounds: int,
     otherwise: Status = Status.ROUNDED,
     trace: tuple[TracePoint, ...] = (),
 ) -> LabelSolution:
-    """Put a solution together with its certificate; `otherwise` is the status if the gap is more than rounding."""
+    """Put a solution together with its certificate at prices of classes and groups; the best for the labels if None."""
     tree = problem.tree
-    prices, group_prices = tree.normalized(prices), tree.no_group_prices if group_prices is None else group_prices
-    found = duality_gap(tree, label_values(problem, prices, labels[None])[0], prices, group_prices)
-    check_finite(found)
-    status = Status.OPTIMAL if found.is_rounding else otherwise
-    known = (found.cost, found.cost - found.gap, found.gap, n_moves, n_rounds, status, trace)
-    return LabelSolution(labels, prices, *known, group_prices)
+    prices = prices or (prices_of_labels(problem, labels), tree.no_group_prices)
+    found = certificate(tree, label_values(problem, prices[0], labels[None]), *prices, otherwise).check_finite()
+    return LabelSolution(labels, n_moves=n_moves, n_rounds=n_rounds, trace=trace, **found._asdict())
+
+
+def prices_of_labels(problem: LabelProblem, labels: IntArray) -> FloatArray:
+    """Prices of given labels: shortest distances on the graph of classes.
+
+    The length of a → b is the least costs[i, b] − costs[i, a] of a row with label a. If v_b ≤ v_a + length(a, b),
+    every label is cheapest for its row. Such v exist if no cycle is negative, that is, if labels are optimal. For other
+    labels the relaxation is stopped early, and the prices give a bound instead of a proof.
+
+    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
+    >>> prices = prices_of_labels(problem, np.array([1, 0, 1]))
+    >>> round(float(prices[1] - prices[0]), 9)
+    1.0
+    """
+    n = problem.n_classes
+    lengths = np.full((n + 1, n + 1), np.inf)
+    for part, block in problem.blocks():
+        shortest_moves(block, labels[part], lengths)
+    above_low = problem.tally(labels) - problem.low
+    lengths[:n, n] = np.where(above_low < problem.high - problem.low, 0.0, np.inf)
+    lengths[n, :n] = np.where(above_low > 0, 0.0, np.inf)
+    prices = relax(np.zeros(n + 1), lengths, min(n + 1, MAX_RELAXATIONS))
+    return problem.tree.normalized(prices[:n] - prices[n])
+
+
+def relax(prices: FloatArray, lengths: FloatArray, max_passes: int) -> FloatArray:
+    """Lower prices until v_b ≤ v_a + lengths[a, b] for all a and b, in at most `max_passes` passes."""
+    for _ in range(max_passes):
+        relaxed = np.minimum(prices, (prices[:, None] + lengths).min(axis=0))
+        if np.array_equal(relaxed, prices):
+            break
+        prices = relaxed
+    return prices

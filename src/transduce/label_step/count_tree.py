@@ -62,11 +62,6 @@ class CountTree:
         """Whether the counts of all classes are fixed."""
         return bool(np.array_equal(self.bounds.low, self.bounds.high))
 
-    @property
-    def no_group_prices(self) -> FloatArray:
-        """Zeros (G,), one for each group that was stated."""
-        return np.zeros(0 if self.bounds.groups is None else self.bounds.groups.n_groups)
-
     @cached_property
     def levels(self) -> list[IntArray]:
         """Sets of nodes of which no two share a class: the classes, then groups from the innermost outwards."""
@@ -74,8 +69,7 @@ class CountTree:
         for j, above in enumerate(self.above.tolist()):
             height[above] = max(height[above], height[j] + 1)
         groups = np.arange(self.n_classes, self.above.size)
-        inner = [groups[height[groups] == h] for h in np.unique(height[groups])]
-        return [np.arange(self.n_classes), *inner]
+        return [np.arange(self.n_classes), *(groups[height[groups] == h] for h in np.unique(height[groups]))]
 
     @cached_property
     def closed(self) -> BoolArray:
@@ -115,6 +109,16 @@ class CountTree:
         for g in range(self.above.size - 1, self.n_classes - 1, -1):
             potentials[g] += potentials[self.above[g]]
         return np.asarray(multipliers[: self.n_classes] + potentials[self.above[: self.n_classes]])
+
+    @property
+    def no_group_prices(self) -> FloatArray:
+        """Zeros (G,), one for each group that was stated."""
+        return np.zeros(0 if self.bounds.groups is None else self.bounds.groups.n_groups)
+
+    def prices_at(self, potentials: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Prices (K,) of classes and multipliers (G,) of groups at potentials (N+1,)."""
+        prices = self.normalized(potentials[: self.n_classes] - potentials[-1])
+        return prices, self.no_group_prices if self.exact else self.differences(potentials)[self.n_classes :]
 
     def normalized(self, prices: FloatArray) -> FloatArray:
         """Prices (K,) that average to 0 over the rows if counts are exact, and so leave a constant free."""

@@ -17,14 +17,7 @@ import numpy as np
 from transduce.class_prior.bounds import Bounds, count_bounds
 from transduce.label_step._kernels.paths import CUT_OFF, SETTLED
 from transduce.label_step.augmenting_paths import REACH, augment_paths, meet_counts
-from transduce.label_step.certificate import (
-    ROUNDING,
-    LabelValue,
-    certify,
-    check_finite,
-    class_and_group_prices,
-    duality_gap,
-)
+from transduce.label_step.certificate import ROUNDING, certificate, certify
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.infeasible import can_move_more, explain_infeasible
 from transduce.label_step.partition_search import (
@@ -32,9 +25,9 @@ from transduce.label_step.partition_search import (
     PricedRows,
     Prices,
     Search,
+    cost_range,
     count_rows,
     evaluate,
-    join_rows,
     keep_present_labels,
     near_rows,
     price_rows,
@@ -69,35 +62,20 @@ class Exact:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Find optimal labels.
-
-        Parameters
-        ----------
-        problem : LabelProblem
-            Costs and counts.
-        prices : ndarray of shape (K,), default=None
-            Prices to start from, such as those of an earlier solution of similar costs.
-        start : ndarray of shape (n,), default=None
-            Labels that meet the counts. A row keeps its label where that is as good as any.
-
-        Returns
-        -------
-        LabelSolution
-            Optimal labels, with their certificate.
-        """
+        """Find optimal labels; a row keeps its label in `start` where that is as good as any. See `LabelStep.solve`."""
         labels = np.full(problem.n_rows, -1, np.int64) if start is None else start.copy()
-        if prices is not None and not _is_comparable(problem, prices):
+        if prices is not None and not _are_comparable(prices, [cost_range(problem)]):
             prices = None
         potentials = problem.tree.potentials(np.zeros(problem.n_classes) if prices is None else prices)
         if prices is None or are_far_off(problem, potentials):
             potentials = prices_from_sample(problem, np.zeros_like(potentials))
         potentials, n_moves, n_rounds = meet_counts(problem, potentials, labels)
-        found = class_and_group_prices(problem.tree, potentials)
-        answer = certify(problem, labels, *found, n_moves=n_moves, n_rounds=n_rounds)
+        found = problem.tree.prices_at(potentials)
+        answer = certify(problem, labels, found, n_moves=n_moves, n_rounds=n_rounds)
         if prices is not None and answer.status is not Status.OPTIMAL:
             return self.solve(problem, None, start)  # rounding errors that come from poor prices
         if start is not None and not np.array_equal(start, labels):
-            stayed = certify(problem, start.copy(), *found, n_moves=0, n_rounds=n_rounds)
+            stayed = certify(problem, start.copy(), found, n_moves=0, n_rounds=n_rounds)
             if stayed.status is Status.OPTIMAL:
                 return stayed
         return answer
@@ -128,11 +106,10 @@ class Exact:
         return answer
 
 
-def _is_comparable(problem: LabelProblem, prices: FloatArray) -> bool:
-    """Whether prices are of the size of the costs, judged by some rows: larger ones would drown the costs."""
-    some = problem.take(np.arange(0, problem.n_rows, max(1, problem.n_rows // 1000)))
-    span = np.ptp(some[some < np.inf]) if some.size else 0.0
-    return bool(np.abs(prices).max() <= 1e6 * span) or not np.any(prices)
+def _are_comparable(prices: FloatArray, cost_ranges: list[tuple[float, float]]) -> bool:
+    """Whether prices are of the size of the costs: larger ones would drown the costs."""
+    lowest, highest = zip(*cost_ranges, strict=True)
+    return bool(np.abs(prices).max() <= 1e6 * (max(highest) - min(lowest))) or not np.any(prices)
 
 
 # ---- over partitions
@@ -152,8 +129,7 @@ def _begin(partitions: Partitions, bounds: Bounds, prices: FloatArray | None) ->
     search = Search(partitions, sizes, CountTree.create(Bounds(low, high, bounds.groups), n_rows))
     if summaries:
         priced = PricedRows.create(search.tree, given, summaries)
-        span = max(own.cost_range[1] for own in summaries) - min(own.cost_range[0] for own in summaries)
-        is_comparable = np.abs(given.base).max() <= 1e6 * span or not np.any(given.base)
+        is_comparable = _are_comparable(given.base, [own.cost_range for own in summaries])
         if is_comparable and 2 * REACH * priced.n_misplaced < n_rows + GATHER_ROWS:
             return search, priced
     return search, search.price(prices_from_partitions(search))
@@ -172,7 +148,7 @@ def _refine(search: Search, priced: PricedRows) -> PricedRows:
 def _meet_counts(search: Search, priced: PricedRows) -> tuple[FloatArray, list[GatheredRows], int, int]:
     """Move misplaced rows along augmenting paths. Returns potentials, the rows that took part, moves and rounds."""
     tree, prices, n_classes, misplaced = search.tree, priced.prices.base, search.tree.n_classes, priced.n_misplaced
-    gathered = [GatheredRows.empty(n_classes) for _ in search.sizes]
+    gathered = [GatheredRows.joined((), n_classes) for _ in search.sizes]
     potentials, n_moves, n_rounds = priced.potentials.copy(), 0, 1
     wanted = REACH * misplaced + 16 * n_classes
     length = min(max(4 * GATHER_ROWS // (max(len(gathered), 1) * n_classes**2), 2), misplaced + 1)
@@ -180,8 +156,9 @@ def _meet_counts(search: Search, priced: PricedRows) -> tuple[FloatArray, list[G
         radius = priced.radius(wanted)
         is_cut = priced.n_below(radius) - sum(own.rows.size for own in gathered) > 2 * GATHER_ROWS
         more = search.partitions.each(near_rows, prices, radius, length if is_cut else 0)
-        gathered = [old.joined(new) for old, new in zip(gathered, more, strict=True)]
-        _, costs, before = join_rows(gathered, n_classes)
+        both = zip(gathered, more, strict=True)
+        gathered = [GatheredRows.joined((old, new), n_classes, new.others) for old, new in both]
+        _, costs, before, _ = GatheredRows.joined(gathered, n_classes)
         labels, limit = before.copy(), np.min([own.others for own in gathered], axis=0)
         potentials, (flow, excess) = priced.potentials.copy(), tree.imbalance(priced.tally, priced.potentials)
         outcome, n_moves = augment_paths(tree, costs, labels, potentials, excess, flow, radius)
@@ -215,21 +192,14 @@ def _certify(
     search: Search, potentials: FloatArray, gathered: list[GatheredRows], n_moves: int, n_rounds: int
 ) -> PartitionedSolution:
     """Write the labels and certify them; or keep the present ones, if they are just as good."""
-    tree, n_classes = search.tree, search.tree.n_classes
-    prices, group_prices = class_and_group_prices(tree, potentials)
-    prices = tree.normalized(prices)
-    evaluated = search.partitions.each_with(evaluate, [(prices, own.rows, own.labels) for own in gathered])
+    prices = search.tree.prices_at(potentials)
+    evaluated = search.partitions.each_with(evaluate, [(prices[0], own.rows, own.labels) for own in gathered])
     new, present, changed = zip(*evaluated, strict=True) if evaluated else ((), (), ())
-    found = duality_gap(tree, LabelValue.total(new, n_classes), prices, group_prices)
-    check_finite(found)
-    n_changed = sum(changed)
+    found, n_changed = certificate(search.tree, new, *prices).check_finite(), sum(changed)
     if n_changed and all(value is not None for value in present):
-        value = LabelValue.total(present, n_classes)
-        stayed = duality_gap(tree, value, prices, group_prices)
-        if stayed.is_rounding and np.isfinite(stayed.gap) and tree.is_met(value.tally):
+        stayed = certificate(search.tree, present, *prices)
+        if stayed.status is Status.OPTIMAL:
             search.partitions.each(keep_present_labels)
             found, n_moves, n_changed = stayed, 0, 0
-    status = Status.OPTIMAL if found.is_rounding else Status.ROUNDED
-    known = (found.cost, found.cost - found.gap, found.gap, n_moves, n_rounds, status, (), group_prices)
-    no_labels = np.zeros(0, np.int64)
-    return PartitionedSolution(no_labels, prices, *known, n_changed=n_changed, n_gathered=search.n_gathered)
+    counted = {"n_moves": n_moves, "n_rounds": n_rounds, "n_changed": n_changed, "n_gathered": search.n_gathered}
+    return PartitionedSolution(np.zeros(0, np.int64), **counted, **found._asdict())

@@ -3,11 +3,10 @@
 Scores are read off the costs as their negatives: the row with the least cost is the surest. The labels always meet the
 counts; where forbidden labels leave greedy rows without a class, the fewest possible rows are relabelled.
 
-Over partitions of the rows the labels are the same, row for row. In each round every partition sorts its rows by the
-cost of their favourite among the open classes, and a class takes the cheapest rows that want it, over all partitions.
-The last row that it takes is found by asking all partitions, a few times, for some of their sorted costs between two
-bounds that close in on it. Beyond the low counts, classes compete for the rows that no low count needs: there one bound
-for all classes says which rows come first.
+Over partitions of the rows the labels are the same. In each round every partition sorts its rows by the cost of their
+favourite among the open classes, and a class takes the cheapest rows that want it, over all partitions. The last row
+that it takes is found by asking all partitions, a few times, for some of their sorted costs between two bounds that
+close in on it. Beyond the low counts, classes compete for the rows that no low count needs, up to one common bound.
 """
 
 from dataclasses import dataclass
@@ -18,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds, count_bounds
-from transduce.label_step._kernels.allocate import allocate
-from transduce.label_step._kernels.passes import best_open
+from transduce.label_step._kernels.passes import allocate, best_open
 from transduce.label_step.certificate import certify
 from transduce.label_step.exact import Exact
 from transduce.label_step.partitions import Partition, Partitions, clear_state
-from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.row_blocks import BoolArray, CostRows
 from transduce.label_step.solution import LabelSolution, Status
@@ -53,24 +50,9 @@ class Greedy:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Label from scratch.
-
-        Parameters
-        ----------
-        problem : LabelProblem
-            Costs and counts.
-        prices, start : object
-            Ignored.
-
-        Returns
-        -------
-        solution : LabelSolution
-            Labels that meet the counts, with a certificate.
-        """
+        """Label from scratch; `prices` and `start` are ignored. See `LabelStep.solve`."""
         problem.refuse_groups("The greedy label step")
-        labels = greedy_labels(problem)
-        prices = prices_of_labels(problem, labels)
-        return certify(problem, labels, prices, n_moves=0, n_rounds=1, otherwise=Status.GREEDY)
+        return certify(problem, greedy_labels(problem), n_moves=0, n_rounds=1, otherwise=Status.GREEDY)
 
 
 def greedy_labels(problem: LabelProblem) -> IntArray:
@@ -153,7 +135,9 @@ def _allocate(partitions: Partitions, bounds: Bounds) -> bool:
         if not n_taken.any():
             partitions.each(_keep_labels)
             return n_left == 0
-        last = np.where(n_taken < wanting, _last_keys(partitions, np.where(n_taken < wanting, n_taken, 0)), np.inf)
+        is_cut = n_taken < wanting
+        cut = np.flatnonzero(is_cut & (n_taken > 0))
+        last = np.where(is_cut, _last_keys(partitions, cut[:, None], n_taken[cut] - 1, 0 * wanting, wanting), np.inf)
         tally, free = tally + n_taken, free - int(np.maximum(n_taken - needed, 0).sum())
         n_left -= int(n_taken.sum())
 
@@ -165,53 +149,34 @@ def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, capaci
         return np.asarray(np.minimum(wanting, needed + extra))
     if free == 0:
         return np.asarray(np.minimum(wanting, needed))
-    bound = _common_bound(partitions, needed, capacity, free)
+    bound = _last_keys(partitions, np.arange(needed.size)[None], np.array([free]), needed, capacity)[0]
     before = np.sum(partitions.each(_count_before, bound), axis=0)
     return np.asarray(np.maximum(np.minimum(wanting, needed), np.minimum(before, capacity)))
 
 
-def _common_bound(partitions: Partitions, needed: IntArray, capacity: IntArray, free: int) -> np.complex128:
-    """The largest key before which classes take no more than `free` rows beyond what they need."""
-    n_classes, size, lower, upper = needed.size, _n_ranked(needed.size), np.complex128(-np.inf), np.complex128(np.inf)
-    while True:
-        reports = partitions.each(_rank, np.full(n_classes, lower), np.full(n_classes, upper), size)
-        at = np.unique(np.concatenate([ranks.keys for ranks in reports]))
-        is_complete = at.size <= CANDIDATES and all(np.all(ranks.before - ranks.up_to <= size) for ranks in reports)
-        at = at[np.linspace(0, at.size - 1, min(at.size, CANDIDATES)).astype(np.int64)]
-        ranks = np.array([_rank_bounds(reports, k, at) for k in range(n_classes)])
-        fewest, most = np.clip(ranks - needed[:, None, None], 0, (capacity - needed)[:, None, None]).sum(axis=0)
-        lower, upper = _narrowed(at, most <= free, fewest > free, lower, upper)
-        if is_complete:
-            return lower
+def _last_keys(
+    partitions: Partitions, sets: IntArray, limits: IntArray, needed: IntArray, capacity: IntArray
+) -> Keys:
+    """The largest key before which a set of classes takes no more than `limit` rows beyond what the classes need.
 
-
-def _last_keys(partitions: Partitions, n_taken: IntArray) -> Keys:
-    """The key of the last row that each class takes, the cheapest first; −inf where it takes none."""
-    size, is_open = _n_ranked(n_taken.size), n_taken > 0
-    lower = np.full(n_taken.size, -np.inf, np.complex128)
-    upper = np.where(is_open, np.inf, lower)
-    while is_open.any():
-        reports = partitions.each(_rank, lower, upper, size)
-        for k in np.flatnonzero(is_open).tolist():
-            at = np.unique(np.concatenate([ranks.of(k)[0] for ranks in reports]))
-            fewest, most = _rank_bounds(reports, k, at)
-            lower[k], upper[k] = _narrowed(at, most < n_taken[k], fewest >= n_taken[k], lower[k], upper[k])
-            is_open[k] = any(ranks.before[k] - ranks.up_to[k] > size for ranks in reports)
-        upper = np.where(is_open, upper, lower)
+    For the classes of each set, a row of `sets`; −inf for all others.
+    """
+    size = int(np.clip(RANKED_CELLS // needed.size, FEWEST_RANKED, MOST_RANKED))
+    lower, upper = np.full((2, needed.size), -np.inf, np.complex128)
+    upper[sets] = np.inf
+    while len(sets):
+        reports, is_open = partitions.each(_rank, lower, upper, size), np.zeros(len(sets), bool)
+        for number, (classes, limit) in enumerate(zip(sets, limits, strict=True)):
+            at = np.unique(np.concatenate([report.of(k)[0] for report in reports for k in classes]))
+            n_between = [(report.before - report.up_to)[classes] for report in reports]
+            is_open[number] = at.size > CANDIDATES or np.max(n_between) > size
+            at = at[np.linspace(0, at.size - 1, min(at.size, CANDIDATES)).astype(np.int64)]
+            ranks = [np.clip(_rank_bounds(reports, k, at), needed[k], capacity[k]) - needed[k] for k in classes]
+            fewest, most = np.sum(ranks, axis=0)
+            lower[classes] = np.append(lower[classes[0]], at[most <= limit])[-1]
+            upper[classes] = np.append(at[fewest > limit], upper[classes[0]])[0] if is_open[number] else lower[classes]
+        sets, limits = sets[is_open], limits[is_open]
     return lower
-
-
-def _narrowed(
-    at: Keys, is_below: BoolArray, is_above: BoolArray, lower: np.complex128, upper: np.complex128
-) -> tuple[np.complex128, np.complex128]:
-    """Close in on a key, given which of some sorted keys are below it and above."""
-    below, above = at[is_below], at[is_above]
-    return below[-1] if below.size else lower, above[0] if above.size else upper
-
-
-def _n_ranked(n_classes: int) -> int:
-    """Number of keys of each class that a partition reports the ranks of."""
-    return int(np.clip(RANKED_CELLS // n_classes, FEWEST_RANKED, MOST_RANKED))
 
 
 class _Ranks(NamedTuple):

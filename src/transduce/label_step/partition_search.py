@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transduce.label_step._kernels.ties import APART, TIED, choose_with_margins, offer_all
+from transduce.label_step._kernels.shortlists import offer_all
+from transduce.label_step._kernels.ties import APART, TIED, choose_with_margins
 from transduce.label_step.augmenting_paths import empty_lists
 from transduce.label_step.certificate import LabelValue, label_values
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.partitions import Partition, Partitions
-from transduce.label_step.row_blocks import FloatArray, IntArray
+from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
 
 GOLDEN_RATIO = 0.6180339887498949
 """Multiples of it modulo 1 are evenly spread at every scale, so that no period in the rows can bias a sample."""
@@ -70,22 +71,11 @@ class GatheredRows(NamedTuple):
     others: Any
 
     @classmethod
-    def empty(cls, n_classes: int) -> "GatheredRows":
-        """No rows."""
-        none = np.zeros(0, np.int64)
-        return cls(none, np.zeros((0, n_classes)), none, np.zeros(n_classes, np.int64))
-
-    def joined(self, new: "GatheredRows") -> "GatheredRows":
-        """These rows and new ones."""
-        rows, costs, labels = (np.concatenate(both) for both in zip(self[:3], new[:3], strict=True))
-        return GatheredRows(rows, costs, labels, new.others)
-
-
-def join_rows(gathered: list[GatheredRows], n_classes: int) -> tuple[IntArray, FloatArray, IntArray]:
-    """Rows, costs and labels of all partitions."""
-    parts = zip(*[own[:3] for own in (GatheredRows.empty(n_classes), *gathered)], strict=True)
-    rows, costs, labels = (np.concatenate(arrays) for arrays in parts)
-    return rows, costs, labels
+    def joined(cls, parts: "Sequence[GatheredRows]", n_classes: int, others: Any = None) -> "GatheredRows":
+        """All rows of some parts, or none."""
+        no_rows = np.zeros(0, np.int64)
+        arrays = zip((no_rows, np.zeros((0, n_classes)), no_rows), *(own[:3] for own in parts), strict=True)
+        return cls(*(np.concatenate(some) for some in arrays), others)
 
 
 # ---- what a partition does
@@ -112,14 +102,14 @@ def price_rows(partition: Partition, at: tuple[Prices, int]) -> Summary:
         tally += np.bincount(margins[block].view(np.int64) >> BIN_BITS, minlength=N_BINS)
     partition.state.update(labels=labels, margins=margins)
     bins = np.flatnonzero(tally)
-    return Summary(_cost_range(partition), partition.tally(labels), bins, tally[bins])
+    return Summary(cost_range(partition), partition.tally(labels), bins, tally[bins])
 
 
-def _cost_range(partition: Partition) -> tuple[float, float]:
+def cost_range(rows: CostRows) -> tuple[float, float]:
     """The least and the greatest cost of some rows."""
-    some = partition.take(np.arange(0, partition.n_rows, max(1, partition.n_rows // RANGE_ROWS)))
+    some = rows.take(np.arange(0, rows.n_rows, max(1, rows.n_rows // RANGE_ROWS)))
     some = some[some < np.inf]
-    return (float(some.min()), float(some.max())) if some.size else (np.inf, -np.inf)
+    return float(some.min(initial=np.inf)), float(some.max(initial=-np.inf))
 
 
 def sample_rows(partition: Partition, own: tuple[Near | None, float, float]) -> GatheredRows:

@@ -14,11 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transduce.class_prior.bounds import Bounds, Groups, count_bounds
-from transduce.label_step._kernels.passes import first_bad_row
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
 
 __all__ = ["FloatArray", "IntArray", "LabelProblem"]
+
+LARGEST_COST = 1e150
+"""Larger costs could overflow when they are added up."""
+FAULTS = (
+    "costs must be numbers or +inf, but row {row}, class {k} is {cost}. Replace it, or use +inf to forbid the label.",
+    "each row needs a label that is allowed, but every cost of row {row} is +inf. Allow a label, or leave the row out.",
+    "costs must be below 1e150 in size, to be added up, but row {row} has {cost:g}. Divide them by a constant.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +83,23 @@ class LabelProblem(CostRows):
         if self.groups is not None:
             raise ValueError(f"{label_step} takes no groups of classes. Use method='exact', or leave groups out.")
 
+    def check_prices(self, prices: ArrayLike) -> FloatArray:
+        """Copy starting prices after checking that they are finite numbers, one for each class."""
+        advice = "Pass those of an earlier solution, or none."
+        try:
+            array = np.array(prices, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"prices must be numbers, one for each class. {advice}") from error
+        if array.shape != (self.n_classes,):
+            raise ValueError(
+                f"prices must have one number for each of the {self.n_classes} classes, but have shape {array.shape}. "
+                f"{advice}"
+            )
+        if not np.all(np.isfinite(array)):
+            k = int(np.argmin(np.isfinite(array)))
+            raise ValueError(f"prices must be finite, but class {k} has {array[k]}. {advice}")
+        return array
+
     def check_labels(self, labels: ArrayLike) -> IntArray:
         """Copy starting labels after checking that they are allowed and meet the counts."""
         try:
@@ -87,9 +111,9 @@ class LabelProblem(CostRows):
                 f"start must have one label for each of the {self.n_rows} rows, but has shape {start.shape}. "
                 "Leave it out, or correct it."
             )
-        if self.n_rows and not np.issubdtype(start.dtype, np.integer):
+        if start.size and start.dtype.kind not in "iu":
             raise TypeError(f"start must hold class indices as integers, but has dtype {start.dtype}. Convert it.")
-        if self.n_rows and (start.min() < 0 or start.max() >= self.n_classes):
+        if start.size and (start.min() < 0 or start.max() >= self.n_classes):
             raise ValueError(
                 f"start must hold class indices from 0 to {self.n_classes - 1}, "
                 f"but goes from {start.min()} to {start.max()}. Leave it out, or correct it."
@@ -100,8 +124,8 @@ class LabelProblem(CostRows):
         if self.groups is not None:
             _check_sizes("group", self.groups.members(self.n_classes) @ tally, self.groups.low, self.groups.high)
         chosen = self.costs[np.arange(self.n_rows), start]
-        if not np.all(chosen < np.inf):
-            i = int(np.argmax(~(chosen < np.inf)))
+        if np.any(chosen == np.inf):
+            i = int(np.argmax(chosen == np.inf))
             raise ValueError(
                 f"start must avoid forbidden labels, but row {i} has label {start[i]} at cost +inf. Correct it."
             )
@@ -143,20 +167,9 @@ def _check_costs(problem: LabelProblem) -> None:
     for rows, block in problem.blocks():
         if np.isfinite(np.vdot(block, block)):  # then every cost is finite and below 1e154, and nothing is forbidden
             continue
-        i, fault = first_bad_row(block)
-        if fault == 1:
-            k = int(np.argmax(~(block[i] > -np.inf)))
-            raise ValueError(
-                f"costs must be numbers or +inf, but row {rows.start + i}, class {k} is {block[i, k]}. "
-                "Replace it, or use +inf to forbid the label."
-            )
-        if fault == 3:
-            raise ValueError(
-                f"costs must be below 1e150 in size, to be added up, but row {rows.start + i} has a larger one. "
-                "Divide them by a constant."
-            )
-        if fault == 2:
-            raise ValueError(
-                f"each row needs a label that is allowed, but every cost of row {rows.start + i} is +inf. "
-                "Allow a label, or leave the row out."
-            )
+        is_allowed = block < np.inf
+        bad = ~(block > -np.inf), ~is_allowed.any(axis=1, keepdims=True), is_allowed & (np.abs(block) > LARGEST_COST)
+        for is_bad, fault in zip(bad, FAULTS, strict=True):
+            if is_bad.any():
+                i, k = np.argwhere(is_bad)[0]
+                raise ValueError(fault.format(row=rows.start + i, k=k, cost=block[i, k]))

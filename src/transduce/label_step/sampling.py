@@ -7,6 +7,7 @@ from transduce.class_prior.rounding import apportion
 from transduce.label_step._kernels.passes import shortest_moves
 from transduce.label_step._kernels.ties import tie_costs
 from transduce.label_step.augmenting_paths import meet_counts, n_misplaced
+from transduce.label_step.certificate import relax
 from transduce.label_step.partition_search import (
     GOLDEN_RATIO,
     GatheredRows,
@@ -14,10 +15,8 @@ from transduce.label_step.partition_search import (
     PricedRows,
     Prices,
     Search,
-    join_rows,
     sample_rows,
 )
-from transduce.label_step.prices import relax
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
 STRIDE, SAMPLE_FROM = 8, 1000
@@ -139,10 +138,11 @@ def _draw(search: Search, near: list[Near] | list[None], n_near: int, wider: int
     phases = (np.arange(len(near)) * GOLDEN_RATIO % 1.0).tolist()
     drawn = search.partitions.each_with(sample_rows, [(own, stride, p) for own, p in zip(near, phases, strict=True)])
     drawn = [own._replace(rows=own.rows + first) for own, first in zip(drawn, search.first, strict=True)]
-    rows, costs, labels = join_rows(drawn, n_classes)
-    search.n_gathered += rows.size
     tally = sum((own.others[0] for own in drawn), np.zeros(n_classes, np.int64))
-    return GatheredRows(rows, costs, labels, (tally, np.min([own.others[1] for own in drawn], axis=0, initial=np.inf)))
+    depth = np.min([own.others[1] for own in drawn], axis=0, initial=np.inf)
+    sample = GatheredRows.joined(drawn, n_classes, (tally, depth))
+    search.n_gathered += sample.rows.size
+    return sample
 
 
 def _uncertain(search: Search, low: IntArray, high: IntArray, certain: IntArray, costs: FloatArray) -> LabelProblem:

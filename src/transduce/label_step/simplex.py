@@ -20,7 +20,6 @@ import numpy as np
 from transduce.label_step._kernels.pivots import pivot
 from transduce.label_step.certificate import certify
 from transduce.label_step.greedy import greedy_labels
-from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.solution import LabelSolution, Status, TracePoint
 
@@ -53,27 +52,12 @@ class Simplex:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Pivot until labels are optimal, or `max_seconds` have passed.
-
-        Parameters
-        ----------
-        problem : LabelProblem
-            Costs and counts.
-        prices : object
-            Ignored.
-        start : ndarray of shape (n,), default=None
-            Labels that meet the counts, to start from; the greedy labels if None.
-
-        Returns
-        -------
-        solution : LabelSolution
-            Labels that meet the counts, with a certificate.
-        """
+        """Pivot, from the greedy labels if there is no start; `prices` are ignored. See `LabelStep.solve`."""
         problem.refuse_groups("The simplex label step")
         begin = time.perf_counter()
         start = greedy_labels(problem) if start is None else start.copy()
         if problem.n_rows == 0:
-            return certify(problem, start, np.zeros(problem.n_classes), n_moves=0, n_rounds=0)
+            return certify(problem, start, n_moves=0, n_rounds=0)
         basis = _Basis.from_labels(problem, start)
         trace = [TracePoint(time.perf_counter() - begin, 0, basis.cost(problem))]
         n_pivots, optimal = 0, False
@@ -82,15 +66,8 @@ class Simplex:
             n_pivots += made
             trace.append(TracePoint(time.perf_counter() - begin, n_pivots, basis.cost(problem)))
         labels = basis.labels(problem)
-        return certify(
-            problem,
-            labels,
-            prices_of_labels(problem, labels),
-            n_moves=int(np.count_nonzero(labels != start)),
-            n_rounds=n_pivots,
-            otherwise=Status.ROUNDED if optimal else Status.OUT_OF_TIME,
-            trace=tuple(trace),
-        )
+        n_moves, otherwise = int(np.count_nonzero(labels != start)), Status.ROUNDED if optimal else Status.OUT_OF_TIME
+        return certify(problem, labels, n_moves=n_moves, n_rounds=n_pivots, otherwise=otherwise, trace=tuple(trace))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,16 +5,14 @@ or more it can stall where only a longer cycle of moves would help: the gap then
 Where counts are ranges, single moves within the bounds are listed too.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from transduce.label_step._kernels.switches import apply_in_order, best_switch, list_moves, list_switches
+from transduce.label_step._kernels.switches import apply_in_order, list_moves, list_switches
 from transduce.label_step.certificate import certify
 from transduce.label_step.greedy import greedy_labels
-from transduce.label_step.prices import prices_of_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.solution import LabelSolution, Status
 
@@ -45,25 +43,10 @@ class Switching:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Switch labels until nothing improves, or for `max_rounds` rounds.
-
-        Parameters
-        ----------
-        problem : LabelProblem
-            Costs and counts.
-        prices : object
-            Ignored.
-        start : ndarray of shape (n,), default=None
-            Labels that meet the counts, to start from; the greedy labels if None.
-
-        Returns
-        -------
-        solution : LabelSolution
-            Labels that meet the counts, with a certificate.
-        """
+        """Switch labels, from the greedy ones if there is no start; `prices` are ignored. See `LabelStep.solve`."""
         if self.max_rounds is not None and self.max_rounds < 1:
             raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
-        return _switch(problem, start, _switch_once, self.max_rounds, Status.ROUNDS_SPENT)
+        return _switch(problem, start, self.max_rounds, Status.ROUNDS_SPENT)
 
 
 @dataclass(frozen=True)
@@ -82,84 +65,30 @@ class SingleSwitch:
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
-        """Make the best switch.
-
-        Parameters
-        ----------
-        problem : LabelProblem
-            Costs and counts.
-        prices : object
-            Ignored.
-        start : ndarray of shape (n,), default=None
-            Labels that meet the counts, to start from; the greedy labels if None.
-
-        Returns
-        -------
-        solution : LabelSolution
-            Labels that meet the counts, with a certificate.
-        """
-        return _switch(problem, start, _best_switch_or_move, 1, Status.ONE_SWITCH)
+        """Make the best switch, from the greedy labels if there is no start. See `LabelStep.solve`."""
+        return _switch(problem, start, 1, Status.ONE_SWITCH)
 
 
-def _switch(
-    problem: LabelProblem,
-    start: IntArray | None,
-    switch: Callable[[LabelProblem, FloatArray, IntArray, float], int],
-    max_rounds: int | None,
-    at_limit: Status,
-) -> LabelSolution:
+def _switch(problem: LabelProblem, start: IntArray | None, max_rounds: int | None, at_limit: Status) -> LabelSolution:
     """Switch until nothing moves, or for `max_rounds` rounds."""
     problem.refuse_groups("Label switching")
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     labels = greedy_labels(problem) if start is None else start.copy()
     tolerance = ROUNDING * float(np.max(np.abs(costs), where=costs < np.inf, initial=0.0))
-    n_moves, n_rounds = 0, 0
-    while n_rounds != max_rounds and (moved := switch(problem, costs, labels, tolerance)):
+    n_moves, n_rounds, only_best = 0, 0, at_limit is Status.ONE_SWITCH
+    while n_rounds != max_rounds and (moved := _switch_once(problem, costs, labels, tolerance, only_best)):
         n_moves, n_rounds = n_moves + moved, n_rounds + 1
-    prices, otherwise = prices_of_labels(problem, labels), at_limit if n_rounds == max_rounds else Status.SWITCHED_OUT
-    return certify(problem, labels, prices, n_moves=n_moves, n_rounds=n_rounds, otherwise=otherwise)
+    otherwise = at_limit if n_rounds == max_rounds else Status.SWITCHED_OUT
+    return certify(problem, labels, n_moves=n_moves, n_rounds=n_rounds, otherwise=otherwise)
 
 
-def _by_class(problem: LabelProblem, labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows sorted by class, and where each class begins among them."""
-    first = np.concatenate(([0], np.cumsum(problem.tally(labels))))
-    return np.argsort(labels, kind="stable").astype(np.int64), first.astype(np.int64)
-
-
-def _switch_once(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float) -> int:
-    """One round of Algorithm 2, steps 2 to 12, on `labels` in place; return how many rows moved."""
-    lists = [list_switches(costs, *_by_class(problem, labels), tolerance)]
+def _switch_once(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float, only_best: bool) -> int:
+    """One round of Algorithm 2, steps 2 to 12, on `labels` in place, or its best change; return how many rows moved."""
     tally = problem.tally(labels)
-    if not problem.exact_counts:
-        lists.append(list_moves(costs, labels, tally, problem.low, problem.high, tolerance))
-    gains = np.concatenate([np.asarray(one[0], np.float64) for one in lists])
-    ones = np.concatenate([np.asarray(one[1], np.int64) for one in lists])
-    last = np.concatenate([np.asarray(one[2], np.int64) for one in lists])
-    is_switch = np.arange(gains.size) < len(lists[0][0])
-    return apply_in_order(
-        np.argsort(gains, kind="stable"),
-        ones,
-        np.where(is_switch, last, -1),
-        last,
-        labels,
-        tally,
-        problem.low,
-        problem.high,
-        np.zeros(problem.n_rows, bool),
-    )
-
-
-def _best_switch_or_move(problem: LabelProblem, costs: FloatArray, labels: IntArray, tolerance: float) -> int:
-    """Make the change of `labels`, in place, that lowers the cost most; return how many rows moved."""
-    gain, i, j = best_switch(costs, *_by_class(problem, labels))
-    if not problem.exact_counts:
-        tally = problem.tally(labels)
-        gains, rows, targets = list_moves(costs, labels, tally, problem.low, problem.high, tolerance)
-        if gains and min(gains) < gain:
-            best = int(np.argmin(gains))
-            labels[rows[best]] = targets[best]
-            return 1
-    if not gain < -tolerance:
-        return 0
-    labels[i], labels[j] = labels[j], labels[i]
-    return 2
+    members, first = np.argsort(labels, kind="stable"), np.append(0, np.cumsum(tally))
+    switches = list_switches(costs, members, first, tolerance, only_best)
+    moves = list_moves(costs, labels, tally, problem.low, problem.high, tolerance)
+    gains, ones, others = (np.array([*some, *more]) for some, more in zip(switches, moves, strict=True))
+    order = np.argsort(gains, kind="stable")[: 1 if only_best else None]
+    changes = ones[order].astype(np.int64), others[order].astype(np.int64)
+    return apply_in_order(*changes, labels, tally, problem.low, problem.high)

@@ -31,8 +31,8 @@ from typing import TypeAlias
 import numpy as np
 
 from transduce.kernels import kernel
+from transduce.label_step._kernels import Flags, Floats, Labels
 from transduce.label_step._kernels.shortlists import Ints, Lists, Members, join, leave, refill
-from transduce.label_step._kernels.types import Flags, Floats, Labels
 
 Tree: TypeAlias = tuple[Labels, Labels, Labels]
 Search: TypeAlias = tuple[Floats, Ints, Flags, Ints]

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.types import Floats, Labels
+from transduce.label_step._kernels import Floats, Labels
 
 Pair: TypeAlias = tuple[Labels, Labels]
 Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels]
@@ -125,12 +125,8 @@ def pivot(
     n_rows, n_columns = costs.shape
     n_nodes = n_rows + n_columns
     first, cells = np.empty(n_nodes + 1, np.int64), np.empty(2 * flow.size, np.int64)
-    tree = (
-        np.empty(n_nodes, np.int64),
-        np.empty(n_nodes, np.int64),
-        np.empty(n_nodes, np.int64),
-        np.empty(n_nodes, np.int64),
-    )
+    scratch = np.empty((4, n_nodes), np.int64)
+    tree = (scratch[0], scratch[1], scratch[2], scratch[3])
     for done in range(max_pivots + 1):
         list_neighbours(cell_row, cell_column, n_rows, first, cells)
         walk_tree(costs, cell_row, cell_column, potential, (first, cells), tree)

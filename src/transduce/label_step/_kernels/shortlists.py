@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.types import Floats, Labels
+from transduce.label_step._kernels import Floats, Labels
 
 Ints: TypeAlias = NDArray[np.int32]
 Lists: TypeAlias = tuple[Floats, Ints, Ints, Floats, Floats]
@@ -88,15 +88,27 @@ def leave(a: int, row: int, labels: Labels, lists: Lists, members: Members) -> N
 
 
 @kernel
+def offer_all(costs: Floats, rows: Labels, labels: Labels, lists: Lists) -> None:
+    """List the moves of rows with these costs (n, K), numbers (n,) and labels (n,)."""
+    limit = lists[3]
+    for i in range(rows.size):
+        a = labels[i]
+        for b in range(costs.shape[1]):
+            key = costs[i, b] - costs[i, a]
+            if key < limit[a, b] and b != a:
+                offer(a, b, rows[i], key, lists)
+
+
+@kernel
 def join(a: int, row: int, costs: Floats, lists: Lists, members: Members) -> None:
-    """Put a row at the head of class a and list its moves that lie below the limits."""
-    _, _, _, limit, _ = lists
+    """Put a row at the head of class a and list its moves."""
     first, after, before = members
     after[row] = first[a]
     before[row] = -1
     if first[a] >= 0:
         before[first[a]] = row
     first[a] = row
+    limit = lists[3]
     for b in range(costs.shape[1]):
         key = costs[row, b] - costs[row, a]
         if key < limit[a, b] and b != a:

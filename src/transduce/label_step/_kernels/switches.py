@@ -1,17 +1,22 @@
 """Switches of two rows between two classes, and single moves within count ranges: the lists of Algorithm 2.
 
 Problem. Row i has label y. Moving it to ȳ changes the cost by δ(i, y, ȳ) = costs[i, ȳ] − costs[i, y]. Switching it with
-ī of class ȳ changes it by ρ = δ(i, y, ȳ) + δ(ī, ȳ, y) and leaves the counts alone. List switches with ρ < −tolerance.
+ī of class ȳ changes it by ρ = δ(i, y, ȳ) + δ(ī, ȳ, y) and leaves the counts alone. List changes below −tolerance.
 
 Arrays.  members (n,) rows sorted by class, first (K+1,) where each class begins in it, tally (K,) rows a class holds.
-         A list entry is (ρ, i, ī), or for a single move (δ, i, target).
+         A list entry is (ρ, i, ī), or for a single move to class k (δ, i, −1 − k).
 Reference: Keerthi, Sundararajan and Shevade (2012), Algorithm 2, steps 2 to 12.
 """
+
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.types import Flags, Floats, Labels
+from transduce.label_step._kernels import Floats, Labels
+
+Changes: TypeAlias = tuple[Sequence[float], Sequence[int], Sequence[int]]
 
 
 @kernel
@@ -42,19 +47,21 @@ def changes_below(costs: Floats, rows: Labels, y: int, other: int, bound: float)
 
 
 @kernel
-def list_switches(
-    costs: Floats, members: Labels, first: Labels, tolerance: float
-) -> tuple[list[float], list[int], list[int]]:
-    """Steps 2 to 7: align the sorted changes of every pair of classes and keep what lowers the cost."""
+def list_switches(costs: Floats, members: Labels, first: Labels, tolerance: float, only_best: bool) -> Changes:
+    """Steps 2 to 7: align the sorted changes of every pair of classes and keep what lowers the cost, or the best."""
     gains, ones, others = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
-    n_classes = first.size - 1
+    least, n_classes = -tolerance, first.size - 1
     for y in range(n_classes):
         here = members[first[y] : first[y + 1]]
         for other in range(y + 1, n_classes):
             there = members[first[other] : first[other + 1]]
-            best_here, _ = best_change(costs, here, y, other)
-            best_there, _ = best_change(costs, there, other, y)
-            if not best_here + best_there < -tolerance:
+            best_here, row_here = best_change(costs, here, y, other)
+            best_there, row_there = best_change(costs, there, other, y)
+            if not best_here + best_there < least:
+                continue
+            if only_best:
+                least = best_here + best_there
+                gains, ones, others = [least], [row_here], [row_there]
                 continue
             forth, i = changes_below(costs, here, y, other, -tolerance - best_there)
             back, j = changes_below(costs, there, other, y, -tolerance - best_here)
@@ -68,26 +75,8 @@ def list_switches(
 
 
 @kernel
-def best_switch(costs: Floats, members: Labels, first: Labels) -> tuple[float, int, int]:
-    """The top of the merged list only: the best two rows of every pair of classes."""
-    top, top_i, top_j = 0.0, -1, -1
-    n_classes = first.size - 1
-    for y in range(n_classes):
-        here = members[first[y] : first[y + 1]]
-        for other in range(y + 1, n_classes):
-            there = members[first[other] : first[other + 1]]
-            forth, i = best_change(costs, here, y, other)
-            back, j = best_change(costs, there, other, y)
-            if forth + back < top:
-                top, top_i, top_j = forth + back, i, j
-    return top, top_i, top_j
-
-
-@kernel
-def list_moves(
-    costs: Floats, labels: Labels, tally: Labels, low: Labels, high: Labels, tolerance: float
-) -> tuple[list[float], list[int], list[int]]:
-    """Single moves out of a class above its low count into one below its high count: (δ, row, target)."""
+def list_moves(costs: Floats, labels: Labels, tally: Labels, low: Labels, high: Labels, tolerance: float) -> Changes:
+    """Single moves out of a class above its low count into one below its high count."""
     gains, rows, targets = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
     for i in range(labels.size):
         y = labels[i]
@@ -97,41 +86,32 @@ def list_moves(
                 if tally[k] < high[k] and change < -tolerance:
                     gains.append(change)
                     rows.append(i)
-                    targets.append(k)
+                    targets.append(-1 - k)
     return gains, rows, targets
 
 
 @kernel
-def apply_in_order(
-    order: Labels,
-    ones: Labels,
-    others: Labels,
-    targets: Labels,
-    labels: Labels,
-    tally: Labels,
-    low: Labels,
-    high: Labels,
-    touched: Flags,
-) -> int:
-    """Steps 9 to 12: take entries from the top, passing over those with a row that has moved. Returns rows moved.
+def apply_in_order(ones: Labels, others: Labels, labels: Labels, tally: Labels, low: Labels, high: Labels) -> int:
+    """Steps 9 to 12: make changes, the best first, passing over those with a row that has moved. Returns rows moved.
 
-    labels, tally and touched are written in place.
+    labels and tally are written in place.
     """
     n_moves = 0
-    for entry in order:
-        i, j = ones[entry], others[entry]
-        if touched[i] or (j >= 0 and touched[j]):
+    has_moved = np.zeros(labels.size, np.bool_)
+    for place in range(ones.size):
+        i, j = ones[place], others[place]
+        if has_moved[i] or (j >= 0 and has_moved[j]):
             continue
         if j >= 0:
             labels[i], labels[j] = labels[j], labels[i]
-            touched[i] = touched[j] = True
+            has_moved[i] = has_moved[j] = True
             n_moves += 2
         else:
-            y, k = labels[i], targets[entry]
+            y, k = labels[i], -1 - j
             if tally[y] > low[y] and tally[k] < high[k]:
                 labels[i] = k
                 tally[y] -= 1
                 tally[k] += 1
-                touched[i] = True
+                has_moved[i] = True
                 n_moves += 1
     return n_moves

@@ -1,4 +1,4 @@
-"""Cheapest labels with their margins, ties broken at random; and the cheapest moves out of each class.
+"""Cheapest labels with their margins, ties broken at random.
 
     margin of a row  =  gap between its two best labels, or where they tie  2⁻¹⁰⁰⁰ · gap of (h_ik − w_k)
 
@@ -9,9 +9,8 @@ label. The tie prices w divide many equal rows among classes just as the prices 
 import numpy as np
 
 from transduce.kernels import kernel
-from transduce.label_step._kernels.passes import ONE_FOUND
-from transduce.label_step._kernels.shortlists import Lists, offer
-from transduce.label_step._kernels.types import Floats, Labels
+from transduce.label_step._kernels import Floats, Labels
+from transduce.label_step._kernels.passes import two_best
 
 TIE = 8 * float(np.finfo(np.float64).eps)
 """Labels tie if their reduced costs differ by less than this fraction of the costs."""
@@ -45,29 +44,13 @@ def choose_with_margins(
     rows (n,)    numbers of the rows, for `random_unit`    present (n,)  the present labels, or −1
     labels (n,)  out                                       margins (n,)  out
     """
-    n_classes = costs.shape[1]
     for i in range(costs.shape[0]):
-        best = np.inf
-        for k in range(n_classes):
-            best = min(best, costs[i, k] - prices[k])
-        runner_up = np.inf
-        found = 0  # as in `choose_labels`
-        for k in range(n_classes):
-            reduced = costs[i, k] - prices[k]
-            is_best = reduced <= best
-            runner_up = min(runner_up, np.inf if is_best else reduced)
-            found += ONE_FOUND + k if is_best else 0
-        label = found & (ONE_FOUND - 1)
-        if found >= 2 * ONE_FOUND:
-            runner_up = best
-            label = 0
-            while costs[i, label] - prices[label] > best:
-                label += 1
+        best, second, label = two_best(i, costs, prices)
         slack = TIE * (abs(costs[i, label]) + span)
-        gap = max(runner_up - best, APART)
-        if runner_up - best <= slack:
+        gap = max(second - best, APART)
+        if second - best <= slack:
             least, gap = np.inf, np.inf
-            for k in range(n_classes):
+            for k in range(costs.shape[1]):
                 if costs[i, k] - prices[k] <= best + slack:
                     value = random_unit(rows[i], k) - tie_prices[k] - (1.0 if k == present[i] else 0.0)
                     if value < least:
@@ -86,28 +69,13 @@ def tie_costs(costs: Floats, prices: Floats, span: float, rows: Labels, present:
     """Write the costs h (n, K) of tied best labels, +inf elsewhere, and return the number of rows with ties."""
     n_tied = 0
     for i in range(costs.shape[0]):
-        best = 0
-        for k in range(costs.shape[1]):
-            if costs[i, k] - prices[k] < costs[i, best] - prices[best]:
-                best = k
-        limit = costs[i, best] - prices[best] + TIE * (abs(costs[i, best]) + span)
+        best, _, label = two_best(i, costs, prices)
+        slack = TIE * (abs(costs[i, label]) + span)
         n_best = 0
         for k in range(costs.shape[1]):
             ties[i, k] = np.inf
-            if costs[i, k] - prices[k] <= limit:
+            if costs[i, k] - prices[k] <= best + slack:
                 ties[i, k] = random_unit(rows[i], k) - (1.0 if k == present[i] else 0.0)
                 n_best += 1
         n_tied += n_best > 1
     return n_tied
-
-
-@kernel
-def offer_all(costs: Floats, rows: Labels, labels: Labels, lists: Lists) -> None:
-    """List the moves of rows that lie below the limits (see `shortlists`)."""
-    limit = lists[3]
-    for i in range(costs.shape[0]):
-        a = labels[i]
-        for b in range(costs.shape[1]):
-            key = costs[i, b] - costs[i, a]
-            if key < limit[a, b] and b != a:
-                offer(a, b, rows[i], key, lists)
