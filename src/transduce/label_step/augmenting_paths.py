@@ -94,11 +94,11 @@ def augment_paths(
     length = min(length, max(1, MAX_CELLS // n_classes**2))
     lists = empty_lists(LISTED_FRACTION * radius + prices - prices[:, None], length)
     members = (np.full(n_classes, -1, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32))
-    join_all(costs, labels, lists, members)
+    join_all(costs, labels, (lists, members))
     size = potentials.size
     search = (np.empty(size), np.empty(size, np.int32), np.empty(size, np.bool_), np.empty(size, np.int32))
-    nodes = (tree.above, flow, tree.high - tree.low)
-    return settle(costs, labels, potentials, excess, nodes, radius, lists, members, search)
+    nodes = (tree.above, flow, tree.high - tree.low, excess)
+    return settle(costs, labels, potentials, nodes, radius, (lists, members), search)
 
 
 def empty_lists(limit: FloatArray, length: int) -> Lists:

@@ -2,9 +2,9 @@
 
     low_j ≤ Σ_{k in j} #{i : y_i = k} ≤ high_j          v_k = Σ_{j above k, or k itself} u_j
 
-Nodes 0 to K−1 are the classes, K to N−1 the groups, and node N is all rows. Every bound has a multiplier u_j. The price
-v_k of a class is the sum of the multipliers from the class up to the root, so u_j is a difference of potentials: that
-of node j less that of the node above, with potential 0 for all rows.
+Nodes 0 to K−1 are the classes, K to N−1 the groups, and node N is all rows. The price v_k of a class is the sum of the
+multipliers u_j of the bounds from the class up to the root. So u_j is the potential of node j less that of the node
+above, with potential 0 for all rows. The bounds are worth Σ_j (low_j u_j if u_j > 0 else high_j u_j).
 """
 
 from dataclasses import dataclass
@@ -152,10 +152,9 @@ class CountTree:
     def potentials(self, prices: FloatArray) -> FloatArray:
         """The potentials (N+1,) of all nodes at which the bounds are worth most, given those of the classes.
 
-        Let classes with a price below x be full, and others at their low counts. A group takes up what its parts do,
-        clipped to its own bounds: to its low count for x below some price a, to its high count for x above some b. The
-        best potential of the group is that of the node above, clipped to [a, b]: there the slope of
-        Σ_j (low_j u_j if u_j > 0 else high_j u_j) changes sign.
+        Let classes with a price below x be full, and others at their low counts. A group takes what its parts do: its
+        low count or less for x below some price a, its high count or more for x above some b. The best potential of the
+        group is that of the node above, clipped to [a, b]: there the slope of the value of the bounds changes sign.
 
         >>> from transduce.class_prior.bounds import Groups
         >>> bounds = Bounds(np.zeros(2, int), np.full(2, 9), Groups([2, 2, 3], [0], [4]))

@@ -5,9 +5,8 @@ at these prices, and the few rows that are then in the wrong class move along sh
 classes (see `augmenting_paths`). Nothing in the answer rests on the sample: the gap is computed from all rows.
 
 Over partitions of the rows, prices go out, and a tally of labels and a histogram of margins come back (see
-`partition_search`). While many rows are misplaced, better prices are found on a sample of the rows with small margins;
-the others are certain, and are subtracted from the counts. The paths then use the costs of the rows with small margins
-alone, and a bound on the moves of all other rows shows that none is missed. Rows in memory take a faster path.
+`partition_search`). Better prices come from samples of the rows with small margins. The paths use the costs of these
+rows alone, and a bound on the moves of all other rows shows that none is missed.
 """
 
 from dataclasses import dataclass, replace

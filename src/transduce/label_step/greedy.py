@@ -80,9 +80,8 @@ def greedy_labels(problem: LabelProblem) -> IntArray:
 def _favourites(costs: CostRows, rows: IntArray, is_open: BoolArray) -> tuple[FloatArray, IntArray]:
     """Cost and label of the cheapest open class of each row."""
     best, labels = np.empty(rows.size), np.empty(rows.size, np.int64)
-    for begin in range(0, rows.size, costs.rows_per_block):
-        block = slice(begin, begin + costs.rows_per_block)
-        best_open(costs.take(rows[block]), is_open, best[block], labels[block])
+    for some, block in costs.blocks(rows):
+        best_open(block, is_open, best[some], labels[some])
     return best, labels
 
 
@@ -154,9 +153,7 @@ def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, capaci
     return np.asarray(np.maximum(np.minimum(wanting, needed), np.minimum(before, capacity)))
 
 
-def _last_keys(
-    partitions: Partitions, sets: IntArray, limits: IntArray, needed: IntArray, capacity: IntArray
-) -> Keys:
+def _last_keys(partitions: Partitions, sets: IntArray, limits: IntArray, needed: IntArray, capacity: IntArray) -> Keys:
     """The largest key before which a set of classes takes no more than `limit` rows beyond what the classes need.
 
     For the classes of each set, a row of `sets`; −inf for all others.

@@ -1,8 +1,7 @@
 """Why counts cannot be met: the classes that forbidden labels cut off (Hall's condition).
 
-If no further row can be moved, let a set of classes be all those from which a class that lacks rows can be reached.
-Every row that is allowed inside the set is there already. So the set has too few rows, or the classes outside it have
-too many.
+If no further row can be moved, take the set of all nodes from which one that lacks rows can be reached. Every row that
+is allowed inside the set is there already. So the set has too few rows, or the classes outside it have too many.
 """
 
 from collections.abc import Sequence
@@ -96,10 +95,8 @@ class InfeasibleError(Record, ValueError):
     def with_names(self, classes: NDArray[Any], groups: Groups | None) -> "InfeasibleError":
         """The same for someone who gave class names, a class_prior and partial labels."""
         names = classes.tolist(), () if groups is None else groups.names or range(groups.n_groups)
-        fields = {
-            name: own.with_names(*names) if isinstance(own, NodeNames) else own for name, own in self.fields.items()
-        }
-        return InfeasibleError(self.kind, **(fields | CLASS_PRIOR))
+        nodes = {key: own.with_names(*names) for key, own in self.fields.items() if isinstance(own, NodeNames)}
+        return InfeasibleError(self.kind, **(self.fields | nodes | CLASS_PRIOR))
 
 
 def _rows(n: int) -> str:
@@ -111,11 +108,9 @@ def explain_infeasible(
 ) -> InfeasibleError:
     """Find the classes that fall short, given counts (K,) of labels from which no further row can be moved.
 
-    Take all nodes from which one that lacks rows can be reached. Those whose node above is not among them need their
-    low counts. Rows come to them from the rows that hold their classes, and from nodes outside whose node above is
-    inside, which are at their high counts.
-
-    allowed  (K, K) whether a row of a class may move to another
+    Of the nodes in the set, those whose node above is not in it need their low counts. Rows come to them from the rows
+    that hold their classes, and from nodes outside whose node above is inside, which are at their high counts.
+    `allowed` (K, K) is whether a row of a class may move to another.
     """
     K, deficient = tree.n_classes, _closure(_steps(tree, allowed, flow).T, excess < 0)
     inside, over = deficient[:-1], deficient[tree.above]

@@ -75,7 +75,8 @@ class GatheredRows(NamedTuple):
         """All rows of some parts, or none."""
         no_rows = np.zeros(0, np.int64)
         arrays = zip((no_rows, np.zeros((0, n_classes)), no_rows), *(own[:3] for own in parts), strict=True)
-        return cls(*(np.concatenate(some) for some in arrays), others)
+        rows, costs, labels = (np.concatenate(some) for some in arrays)
+        return cls(rows, costs, labels, others)
 
 
 # ---- what a partition does
@@ -95,10 +96,10 @@ def price_rows(partition: Partition, at: tuple[Prices, int]) -> Summary:
     """Store cheapest labels and margins at some prices; the second number is that of the partition's first row."""
     prices, first = at
     labels, margins = np.empty(partition.n_rows, np.int64), np.empty(partition.n_rows)
-    span, tally = float(np.ptp(prices.base)), np.zeros(N_BINS, np.int64)
+    tally = np.zeros(N_BINS, np.int64)
     for block, costs in partition.blocks():
         rows = np.arange(first + block.start, first + block.stop)
-        choose_with_margins(costs, *prices, span, rows, partition.labels[block], labels[block], margins[block])
+        choose_with_margins(costs, *prices, rows, partition.labels[block], labels[block], margins[block])
         tally += np.bincount(margins[block].view(np.int64) >> BIN_BITS, minlength=N_BINS)
     partition.state.update(labels=labels, margins=margins)
     bins = np.flatnonzero(tally)
@@ -138,9 +139,8 @@ def near_rows(partition: Partition, prices: FloatArray, radius: float, length: i
     near, limit = np.flatnonzero(margins < radius), radius + prices - prices[:, None]
     if length:
         lists = empty_lists(limit, length)
-        for begin in range(0, near.size, partition.rows_per_block):
-            some = near[begin : begin + partition.rows_per_block]
-            offer_all(partition.take(some), some, labels[some], lists)
+        for some, costs in partition.blocks(near):
+            offer_all(costs, near[some], labels[near[some]], lists)
         near = np.unique(lists[1][np.arange(length) < lists[2][:, :, None]]).astype(np.int64)
     margins[near] = np.inf
     return GatheredRows(near, partition.take(near), labels[near], limit)

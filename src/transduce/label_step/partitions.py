@@ -6,31 +6,24 @@ answers come back. Arguments and answers have the size of the classes, or of a f
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from numpy.typing import NDArray
 
 from transduce.label_step.row_blocks import CostRows, IntArray
 
 Answer = TypeVar("Answer")
-Arguments = ParamSpec("Arguments")
+Arguments = TypeVarTuple("Arguments")
 
 
 @dataclass(eq=False)
 class Partition(CostRows):
-    """Some of the rows: their costs, and their present labels.
+    """Some of the rows.
 
-    Attributes
-    ----------
-    costs : ndarray of shape (n, K)
-        Cost of each label, +inf where it is forbidden.
-    labels : ndarray of shape (n,)
-        Present label of each row, or −1.
-    state : dict
-        What a label step keeps here between calls. In the end it holds "labels" (n,), or "posterior" (n, K) of a soft
-        label step, and nothing else.
-    original : tuple or None
-        Costs and labels that are set aside while the label step works with others.
+    costs     (n, K) cost of each label, +inf where it is forbidden
+    labels    (n,) present label of each row, or −1
+    state     what a label step keeps here between calls; in the end "labels" (n,), or "posterior" (n, K) of soft labels
+    original  costs and labels that are set aside while the label step works with others
     """
 
     costs: NDArray[Any]
@@ -42,12 +35,7 @@ class Partition(CostRows):
 class Partitions(Protocol):
     """All partitions, wherever they are."""
 
-    def each(
-        self,
-        function: Callable[Concatenate[Partition, Arguments], Answer],
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> list[Answer]:
+    def each(self, function: Callable[[Partition, *Arguments], Answer], *args: *Arguments) -> list[Answer]:
         """Return function(partition, *args) for all partitions, in order."""
         ...
 
@@ -68,14 +56,9 @@ class LocalPartitions:
 
     partitions: Sequence[Partition]
 
-    def each(
-        self,
-        function: Callable[Concatenate[Partition, Arguments], Answer],
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> list[Answer]:
+    def each(self, function: Callable[[Partition, *Arguments], Answer], *args: *Arguments) -> list[Answer]:
         """Return function(partition, *args) for all partitions, in order."""
-        return [function(partition, *args, **kwargs) for partition in self.partitions]
+        return [function(partition, *args) for partition in self.partitions]
 
     def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
         """Return function(partition, own[p]) for all partitions p, in order."""

@@ -91,10 +91,8 @@ class LabelProblem(CostRows):
         except (TypeError, ValueError) as error:
             raise TypeError(f"prices must be numbers, one for each class. {advice}") from error
         if array.shape != (self.n_classes,):
-            raise ValueError(
-                f"prices must have one number for each of the {self.n_classes} classes, but have shape {array.shape}. "
-                f"{advice}"
-            )
+            found = f"have shape {array.shape}. {advice}"
+            raise ValueError(f"prices must have one number for each of the {self.n_classes} classes, but {found}")
         if not np.all(np.isfinite(array)):
             k = int(np.argmin(np.isfinite(array)))
             raise ValueError(f"prices must be finite, but class {k} has {array[k]}. {advice}")
@@ -105,19 +103,14 @@ class LabelProblem(CostRows):
         try:
             start = np.array(labels)
         except ValueError as error:
-            raise ValueError("start must be a list of class indices, but is ragged. Pass one label a row.") from error
+            raise _bad_start("be a list of class indices, but is ragged") from error
         if start.shape != (self.n_rows,):
-            raise ValueError(
-                f"start must have one label for each of the {self.n_rows} rows, but has shape {start.shape}. "
-                "Leave it out, or correct it."
-            )
+            raise _bad_start(f"have one label for each of the {self.n_rows} rows, but has shape {start.shape}")
         if start.size and start.dtype.kind not in "iu":
             raise TypeError(f"start must hold class indices as integers, but has dtype {start.dtype}. Convert it.")
         if start.size and (start.min() < 0 or start.max() >= self.n_classes):
-            raise ValueError(
-                f"start must hold class indices from 0 to {self.n_classes - 1}, "
-                f"but goes from {start.min()} to {start.max()}. Leave it out, or correct it."
-            )
+            found = f"goes from {start.min()} to {start.max()}"
+            raise _bad_start(f"hold class indices from 0 to {self.n_classes - 1}, but {found}")
         start = start.astype(np.int64)
         tally = self.tally(start)
         _check_sizes("class", tally, self.low, self.high)
@@ -126,9 +119,7 @@ class LabelProblem(CostRows):
         chosen = self.costs[np.arange(self.n_rows), start]
         if np.any(chosen == np.inf):
             i = int(np.argmax(chosen == np.inf))
-            raise ValueError(
-                f"start must avoid forbidden labels, but row {i} has label {start[i]} at cost +inf. Correct it."
-            )
+            raise _bad_start(f"avoid forbidden labels, but row {i} has label {start[i]} at cost +inf")
         return start
 
 
@@ -138,10 +129,11 @@ def _check_sizes(kind: str, sizes: IntArray, low: IntArray, high: IntArray) -> N
     if off.any():
         j = int(np.argmax(off))
         asked = f"{low[j]}" if low[j] == high[j] else f"{low[j]} to {high[j]}"
-        raise ValueError(
-            f"start must meet the counts, but gives {kind} {j} {sizes[j]} rows where {asked} are asked for. "
-            "Leave start out, or correct it."
-        )
+        raise _bad_start(f"meet the counts, but gives {kind} {j} {sizes[j]} rows where {asked} are asked for")
+
+
+def _bad_start(fault: str) -> ValueError:
+    return ValueError(f"start must {fault}. Leave it out, or correct it.")
 
 
 def _cost_matrix(costs: ArrayLike) -> NDArray[Any]:
@@ -149,14 +141,12 @@ def _cost_matrix(costs: ArrayLike) -> NDArray[Any]:
         array = np.asarray(costs)
         array = array.astype(np.float64) if array.dtype == object else array
     except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(
-            "costs must be numbers in rows of equal length, but hold something else. Pass a matrix of floats."
-        ) from error
+        raise TypeError("costs must be numbers in rows of equal length. Pass a matrix of floats.") from error
     if array.dtype.kind not in "fiub":
         raise TypeError(f"costs must be real numbers, but have dtype {array.dtype}. Pass a matrix of floats.")
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
-            f"costs must be a matrix, but have shape {array.shape}. Pass one row a document and one column a class."
+            f"costs must be a matrix, a row a document and a column a class, but have shape {array.shape}."
         )
     if array.dtype.kind in "iu" and array.size and max(-int(array.min()), int(array.max())) > 2**53:
         raise ValueError("whole-number costs must be at most 2**53 in size, to be exact as floats. Scale them down.")

@@ -35,15 +35,10 @@ class CostRows:
         """Number of classes."""
         return int(self.costs.shape[1])
 
-    @property
-    def rows_per_block(self) -> int:
-        """Number of rows read at a time."""
-        return rows_per_block(self.n_classes)
-
-    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield consecutive blocks of rows, without a copy where the costs are C-ordered float64 already."""
-        for rows in row_blocks(self.n_rows, self.rows_per_block):
-            yield rows, np.ascontiguousarray(self.costs[rows], dtype=np.float64)
+    def blocks(self, rows: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield blocks of all rows, or of the given ones; without a copy where all costs are C-ordered float64."""
+        for some in row_blocks(self.n_rows if rows is None else rows.size, rows_per_block(self.n_classes)):
+            yield some, np.ascontiguousarray(self.costs[some if rows is None else rows[some]], dtype=np.float64)
 
     def take(self, rows: IntArray) -> FloatArray:
         """Copy the given rows."""

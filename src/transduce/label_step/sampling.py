@@ -122,7 +122,7 @@ def prices_from_partitions(search: Search, priced: PricedRows | None = None, wid
     potentials = prices_from_sample(sample, potentials) if priced is None else potentials
     base = _clipped(_sample_prices(sample, potentials), prices.base, np.full(n_classes, radius))
     ties = np.empty_like(drawn.costs)
-    if tie_costs(drawn.costs, base, float(np.ptp(base)), drawn.rows, drawn.labels, ties) <= MANY_TIES * n_classes:
+    if tie_costs(drawn.costs, base, drawn.rows, drawn.labels, ties) <= MANY_TIES * n_classes:
         return Prices(base, np.zeros(n_classes))
     over = tree.differences(tree.potentials(base))
     low, high = np.where(over < 0, tree.high, tree.low), np.where(over > 0, tree.low, tree.high)

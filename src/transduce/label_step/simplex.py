@@ -77,8 +77,7 @@ class _Basis:
     costs: FloatArray  # rows, then fillers, against classes with a count, then the pool
     classes: IntArray  # the class behind each column but the last
     unit: int  # the flow of one row
-    cell_row: IntArray
-    cell_column: IntArray
+    cells: IntArray  # (2, m) row and column of each, as nodes of the tree
     flow: IntArray
     potential: FloatArray
 
@@ -98,25 +97,25 @@ class _Basis:
 
         unit = 2 * (n + fillers.size) + 2
         supply = unit * np.append(np.ones(n, np.int64), spare[fillers]) + 1
-        cell_row = np.concatenate((np.arange(n), n + np.arange(fillers.size), linked_by))
-        cell_column = np.concatenate((columns, np.where(by_filler, fillers, pool), np.full(pool, pool)))
+        rows = np.concatenate((np.arange(n + fillers.size), linked_by))
+        columns = np.concatenate((columns, np.where(by_filler, fillers, pool), np.full(pool, pool)))
         flow = np.append(supply, np.zeros(pool, np.int64))
-        over = np.bincount(cell_column, weights=flow, minlength=pool + 1)[:pool].astype(np.int64) - unit * high
+        over = np.bincount(columns, weights=flow, minlength=pool + 1)[:pool].astype(np.int64) - unit * high
         flow[linked_by] -= over
         flow[n + fillers.size :] += over
-        potential = np.zeros(n + fillers.size + pool + 1)
-        return cls(_finite_costs(problem, classes, fillers), classes, unit, cell_row, cell_column, flow, potential)
+        cells, potential = np.stack((rows, n + fillers.size + columns)), np.zeros(n + fillers.size + pool + 1)
+        return cls(_finite_costs(problem, classes, fillers), classes, unit, cells, flow, potential)
 
     def pivot(self, max_pivots: int) -> tuple[int, bool]:
         """Improve the basis; returns the pivots made and whether it is optimal."""
         tolerance = ROUNDING * float(np.abs(self.costs).max())
-        return pivot(self.costs, self.cell_row, self.cell_column, self.flow, self.potential, tolerance, max_pivots)
+        return pivot(self.costs, self.cells, self.flow, self.potential, tolerance, max_pivots)
 
     def labels(self, problem: LabelProblem) -> IntArray:
         """The class whose cell carries the whole unit of a row, the perturbation rounded away."""
-        carried = (self.cell_row < problem.n_rows) & (2 * self.flow > self.unit)
+        rows, columns = self.cells[:, (self.cells[0] < problem.n_rows) & (2 * self.flow > self.unit)]
         labels = np.empty(problem.n_rows, np.int64)
-        labels[self.cell_row[carried]] = self.classes[self.cell_column[carried]]
+        labels[rows] = self.classes[columns - len(self.costs)]
         return labels
 
     def cost(self, problem: LabelProblem) -> float:

@@ -5,15 +5,15 @@ too few (excess < 0). Move rows along paths of classes a → b → ... so that e
 a label that is cheapest at the prices.
 
 Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and out
-         prices (N+1,)  in and out, those of all nodes    excess (N+1,) in and out
+         prices (N+1,)  in and out, those of all nodes    moves         in and out, see `shortlists`
          tree           above (N,) the node that a node is part of: a group of classes, or all rows
                         flow (N,) rows of a node beyond its low count; in and out, 0 ≤ flow ≤ spare
                         spare (N,) high count − low count
-         lists, members in and out, see `shortlists`
+                        excess (N+1,) in and out
          search         distance (N+1,), parent (N+1,), done (N+1,), movers (N+1,): scratch of a shortest path
 Nodes 0 to K−1 are classes, then come groups of classes, then all rows, node N. What a node gets goes up to the node
-above: its low count in any case, and of the `spare` = high − low rows that bounds leave open, `flow`, at no cost.
-Without groups all rows are above every class: a pool that lends each of them its flow.
+above: its low count in any case, and of the `spare` rows that bounds leave open, `flow`, at no cost. Without groups all
+rows are above every class: a pool that lends each of them its flow.
 
 Update.  The length of a → b is the least reduced cost (costs[i, b] − v_b) − (costs[i, a] − v_a) of a row in a, read
 from the short lists. Dijkstra from a class with excess to the nearest class with a deficit; prices of the classes
@@ -22,7 +22,6 @@ passed fall by the rest of the distance, so lengths stay ≥ 0 and the path beco
 Trust.   Rows that are not among these would pay at least `radius` for any other label at the prices of entry. As long
 as the prices have not drifted apart by more than that, none of them can shorten a path.
 
-Returns  (outcome, moves): outcome 0 every excess is 0, 1 prices would leave the trust radius, 2 an excess has no path.
 Reference: the successive shortest path method (Ahuja, Magnanti and Orlin, 1993, section 9.7).
 """
 
@@ -32,18 +31,19 @@ import numpy as np
 
 from transduce.kernels import kernel
 from transduce.label_step._kernels import Flags, Floats, Labels
-from transduce.label_step._kernels.shortlists import Ints, Lists, Members, join, leave, refill
+from transduce.label_step._kernels.shortlists import Ints, Moves, join, leave, refill
 
-Tree: TypeAlias = tuple[Labels, Labels, Labels]
+Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels]
 Search: TypeAlias = tuple[Floats, Ints, Flags, Ints]
 
 SETTLED, DRIFTED, CUT_OFF = 0, 1, 2
+"""Every excess is 0, prices would leave the trust radius, or an excess has no path."""
 
 
 @kernel
 def relax(node: int, lengths: Floats, prices: Floats, tree: Tree, search: Search) -> None:
     """Shorten the distances of all other nodes by the edges out of one; edges up and down the tree cost nothing."""
-    above, flow, spare = tree
+    above, flow, spare, _ = tree
     distance, parent, done, _ = search
     n_classes = lengths.shape[0]
     here = distance[node] + prices[node]
@@ -68,7 +68,7 @@ def relax(node: int, lengths: Floats, prices: Floats, tree: Tree, search: Search
 @kernel
 def relax_into(k: int, lengths: Floats, prices: Floats, tree: Tree, search: Search) -> None:
     """Recompute the distance of one class from all nodes that are done."""
-    above, flow, _ = tree
+    above, flow, _, _ = tree
     distance, parent, done, _ = search
     distance[k] = np.inf
     for node in range(lengths.shape[0]):
@@ -97,23 +97,14 @@ def nearest(distance: Floats, done: Flags) -> int:
 
 
 @kernel
-def nearest_deficit(
-    source: int,
-    costs: Floats,
-    prices: Floats,
-    excess: Labels,
-    tree: Tree,
-    lists: Lists,
-    members: Members,
-    search: Search,
-) -> int:
+def nearest_deficit(source: int, costs: Floats, prices: Floats, tree: Tree, moves: Moves, search: Search) -> int:
     """Dijkstra from `source` to the nearest node with a deficit; −1 if none can be reached.
 
     A node whose shortest edge is only the limit of an empty list waits until the list is filled.
     """
-    _, _, size, _, lengths = lists
+    (_, _, size, _, lengths), _ = moves
     distance, parent, done, _ = search
-    n_classes = costs.shape[1]
+    excess, n_classes = tree[3], costs.shape[1]
     distance[:] = np.inf
     done[:] = False
     distance[source] = 0.0
@@ -123,18 +114,16 @@ def nearest_deficit(
         relax(node, lengths, prices, tree, search)
         node = nearest(distance, done)
         while 0 <= node < n_classes and parent[node] < n_classes and size[parent[node], node] == 0:
-            refill(parent[node], node, costs, lists, members)
+            refill(parent[node], node, costs, moves)
             relax_into(node, lengths, prices, tree, search)
             node = nearest(distance, done)
     return node
 
 
 @kernel
-def augment(
-    source: int, target: int, costs: Floats, labels: Labels, tree: Tree, lists: Lists, members: Members, search: Search
-) -> int:
+def augment(source: int, target: int, costs: Floats, labels: Labels, tree: Tree, moves: Moves, search: Search) -> int:
     """Pass one row on along each edge of the path found; return how many rows took a new label."""
-    rows, flow = lists[1], tree[1]
+    rows, flow = moves[0][1], tree[1]
     _, parent, _, movers = search
     n_classes = costs.shape[1]
     node = target
@@ -142,7 +131,7 @@ def augment(
         if node < n_classes and parent[node] < n_classes:
             movers[node] = rows[parent[node], node, 0]
         node = parent[node]
-    moves = 0
+    n_moves = 0
     node = target
     while node != source:
         a = parent[node]
@@ -152,11 +141,11 @@ def augment(
             flow[node] -= 1
         else:
             labels[movers[node]] = node
-            leave(a, movers[node], labels, lists, members)
-            join(node, movers[node], costs, lists, members)
-            moves += 1
+            leave(a, movers[node], labels, moves)
+            join(node, movers[node], costs, moves)
+            n_moves += 1
         node = a
-    return moves
+    return n_moves
 
 
 @kernel
@@ -181,29 +170,22 @@ def lower_prices(
 
 @kernel
 def settle(
-    costs: Floats,
-    labels: Labels,
-    prices: Floats,
-    excess: Labels,
-    tree: Tree,
-    radius: float,
-    lists: Lists,
-    members: Members,
-    search: Search,
+    costs: Floats, labels: Labels, prices: Floats, tree: Tree, radius: float, moves: Moves, search: Search
 ) -> tuple[int, int]:
-    """Make every excess 0 as far as the trust radius allows; see the module's docstring."""
+    """Make every excess 0 as far as the trust radius allows; return the outcome and the number of moves."""
     reference = prices.copy()
     distance, _, done, _ = search
-    outcome, moves = SETTLED, 0
+    excess = tree[3]
+    outcome, n_moves = SETTLED, 0
     for source in range(prices.size):
         while excess[source] > 0:
-            target = nearest_deficit(source, costs, prices, excess, tree, lists, members, search)
+            target = nearest_deficit(source, costs, prices, tree, moves, search)
             if target < 0:
                 outcome = CUT_OFF
                 break
             if not lower_prices(costs.shape[1], prices, reference, radius, distance[target], distance, done):
-                return DRIFTED, moves
-            moves += augment(source, target, costs, labels, tree, lists, members, search)
+                return DRIFTED, n_moves
+            n_moves += augment(source, target, costs, labels, tree, moves, search)
             excess[source] -= 1
             excess[target] += 1
-    return outcome, moves
+    return outcome, n_moves

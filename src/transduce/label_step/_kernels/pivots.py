@@ -1,7 +1,7 @@
 """Pivots of the transportation simplex on a spanning tree of rows and columns.
 
 Problem.  min Σ costs[i, k] x_ik   s.t.   Σ_k x_ik = supply_i,  Σ_i x_ik = demand_k,  x ≥ 0.
-Basis.    n + K − 1 cells (row, column, flow): the edges of a tree whose nodes are the rows 0..n−1 and columns n..n+K−1.
+Basis.    n + K − 1 cells (2, ·) with flows: the edges of a tree whose nodes are the rows 0..n−1 and columns n..n+K−1.
 Pivot.    Potentials u, v with costs = u + v on the tree give reduced costs, costs − u − v, elsewhere. The most negative
           cell enters, flow goes round the one cycle it closes, and the cell that first falls to 0 leaves.
 Stop.     No reduced cost is below −tolerance.
@@ -16,34 +16,29 @@ import numpy as np
 from transduce.kernels import kernel
 from transduce.label_step._kernels import Floats, Labels
 
-Pair: TypeAlias = tuple[Labels, Labels]
 Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels]
 
 
 @kernel
-def list_neighbours(cell_row: Labels, cell_column: Labels, n_rows: int, first: Labels, cells: Labels) -> None:
-    """Write the tree cells that touch each node: cells[first[node] : first[node + 1]]."""
+def list_neighbours(cells: Labels, first: Labels, touching: Labels) -> None:
+    """Write the tree cells that touch each node: touching[first[node] : first[node + 1]]."""
     first[:] = 0
-    for cell in range(cell_row.size):
-        first[cell_row[cell] + 1] += 1
-        first[n_rows + cell_column[cell] + 1] += 1
+    for cell in range(cells.shape[1]):
+        first[cells[0, cell] + 1] += 1
+        first[cells[1, cell] + 1] += 1
     for node in range(first.size - 1):
         first[node + 1] += first[node]
     place = first.copy()
-    for cell in range(cell_row.size):
-        for node in (cell_row[cell], n_rows + cell_column[cell]):
-            cells[place[node]] = cell
+    for cell in range(cells.shape[1]):
+        for node in (cells[0, cell], cells[1, cell]):
+            touching[place[node]] = cell
             place[node] += 1
 
 
 @kernel
-def walk_tree(
-    costs: Floats, cell_row: Labels, cell_column: Labels, potential: Floats, neighbours: Pair, tree: Tree
-) -> None:
+def walk_tree(costs: Floats, cells: Labels, potential: Floats, first: Labels, touching: Labels, tree: Tree) -> None:
     """Walk the tree from the last column: potentials, and for each node its parent, the cell to it, and its depth."""
-    first, cells = neighbours
     parent, parent_cell, depth, stack = tree
-    n_rows = costs.shape[0]
     root = parent.size - 1
     potential[root], parent[root], parent_cell[root], depth[root] = 0.0, -1, -1, 0
     stack[0] = root
@@ -52,12 +47,12 @@ def walk_tree(
         size -= 1
         node = stack[size]
         for place in range(first[node], first[node + 1]):
-            cell = cells[place]
+            cell = touching[place]
             if cell == parent_cell[node]:
                 continue
-            i, k = cell_row[cell], cell_column[cell]
-            other = i if node == n_rows + k else n_rows + k
-            potential[other] = costs[i, k] - potential[node]
+            row, column = cells[0, cell], cells[1, cell]
+            other = row if node == column else column
+            potential[other] = costs[row, column - costs.shape[0]] - potential[node]
             parent[other], parent_cell[other], depth[other] = node, cell, depth[node] + 1
             stack[size] = other
             size += 1
@@ -65,7 +60,7 @@ def walk_tree(
 
 @kernel
 def entering_cell(costs: Floats, potential: Floats) -> tuple[float, int, int]:
-    """The cell with the most negative reduced cost."""
+    """The most negative reduced cost, with the row and the column of its cell."""
     n_rows, n_columns = costs.shape
     least, row, column = 0.0, -1, -1
     for i in range(n_rows):
@@ -77,12 +72,12 @@ def entering_cell(costs: Floats, potential: Floats) -> tuple[float, int, int]:
     if row >= 0:
         for k in range(n_columns):
             if costs[row, k] - potential[n_rows + k] - potential[row] <= least:
-                column = k
+                column = n_rows + k
     return least, row, column
 
 
 @kernel
-def turn_cycle(row: int, column_node: int, tree: Tree, flow: Labels) -> int:
+def turn_cycle(row: int, column: int, tree: Tree, flow: Labels) -> int:
     """Send as much flow as possible round the cycle that the entering cell closes; return the cell that leaves.
 
     Seen from either end of the entering cell, the tree cells up to where the ends meet alternate: minus, plus, minus...
@@ -92,7 +87,7 @@ def turn_cycle(row: int, column_node: int, tree: Tree, flow: Labels) -> int:
     amount = np.iinfo(np.int64).max
     leaving = -1
     for sending in (False, True):
-        one, other = row, column_node
+        one, other = row, column
         one_loses, other_loses = True, True
         while one != other:
             climb_one = depth[one] >= depth[other]
@@ -113,27 +108,20 @@ def turn_cycle(row: int, column_node: int, tree: Tree, flow: Labels) -> int:
 
 @kernel
 def pivot(
-    costs: Floats,
-    cell_row: Labels,
-    cell_column: Labels,
-    flow: Labels,
-    potential: Floats,
-    tolerance: float,
-    max_pivots: int,
+    costs: Floats, cells: Labels, flow: Labels, potential: Floats, tolerance: float, max_pivots: int
 ) -> tuple[int, bool]:
     """Make up to `max_pivots` pivots on the basis, in place; return how many, and whether the optimum is reached."""
-    n_rows, n_columns = costs.shape
-    n_nodes = n_rows + n_columns
-    first, cells = np.empty(n_nodes + 1, np.int64), np.empty(2 * flow.size, np.int64)
+    n_nodes = costs.shape[0] + costs.shape[1]
+    first, touching = np.empty(n_nodes + 1, np.int64), np.empty(2 * flow.size, np.int64)
     scratch = np.empty((4, n_nodes), np.int64)
     tree = (scratch[0], scratch[1], scratch[2], scratch[3])
     for done in range(max_pivots + 1):
-        list_neighbours(cell_row, cell_column, n_rows, first, cells)
-        walk_tree(costs, cell_row, cell_column, potential, (first, cells), tree)
+        list_neighbours(cells, first, touching)
+        walk_tree(costs, cells, potential, first, touching, tree)
         least, row, column = entering_cell(costs, potential)
         if least >= -tolerance:
             return done, True
         if done < max_pivots:
-            leaving = turn_cycle(row, n_rows + column, tree, flow)
-            cell_row[leaving], cell_column[leaving] = row, column
+            leaving = turn_cycle(row, column, tree, flow)
+            cells[0, leaving], cells[1, leaving] = row, column
     return max_pivots, False

@@ -25,6 +25,7 @@ from transduce.label_step._kernels import Floats, Labels
 Ints: TypeAlias = NDArray[np.int32]
 Lists: TypeAlias = tuple[Floats, Ints, Ints, Floats, Floats]
 Members: TypeAlias = tuple[Ints, Ints, Ints]
+Moves: TypeAlias = tuple[Lists, Members]
 
 
 @kernel
@@ -49,10 +50,10 @@ def offer(a: int, b: int, row: int, key: float, lists: Lists) -> None:
 
 
 @kernel
-def refill(a: int, b: int, costs: Floats, lists: Lists, members: Members) -> None:
+def refill(a: int, b: int, costs: Floats, moves: Moves) -> None:
     """Refill an empty list from a to b with rows of a, stopping when it is full of moves at the old limit."""
+    lists, (first, after, _) = moves
     _, _, _, limit, lengths = lists
-    first, after, _ = members
     least = limit[a, b]
     limit[a, b] = lengths[a, b] = np.inf
     row = first[a]
@@ -64,10 +65,9 @@ def refill(a: int, b: int, costs: Floats, lists: Lists, members: Members) -> Non
 
 
 @kernel
-def leave(a: int, row: int, labels: Labels, lists: Lists, members: Members) -> None:
+def leave(a: int, row: int, labels: Labels, moves: Moves) -> None:
     """Take a row, its label changed already, out of class a and off the top of its lists."""
-    keys, rows, size, limit, lengths = lists
-    first, after, before = members
+    (keys, rows, size, limit, lengths), (first, after, before) = moves
     if before[row] >= 0:
         after[before[row]] = after[row]
     else:
@@ -100,15 +100,15 @@ def offer_all(costs: Floats, rows: Labels, labels: Labels, lists: Lists) -> None
 
 
 @kernel
-def join(a: int, row: int, costs: Floats, lists: Lists, members: Members) -> None:
+def join(a: int, row: int, costs: Floats, moves: Moves) -> None:
     """Put a row at the head of class a and list its moves."""
-    first, after, before = members
+    lists, (first, after, before) = moves
+    limit = lists[3]
     after[row] = first[a]
     before[row] = -1
     if first[a] >= 0:
         before[first[a]] = row
     first[a] = row
-    limit = lists[3]
     for b in range(costs.shape[1]):
         key = costs[row, b] - costs[row, a]
         if key < limit[a, b] and b != a:
@@ -116,7 +116,7 @@ def join(a: int, row: int, costs: Floats, lists: Lists, members: Members) -> Non
 
 
 @kernel
-def join_all(costs: Floats, labels: Labels, lists: Lists, members: Members) -> None:
+def join_all(costs: Floats, labels: Labels, moves: Moves) -> None:
     """Put every row into its class."""
     for row in range(labels.size):
-        join(labels[row], row, costs, lists, members)
+        join(labels[row], row, costs, moves)

@@ -29,21 +29,14 @@ def random_unit(row: int, k: int) -> float:
 
 @kernel
 def choose_with_margins(
-    costs: Floats,
-    prices: Floats,
-    tie_prices: Floats,
-    span: float,
-    rows: Labels,
-    present: Labels,
-    labels: Labels,
-    margins: Floats,
+    costs: Floats, prices: Floats, tie_prices: Floats, rows: Labels, present: Labels, labels: Labels, margins: Floats
 ) -> None:
     """Give each row the label of least costs[i, k] − prices[k], by tie prices where labels tie, and its margin.
 
-    span         range of the prices: with the costs, what rounding is measured against
     rows (n,)    numbers of the rows, for `random_unit`    present (n,)  the present labels, or −1
     labels (n,)  out                                       margins (n,)  out
     """
+    span = prices.max() - prices.min()  # with the costs, what rounding is measured against
     for i in range(costs.shape[0]):
         best, second, label = two_best(i, costs, prices)
         slack = TIE * (abs(costs[i, label]) + span)
@@ -65,9 +58,9 @@ def choose_with_margins(
 
 
 @kernel
-def tie_costs(costs: Floats, prices: Floats, span: float, rows: Labels, present: Labels, ties: Floats) -> int:
+def tie_costs(costs: Floats, prices: Floats, rows: Labels, present: Labels, ties: Floats) -> int:
     """Write the costs h (n, K) of tied best labels, +inf elsewhere, and return the number of rows with ties."""
-    n_tied = 0
+    n_tied, span = 0, prices.max() - prices.min()
     for i in range(costs.shape[0]):
         best, _, label = two_best(i, costs, prices)
         slack = TIE * (abs(costs[i, label]) + span)
