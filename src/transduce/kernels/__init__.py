@@ -13,17 +13,13 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 def kernel(function: Kernel) -> Kernel:
     """Compile a function that never sees NaN, which lets minima run in vector registers; infinities are respected."""
-    return _compiled(function, fastmath={"nnan", "nsz"})
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+    try:
+        return cast(Kernel, numba.njit(cache=True, **options)(function))
+    except RuntimeError:  # neither the package's folder nor the user's cache folder is writable
+        return cast(Kernel, numba.njit(**options)(function))
 
 
 def inlined(function: Kernel) -> Kernel:
     """Compile a short function into the innermost loops of the kernels that call it."""
     return cast(Kernel, numba.njit(inline="always")(function))
-
-
-def _compiled(function: Kernel, fastmath: set[str] | bool) -> Kernel:
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
-    try:
-        return cast(Kernel, numba.njit(cache=True, **options)(function))
-    except RuntimeError:  # neither the package's folder nor the user's cache folder is writable
-        return cast(Kernel, numba.njit(**options)(function))
