@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from transduce.cli.errors import InputError
 from transduce.suggest import did_you_mean, find_misspelled, name_list
+from transduce.taxonomy import Taxonomy
 
 SEPARATOR = "|"
 ADVICE = 'Correct it, label a row with that class, or pass --flat if "|" is part of a name.'
@@ -45,6 +46,11 @@ class ParsedLabels:
         """The index of each class name, -1 where it is None."""
         index = {name: k for k, name in enumerate(self.classes)}
         return np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
+
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """The tree of the classes, None if they are flat."""
+        return Taxonomy.create(self.classes) if self.tree else None
 
 
 class UnknownCandidate(NamedTuple):
@@ -165,8 +171,6 @@ def read_candidate_sets(counts: Mapping[str, int], *, flat: bool = False) -> Can
     >>> sets = read_candidate_sets({"tea": 9, "coffee": 9, "tea|coffee": 1, "tea|milk": 2, "tea|cofee": 1})
     >>> sets.only_in_sets, [(one.part, one.hint) for one in sets.unknown]
     (('milk',), [('cofee', " Did you mean 'coffee'?")])
-    >>> read_candidate_sets({"black|white": 3, "red|green": 3}).plain
-    ('black|white', 'red|green')
     """
     sets = {} if flat else {name: split_candidates(name) for name in counts if SEPARATOR in name}
     single = [name for name in counts if name not in sets]
@@ -223,11 +227,7 @@ def parents_of(name: str) -> list[str]:
 
 
 def are_paths(names: Iterable[str]) -> bool:
-    """Whether names are paths in a tree: two of them share a part before a "/".
-
-    >>> are_paths(["rec/hockey", "rec/chess", "sci"]), are_paths(["yes", "n/a"])
-    (True, False)
-    """
+    """Whether names are paths in a tree: two of them share a part before a "/"."""
     n_names = Counter(node for name in set(names) for node in nodes_of(name))
     return any(count > 1 for count in n_names.values())
 

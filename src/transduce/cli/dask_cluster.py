@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from transduce.cli.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from transduce.estimators import TransductiveClassifier
+from transduce.estimators import TransductiveClassifier
 
 ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?[^\s/]+:\d+")
 EXPECTED = "the address of a scheduler, such as tcp://host:8786"
@@ -34,14 +33,12 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
 
 
 def fit_on_cluster(
-    clf: "TransductiveClassifier", X: Any, y: "NDArray[Any]", address: str | None, n_workers: int | None
-) -> "TransductiveClassifier":
+    clf: TransductiveClassifier, X: Any, y: NDArray[Any], address: str | None, n_workers: int | None
+) -> TransductiveClassifier:
     """Fit a classifier like this one on a cluster, with one block of rows for each thread of its workers.
 
     Labels and distributions come back as arrays of all rows.
     """
-    import numpy as np
-
     from transduce.dask import ClusterError
     from transduce.dask import TransductiveClassifier as DaskClassifier
 

@@ -77,10 +77,14 @@ def describe_prior_error(error: PriorError) -> str:
     return opening + sentence.format_map(fields)
 
 
-def describe_label_error(error: LabelError, file: str) -> str:
-    """Why the labels of a file cannot be used."""
-    sentence = _LABEL_ERRORS.get(error.kind, error.kind.value).format_map(error.fields)
-    return f"the labels of {file} cannot be used: {sentence}"
+def describe_error(error: ValueError, file: str) -> str:
+    """Why a file cannot be labelled."""
+    if isinstance(error, PriorError):
+        return describe_prior_error(error)
+    if isinstance(error, LabelError):
+        sentence = _LABEL_ERRORS.get(error.kind, error.kind.value).format_map(error.fields)
+        return f"the labels of {file} cannot be used: {sentence}"
+    return f"{file} cannot be labelled: {error}"
 
 
 def describe_infeasible(error: InfeasibleError) -> str:

@@ -1,7 +1,4 @@
-"""Fit a classifier to a table with some labels: labels for all its rows, a model, and what the report needs.
-
-Given labels come back unchanged; the others meet the stated class sizes.
-"""
+"""Fit a classifier to a table with some labels: given labels come back unchanged, others meet the class sizes."""
 
 import time
 import warnings
@@ -16,7 +13,7 @@ import polars as pl
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
-from transduce.cli.fit_messages import describe_label_error, describe_prior_error, describe_warning
+from transduce.cli.fit_messages import describe_error, describe_warning
 from transduce.cli.formats import texts_of
 from transduce.cli.label_task import LabelTask, library_prior
 from transduce.cli.model_file import Model
@@ -24,7 +21,6 @@ from transduce.cli.predictions import make_predictions
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
-from transduce.errors import LabelError, PriorError
 from transduce.estimators import TransductiveClassifier
 
 ALPHAS = {"hinge": 1e-3, "squared_hinge": 1e-3, "maxent": 1e-4}
@@ -46,21 +42,19 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     start = time.perf_counter()
     vectorizer, X = _features(task, options, progress)
     unlabeled = task.codes < 0
-    n_unlabeled, tree = int(unlabeled.sum()), "" if task.taxonomy is None else " in a tree"
-    progress.say(
-        f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {len(task.classes)} classes{tree}, "
-        f"{X.shape[1]} features."
-    )
+    n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
+    classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
+    progress.say(f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {classes}")
     clf = _fit(task, X, options, progress)
     model = _model(clf, task, vectorizer)
     unpriced = model.scores(X) - model.shift
     labels = task.parsed.encode(clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
-    about = describe_fit(clf, task, options, predictions, model.probabilities(unpriced[unlabeled]))
+    about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
-    frame, names = add_results(task.table.frame, task.text, task.classes, predictions, task.parsed.full, in_place)
-    return LabelResult(model, frame, names, X)
+    table = add_results(task.table.frame, task.text, task.parsed.classes, predictions, task.parsed.full, in_place)
+    return LabelResult(model, *table, X)
 
 
 def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> tuple[Vectorizer, Any]:
@@ -84,8 +78,8 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
     clf = TransductiveClassifier(
         loss,
         alpha=ALPHAS[loss] if options["alpha"] is None else options["alpha"],
-        class_prior=library_prior(task.prior, task.classes),
-        taxonomy=task.taxonomy,
+        class_prior=library_prior(task.prior, task.parsed.classes),
+        taxonomy=task.parsed.taxonomy,
         annealing=None if options["annealing"] == "none" else options["annealing"],
         random_state=options["seed"],
         n_jobs=options["jobs"],
@@ -103,12 +97,8 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
         warnings.simplefilter("always", UserWarning)
         try:
             clf = clf.fit(X, y) if cluster == (None, None) else fit_on_cluster(clf, X, y, *cluster)
-        except PriorError as error:
-            raise InputError(describe_prior_error(error)) from None
-        except LabelError as error:
-            raise InputError(describe_label_error(error, task.table.name)) from None
         except ValueError as error:
-            raise InputError(f"{task.table.name} cannot be labelled: {error}") from None
+            raise InputError(describe_error(error, task.table.name)) from None
     progress.say(*(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
     return clf
 
@@ -117,7 +107,7 @@ def _model(clf: TransductiveClassifier, task: LabelTask, vectorizer: Vectorizer)
     """The fitted classifier with one row of weights for each class, also where there are two classes."""
     coef, intercept = clf.coef_, clf.intercept_
     shift = np.asarray(clf.price_shift_, dtype=intercept.dtype)
-    if len(task.classes) == 2:
+    if len(task.parsed.classes) == 2:
         coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
         shift = shift - shift.mean()
-    return Model(task.classes, coef, intercept, shift, vectorizer, task.taxonomy is not None, str(clf.loss), {})
+    return Model(task.parsed.classes, coef, intercept, shift, vectorizer, task.parsed.tree, str(clf.loss), {})

@@ -20,14 +20,9 @@ from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.prior_options import assumptions, prior_errors, stated_counts
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
-from transduce.taxonomy import Taxonomy
 
 MAX_LISTED = 4
-STATED = "Class sizes were stated."
-PARTLY_STATED = "Some class sizes were stated."
 ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to show them."
-FROM_LABELS = "Class sizes follow the labelled rows, as if these were a random sample."
-"""Where class sizes came from, as a model file says it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +34,6 @@ class LabelTask:
     label         label column
     parsed        classes, full and partial labels
     codes         (n,) the class index of each row, -1 where there is none or no single one
-    taxonomy      the tree of the class names, None if they are flat
     prior         class prior by class or branch name, or "labeled" or "estimate"
     prior_source  where class sizes came from, in a sentence
     bounds        stated sizes as numbers of rows to label
@@ -50,15 +44,9 @@ class LabelTask:
     label: str
     parsed: ParsedLabels
     codes: NDArray[np.int64]
-    taxonomy: Taxonomy | None
     prior: Prior | str
     prior_source: str
     bounds: Bounds
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Class names, sorted."""
-        return self.parsed.classes
 
 
 def read_task(source: LabeledTable, stated: Prior, options: Mapping[str, Any], say: Say) -> LabelTask:
@@ -67,17 +55,16 @@ def read_task(source: LabeledTable, stated: Prior, options: Mapping[str, Any], s
     text = choose_text(table, options["text"], column, say, required=options["vectors"] is None)
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
     say(*_label_notes(source, parsed))
-    taxonomy = Taxonomy.create(parsed.classes) if parsed.tree else None
     codes = parsed.encode(parsed.full)
     prior, prior_source = _choose_prior(stated, parsed, codes, say)
     n_rows = int((codes < 0).sum())
     known = "labeled" if isinstance(prior, str) else library_prior(prior, parsed.classes)
     with prior_errors():
-        bounds = prior_bounds(known, np.array(parsed.classes, object), codes[codes >= 0], n_rows, None, taxonomy)
+        bounds = prior_bounds(known, np.array(parsed.classes, object), codes[codes >= 0], n_rows, None, parsed.taxonomy)
     if not isinstance(prior, str):
         say(*stated_counts(prior, parsed.classes, bounds, n_rows))
         _check_feasible(parsed, codes, bounds)
-    return LabelTask(table, text, column, parsed, codes, taxonomy, prior, prior_source, bounds)
+    return LabelTask(table, text, column, parsed, codes, prior, prior_source, bounds)
 
 
 def library_prior(prior: Prior | str, classes: Container[str]) -> object:
@@ -123,7 +110,7 @@ def _choose_prior(stated: Prior, parsed: ParsedLabels, codes: NDArray[Any], say:
             prior = complete_prior(stated, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(prior)))
         covered = all(has_size(name, stated, tree=parsed.tree) for name in parsed.classes)
-        return prior.sizes, STATED if covered else PARTLY_STATED
+        return prior.sizes, "Class sizes were stated." if covered else "Some class sizes were stated."
     if are_balanced_by_design(np.bincount(codes[codes >= 0], minlength=len(parsed.classes))):
         say(
             "Note: no class sizes were stated, and the numbers of labels are so equal that they say nothing about "
@@ -134,4 +121,4 @@ def _choose_prior(stated: Prior, parsed: ParsedLabels, codes: NDArray[Any], say:
         "Note: no class sizes were stated. Using about the proportions of the labelled rows, as if these were a random "
         "sample. State what you know with --prior."
     )
-    return "labeled", FROM_LABELS
+    return "labeled", "Class sizes follow the labelled rows, as if these were a random sample."

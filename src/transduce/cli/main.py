@@ -1,7 +1,6 @@
 """The command line: assembles the commands and turns every failure into one sentence and an exit code.
 
-Exit codes: 0 success, 1 failure or interruption, 2 wrong usage or input. Results go to standard output or to the file
-named by -o; everything else goes to standard error.
+0 is success, 1 failure or interruption, 2 wrong usage or input. Only results go to standard output.
 """
 
 import sys

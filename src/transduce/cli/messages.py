@@ -38,14 +38,7 @@ def label_summary(about: Mapping[str, Any], n_overruled: int, written: Sequence[
 
 
 def size_table(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]] = ()) -> list[str]:
-    """Lines with the rows of each class, the largest first, and the totals of branches with a stated size.
-
-    >>> sizes = [{"class": "hot/tea", "assigned": 30}, {"class": "milk", "assigned": 70}]
-    >>> print("\\n".join(size_table(sizes, [{"branch": "hot", "assigned": 30}])))
-      milk        70   70 %
-      hot/tea     30   30 %
-      hot, total  30   30 %
-    """
+    """Lines with the rows of each class, the largest first, and the totals of branches with a stated size."""
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))[:MAX_CLASSES]
     rows = [(_short(size["class"]), size["assigned"]) for size in by_size]
     rows += [(f"{_short(one['branch'])}, total", one["assigned"]) for one in branches[:MAX_CLASSES]]

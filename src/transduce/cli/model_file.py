@@ -1,11 +1,10 @@
 """A classifier and its vectorizer as one safetensors file, without training text and without code.
 
-docs/model-file.md describes the format, which is that of version 0.1. A model is loaded bit for bit as it was saved,
-and the same model makes the same file. Loading checks that every number is finite and that all sizes agree.
+docs/model-file.md describes the format. A model is loaded bit for bit as saved; the same model makes the same file.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -28,8 +27,6 @@ LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
-_LOWEST: Mapping[str, int] = {"way": -1}
-"""Lowest values of whole numbers other than 0: restart -1 is the first fit, which estimates class sizes."""
 MAX_HISTORY_ROWS = 1000
 _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
     "hinge": LargeMargin().posterior,
@@ -69,12 +66,6 @@ class Model:
     tree        whether class names are paths separated by "/"
     loss        "hinge", "squared_hinge" or "maxent": how scores become probabilities
     about       provenance as plain JSON values; docs/model-file.md lists them
-
-    >>> words = Vectorizer(Features(), ("coffee", "tea"), np.ones(2, np.float32))
-    >>> model = Model(("coffee", "tea"), np.eye(2), np.zeros(2), np.zeros(2), words, False, "maxent", {})
-    >>> scores = model.scores(words.transform(["tea, please", "coffee"]))
-    >>> scores.tolist(), model.probabilities(scores).round(2).tolist()
-    ([[0.0, 1.0], [1.0, 0.0]], [[0.27, 0.73], [0.73, 0.27]])
     """
 
     classes: tuple[str, ...]
@@ -113,18 +104,7 @@ class Model:
 
 
 def save_model(model: Model, target: str) -> None:
-    """Write the model to a file; an existing file is replaced completely or not at all.
-
-    >>> import tempfile
-    >>> about = {**dict.fromkeys(("transduce", "created", "source", "prior", "ending"), ""), "settings": {}, "seed": 0,
-    ...          "n_labelled": 0, "n_unlabelled": 0, "seconds": 0.0, "interrupted": False, "sizes": [], "history": []}
-    >>> vectorizer = Vectorizer(Features("vectors", n_features=2))
-    >>> model = Model(("coffee", "tea"), np.eye(2), np.zeros(2), np.zeros(2), vectorizer, False, "hinge", about)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, f"{folder}/drinks.model")
-    ...     load_model(f"{folder}/drinks.model").classes
-    ('coffee', 'tea')
-    """
+    """Write the model to a file; an existing file is replaced completely or not at all."""
     description = {
         "format": FORMAT,
         "version": VERSION,
@@ -144,10 +124,7 @@ def save_model(model: Model, target: str) -> None:
 
 
 def load_model(source: str) -> Model:
-    """Read a model file from any source: it is checked before use, and nothing in it is executed.
-
-    See `save_model` for an example.
-    """
+    """Read a model file from any source: it is checked before use, and nothing in it is executed."""
     try:
         return _assemble(*read_tensors(source))
     except (ValueError, TypeError) as error:
@@ -184,7 +161,7 @@ def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Mode
     vectorizer = _vectorizer(header["features"], tensors["vocabulary"], tensors["idf"])
     shapes = {"coef": (len(classes), vectorizer.n_columns), "intercept": (len(classes),), "shift": (len(classes),)}
     for name, shape in shapes.items():
-        _check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+        _check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT, "float32", "float64")
     _check_about(about, classes)
     coef = np.asfortranarray(tensors["coef"])  # so that its transpose is in the order that scores want
     numbers = (coef, tensors["intercept"], tensors["shift"])
@@ -220,18 +197,11 @@ def _vectorizer(features: Mapping[str, Any], vocabulary: Array, idf: Array) -> V
         raise ValueError(f"it has words, but {kind} features use none")
     if not all(words) or any(first >= second for first, second in pairwise(words)):
         raise ValueError("its words are not sorted, not distinct, or empty")
-    _check_numbers("idf", idf, (0 if kind == "vectors" else n_columns,), 1.0, LARGEST_IDF, ("float32",))
+    _check_numbers("idf", idf, (0 if kind == "vectors" else n_columns,), 1.0, LARGEST_IDF, "float32")
     return vectorizer
 
 
-def _check_numbers(
-    name: str,
-    numbers: Array,
-    shape: tuple[int, ...],
-    low: float,
-    high: float,
-    types: Sequence[str] = ("float32", "float64"),
-) -> None:
+def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float, high: float, *types: str) -> None:
     if numbers.dtype not in types:
         raise ValueError(f"{name} must be {' or '.join(types)}, but is {numbers.dtype}")
     if numbers.shape != shape:
@@ -266,7 +236,7 @@ def _typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, An
         accepted = (int, float) if kind is float else (kind,)
         if key not in values or type(values[key]) not in accepted:
             raise ValueError(f"{what} must have {key!r} of type {kind.__name__}")
-        low = _LOWEST.get(key, 0)
+        low = -1 if key == "way" else 0  # restart -1 is the first fit, which estimates class sizes
         if kind is int and not low <= values[key] <= LARGEST_COUNT:
             raise ValueError(f"{what} must have {key!r} from {low} to 2^53, but has {values[key]}")
         if kind is float and abs(values[key]) > LARGEST_WEIGHT:

@@ -35,26 +35,18 @@ class _FiniteRange(click.FloatRange):
 INPUT_OPTIONS = _with(
     click.option("--text", multiple=True, metavar="COL", help="Text column; repeat it to join several."),
     click.option("--vectors", metavar="FILE|COL", help="Vectors in place of text: .npy, .npz or a list column."),
-    click.option(
-        "--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE, if its name is unclear."
-    ),
+    click.option("--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE; else by its name."),
     click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
 )
 MESSAGE_OPTIONS = _with(
     click.option("--quiet", is_flag=True, help="Print errors only."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option(
-        "--config",
-        metavar="FILE.toml",
-        is_eager=True,
-        callback=use_config,
-        help="Read options from a file: [label] etc.",
-    ),
+    click.option("--config", metavar="FILE", is_eager=True, callback=use_config, help="Read options from a TOML file."),
 )
 FIT_OPTIONS = _with(
     click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled."),
     click.option(
-        "--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class sizes: sport=0.2, rec=0.1:0.3, or a file."
+        "--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class size: sport=0.2, rec=10%:30%, or a file."
     ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     click.option(

@@ -8,11 +8,8 @@ from typing import Any
 from transduce.cli.errors import InputError
 
 COMPRESSED = (".gz", ".zst")
-TABLES = tuple(
-    f"{suffix}{more}"
-    for suffix in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
-    for more in ("", *COMPRESSED)
-)
+PLAIN_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+TABLES = tuple(f"{suffix}{more}" for suffix in PLAIN_TABLES for more in ("", *COMPRESSED))
 MODELS, PAGES = (".safetensors",), (".html", ".htm")
 
 
@@ -35,9 +32,10 @@ def check(outputs: Iterable[tuple[str | None, Sequence[str]]], options: Mapping[
         for source in sources:
             if source is not None and os.path.exists(source):  # an option may also name a column
                 _check_input(name, path, source)
-        other = taken.setdefault(path.resolve(), name)
-        if other is not name:
+        other = taken.get(path.resolve())
+        if other is not None:
             raise InputError(f"the outputs {other} and {name} are the same file. Name them differently.")
+        taken[path.resolve()] = name
 
 
 def _check_place(name: str, path: Path, suffixes: Sequence[str]) -> None:
@@ -56,7 +54,5 @@ def _check_input(name: str, path: Path, source: str) -> None:
     if path.exists() and path.samefile(source):
         raise InputError(f"the output {name} is also an input. Name another file, so that nothing is lost.")
     if os.path.isdir(source) and path.resolve().is_relative_to(Path(source).resolve()):
-        raise InputError(
-            f"the output {name} is in the folder {source} that is read, and would become a document. Name another "
-            "folder."
-        )
+        problem = f"is in the folder {source} that is read, and would become a document"
+        raise InputError(f"the output {name} {problem}. Name another folder.")

@@ -1,8 +1,6 @@
-"""Class sizes on the command line: options and files read into a class prior, and its errors in the command's words.
+"""Class sizes on the command line, in the syntax of `transduce.class_prior`: as options, in files and in messages.
 
-    --prior sport=0.2  --prior rec=10%:30%  --prior other=?  --prior prior.toml
-
-The syntax of sizes and files is that of `transduce.class_prior`.
+--prior sport=0.2  --prior rec=10%:30%  --prior other=?  --prior prior.toml
 """
 
 import re
@@ -35,11 +33,7 @@ def prior_errors() -> Iterator[None]:
 
 
 def read_prior(options: Iterable[str]) -> Prior:
-    """Read options, each NAME=SIZE or a file; options override files, later files override earlier ones.
-
-    >>> read_prior(["sport=0.2", "rec=10%:30%", "other=?"])
-    {'sport': 0.2, 'rec': (0.1, 0.3), 'other': None}
-    """
+    """Read options, each NAME=SIZE or a file; options override files, later files override earlier ones."""
     in_files, stated = Prior(), Prior()
     for option in options:
         name, equals, value = (part.strip() for part in option.rpartition("="))

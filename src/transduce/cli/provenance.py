@@ -10,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 import transduce
-from transduce.class_prior.bounds import Groups
 from transduce.cli.fit_messages import describe_status
 from transduce.cli.label_task import LabelTask
 from transduce.cli.model_file import MAX_HISTORY_ROWS
@@ -20,15 +19,11 @@ from transduce.history import FitStatus, HistoryRow
 
 
 def describe_fit(
-    clf: TransductiveClassifier,
-    task: LabelTask,
-    options: Mapping[str, Any],
-    predictions: Predictions,
-    probabilities: NDArray[Any],
+    clf: TransductiveClassifier, task: LabelTask, flat: bool, predictions: Predictions, probabilities: NDArray[Any]
 ) -> dict[str, Any]:
     """Everything but the time that it took; probabilities (u, K) are those of the unlabelled rows without prices."""
     n_unlabeled, sizes = int((task.codes < 0).sum()), _class_sizes(clf, task, predictions, probabilities)
-    about = {
+    return {
         "transduce": transduce.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "objective": float(clf.objective_),
@@ -44,15 +39,13 @@ def describe_fit(
             "loss": clf.loss,
             "alpha": float(clf.alpha),
             "annealing": clf.annealing,
-            "flat": options["flat"],
+            "flat": flat,
             "text": list(task.text),
             "label": task.label,
         },
         "sizes": sizes,
+        "branches": _branch_sizes(task, sizes),
     }
-    if task.bounds.groups is not None and not isinstance(task.prior, str):
-        about["branches"] = branch_sizes(task.bounds.groups, sizes, task.prior)
-    return about
 
 
 def _class_sizes(
@@ -62,17 +55,17 @@ def _class_sizes(
 
     That is between the fraction of rows predicted without prices and the mean probability.
     """
-    n_classes, unlabeled = len(task.classes), task.codes < 0
-    predicted = np.bincount(predictions.unpriced[unlabeled], minlength=n_classes)
+    classes, unlabeled = task.parsed.classes, task.codes < 0
+    predicted = np.bincount(predictions.unpriced[unlabeled], minlength=len(classes))
     fraction = predicted / max(1, int(unlabeled.sum()))
-    mean = probabilities.mean(axis=0) if len(probabilities) else np.zeros(n_classes)
+    mean = probabilities.mean(axis=0) if len(probabilities) else np.zeros(len(classes))
     columns = {
-        "class": task.classes,
-        "labelled": np.bincount(task.codes[~unlabeled], minlength=n_classes),
-        "stated": [not isinstance(task.prior, str) and task.prior[name] is not None for name in task.classes],
+        "class": classes,
+        "labelled": np.bincount(task.codes[~unlabeled], minlength=len(classes)),
+        "stated": [not isinstance(task.prior, str) and task.prior[name] is not None for name in classes],
         "asked_low": clf.bounds_.low,
         "asked_high": clf.bounds_.high,
-        "assigned": np.bincount(predictions.label[unlabeled], minlength=n_classes),
+        "assigned": np.bincount(predictions.label[unlabeled], minlength=len(classes)),
         "own": predicted,
         "texts_low": np.minimum(fraction, mean),
         "texts_high": np.maximum(fraction, mean),
@@ -81,13 +74,13 @@ def _class_sizes(
     return pl.DataFrame(columns).to_dicts()
 
 
-def branch_sizes(
-    groups: Groups, sizes: Sequence[Mapping[str, Any]], prior: Mapping[str, object]
-) -> list[dict[str, Any]]:
+def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For every branch with a stated size: rows asked for, and the sums over its classes."""
-    found = []
+    groups, found = task.bounds.groups, []
+    if groups is None or isinstance(task.prior, str):
+        return []
     for name, members, low, high in zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True):
-        if prior.get(name) is not None:
+        if task.prior.get(name) is not None:
             inside = [sizes[k] for k in np.flatnonzero(members).tolist()]
             sums = {key: sum(size[key] for size in inside) for key in ("labelled", "assigned", "own")}
             found.append({"branch": name, **sums, "asked_low": int(low), "asked_high": int(high)})

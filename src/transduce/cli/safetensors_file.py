@@ -1,7 +1,4 @@
-"""Read and write safetensors files: arrays by name, and metadata. Reading runs no code.
-
-An invalid file raises ValueError with the reason; one that cannot be opened raises InputError.
-"""
+"""Safetensors files: ValueError says why a file is invalid, InputError why it cannot be opened."""
 
 import os
 import stat

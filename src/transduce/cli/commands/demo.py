@@ -1,8 +1,4 @@
-"""transduce demo: run `transduce label` on the built-in corpus and show what it gains.
-
-Of 22 500 requests in ten domains, eighty keep their label. The true labels, which the fit does not see, give the score
-before (a supervised classifier of the eighty) and after.
-"""
+"""transduce demo: label the built-in corpus, of which eighty rows keep their label, and show what that gains."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,7 +89,7 @@ def _print_gain(frame: "pl.DataFrame", out: str, seed: int) -> None:
     clf = TransductiveClassifier(random_state=seed).fit(X[rows], frame["label"].drop_nulls().to_numpy())
     result = read_table(out).frame.filter(~known)
     truth, guesses = result["truth"].to_list(), (clf.predict(X[~rows]).tolist(), result["label"].to_list())
-    before, after = (score_labels(truth, guess, out).macro_f for guess in guesses)
+    before, after = (score_labels(truth, guess, out)["macro_f"] for guess in guesses)
     print(f"\nMacro F on the {len(truth)} requests without a label: supervised {before:.3f}, transduce {after:.3f}")
     for row in result.sample(8, seed=seed).rows(named=True):
         wrong = "" if row["label"] == row["truth"] else f"   (should be {row['truth']})"

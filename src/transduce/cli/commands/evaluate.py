@@ -1,7 +1,6 @@
 """transduce evaluate: compare a model's predictions with the labels of a file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from transduce.cli.formats import Table
     from transduce.cli.model_file import Model
 
+CLASS_SCORES = ("name", "precision", "recall", "f", "rows")
 MAX_CONFUSIONS = 15
 
 
@@ -33,14 +33,14 @@ def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     with Progress.from_options(options) as progress:
         found = _evaluate(*read_model_and_table(model, file, options), label, options, progress.say)
     if options["as_json"]:
-        messages.print_json(asdict(found))
+        messages.print_json(found)
     else:
-        messages.print_text(str(found))
+        messages.print_text(as_text(found))
 
 
 def _evaluate(
     model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], say: "Say"
-) -> "Evaluation":
+) -> dict[str, Any]:
     """Score the model on the labels that people gave; labels that `label` itself wrote are left out."""
     from transduce.cli.columns import choose_label
     from transduce.cli.predictions import feature_rows, predict_rows
@@ -52,14 +52,14 @@ def _evaluate(
         say("Note: the model was trained on these rows and their labels, so the scores are too optimistic.")
     predicted = [model.classes[k] for k in predict_rows(model, model.scores(X)).label]
     found = score_labels(truth, predicted, f"column {label!r} of {table.name}", tree=model.tree)
-    unknown = [each for each in found.classes if each.rows and each.name not in model.classes]
+    unknown = [one for one in found["classes"] if one["rows"] and one["name"] not in model.classes]
     if unknown:
-        n_rows = sum(each.rows for each in unknown)
-        some = f"{n_rows} of {found.rows} true labels are not"
+        n_rows = sum(one["rows"] for one in unknown)
+        some = f"{n_rows} of {found['rows']} true labels are not"
+        which = "none of the true labels is" if n_rows == found["rows"] else some
         say(
-            f"Note: {'none of the true labels is' if n_rows == found.rows else some} a class of the model "
-            f"({unknown[0].name!r}, for example), and these count as wrong. If this is not the column of true labels, "
-            "name it with --label."
+            f"Note: {which} a class of the model ({unknown[0]['name']!r}, for example), and these count as wrong. If "
+            "this is not the column of true labels, name it with --label."
         )
     return found
 
@@ -85,71 +85,13 @@ def _true_labels(table: "Table", column: str, say: "Say") -> tuple[list[str | No
     return [label if known else None for label, known in zip(labels, given, strict=True)], n_given
 
 
-@dataclass(frozen=True)
-class ClassScore:
-    """Precision, recall and F of one class, and its number of rows."""
-
-    name: str
-    precision: float
-    recall: float
-    f: float
-    rows: int
-
-
-@dataclass(frozen=True)
-class Level:
-    """F-scores when paths are cut off at this depth."""
-
-    depth: int
-    macro_f: float
-    micro_f: float
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Scores over the rows with a known label; confusion[i][j] counts rows of class i that are predicted as class j."""
-
-    rows: int
-    left_out: int
-    macro_f: float
-    micro_f: float
-    classes: tuple[ClassScore, ...]
-    levels: tuple[Level, ...]
-    names: tuple[str, ...]
-    confusion: list[list[int]]
-
-    def __str__(self) -> str:
-        lines = [f"{self.rows} rows with a known label{f', {self.left_out} without' if self.left_out else ''}"]
-        lines.append(f"macro F {self.macro_f:.4f}   micro F {self.micro_f:.4f}")
-        lines += [f"  level {one.depth}: macro F {one.macro_f:.4f}, micro F {one.micro_f:.4f}" for one in self.levels]
-        width = max(5, *map(len, self.names))
-        lines.append(f"\n{'class':<{width}}  precision  recall      F    rows")
-        lines += [
-            f"{c.name:<{width}}  {c.precision:9.3f}  {c.recall:6.3f}  {c.f:5.3f}  {c.rows:6}" for c in self.classes
-        ]
-        confusions = [f"  {count:6}  {truth} -> {guess}" for truth, guess, count in self.confusions()]
-        lines += ["\nmost frequent confusions (true -> predicted):", *confusions] if confusions else []
-        return "\n".join(lines)
-
-    def confusions(self) -> list[tuple[str, str, int]]:
-        """The most frequent wrong pairs: true class, predicted class, rows."""
-        pairs = [
-            (truth, guess, count)
-            for truth, row in zip(self.names, self.confusion, strict=True)
-            for guess, count in zip(self.names, row, strict=True)
-            if truth != guess and count
-        ]
-        return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:MAX_CONFUSIONS]
-
-
 def score_labels(
     truth: Sequence[str | None], predicted: Sequence[str], where: str, *, tree: bool = False
-) -> Evaluation:
+) -> dict[str, Any]:
     """Score predictions against true labels; rows without one are left out.
 
-    >>> found = score_labels(["tea", "tea", "coffee", None], ["tea", "coffee", "coffee", "tea"], "here")
-    >>> round(found.macro_f, 3), found.rows, found.left_out
-    (0.667, 3, 1)
+    The result is what --json prints: confusion[i][j] counts rows of class names[i] that are predicted as names[j], and
+    levels are the scores of paths that are cut off at a depth.
     """
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
@@ -159,19 +101,40 @@ def score_labels(
     names = sorted({name for pair in pairs for name in pair})
     sides = tuple(map(list, zip(*pairs, strict=True)))
     by_class = precision_recall_fscore_support(*sides, labels=names, zero_division=0)
-    classes = zip(names, *(values.tolist() for values in by_class), strict=True)
+    columns = [names, *(values.tolist() for values in by_class)]
     levels = []
     for depth in range(1, max(name.count("/") for name in names) + 1) if tree else ():
         cut = [["/".join(name.split("/")[:depth]) for name in side] for side in sides]
-        macro = f1_score(*cut, average="macro", zero_division=0)
-        levels.append(Level(depth, float(macro), float(accuracy_score(*cut))))
-    return Evaluation(
-        rows=len(pairs),
-        left_out=len(truth) - len(pairs),
-        macro_f=float(by_class[2].mean()),
-        micro_f=float(accuracy_score(*sides)),
-        classes=tuple(ClassScore(*values) for values in classes),
-        levels=tuple(levels),
-        names=tuple(names),
-        confusion=confusion_matrix(*sides, labels=names).tolist(),
-    )
+        macro, micro = f1_score(*cut, average="macro", zero_division=0), accuracy_score(*cut)
+        levels.append({"depth": depth, "macro_f": float(macro), "micro_f": float(micro)})
+    return {
+        "rows": len(pairs),
+        "left_out": len(truth) - len(pairs),
+        "macro_f": float(by_class[2].mean()),
+        "micro_f": float(accuracy_score(*sides)),
+        "classes": [dict(zip(CLASS_SCORES, values, strict=True)) for values in zip(*columns, strict=True)],
+        "levels": levels,
+        "names": names,
+        "confusion": confusion_matrix(*sides, labels=names).tolist(),
+    }
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """Format scores for a terminal."""
+    left_out = f", {found['left_out']} without" if found["left_out"] else ""
+    lines = [f"{found['rows']} rows with a known label{left_out}"]
+    lines.append(f"macro F {found['macro_f']:.4f}   micro F {found['micro_f']:.4f}")
+    lines += ["  level {depth}: macro F {macro_f:.4f}, micro F {micro_f:.4f}".format(**one) for one in found["levels"]]
+    width = max(5, *map(len, found["names"]))
+    lines.append(f"\n{'class':<{width}}  precision  recall      F    rows")
+    row = f"{{name:<{width}}}  {{precision:9.3f}}  {{recall:6.3f}}  {{f:5.3f}}  {{rows:6}}"
+    lines += [row.format(**one) for one in found["classes"]]
+    wrong = [
+        (-count, truth, guess)
+        for truth, counts in zip(found["names"], found["confusion"], strict=True)
+        for guess, count in zip(found["names"], counts, strict=True)
+        if truth != guess and count
+    ]
+    lines += ["\nmost frequent confusions (true -> predicted):"] if wrong else []
+    lines += [f"  {-negative:6}  {truth} -> {guess}" for negative, truth, guess in sorted(wrong)[:MAX_CONFUSIONS]]
+    return "\n".join(lines)

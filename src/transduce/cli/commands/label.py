@@ -17,9 +17,7 @@ from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, O
 @click.option("--model", metavar="MODEL", help="Write the classifier to this file (.safetensors).")
 @click.option("--report", metavar="REPORT", help="Write a report to this file (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, used in the report only.")
-@click.option(
-    "--checkpoint", metavar="DIR", help="Save progress here; if the fit is killed, run the same command again."
-)
+@click.option("--checkpoint", metavar="DIR", help="Save progress here; to resume, run the same command again.")
 @click.option("--dask", metavar="ADDRESS", help="Fit on a running Dask cluster: tcp://host:8786.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Fit on N new Dask workers on this machine.")
 @MESSAGE_OPTIONS

@@ -77,8 +77,8 @@ def _fit(
     from transduce.cli.queue import check_names
 
     task = read_task(source, stated, options, progress.say)
-    check_names(task.text, task.classes, target)
-    rows = _unlabeled_rows(source, task.parsed.full)
+    check_names(task.text, task.parsed.classes, target)
+    rows = _unlabeled_rows(source.table.name, task.parsed.full)
     result = label_rows(task, options, progress)
     return result.model, result.X, task.text, rows
 
@@ -96,18 +96,16 @@ def _load(
     check_names(options["text"], model.classes, target)
     X, text = feature_rows(model, source.table, options, progress.say)
     text = choose_text(source.table, text, source.column, progress.say, required=False)
-    return model, X, text, _unlabeled_rows(source, source.labels)
+    return model, X, text, _unlabeled_rows(source.table.name, source.labels)
 
 
-def _unlabeled_rows(source: "LabeledTable", labels: Sequence[str | None]) -> "NDArray[np.intp]":
+def _unlabeled_rows(name: str, labels: Sequence[str | None]) -> "NDArray[np.intp]":
     """Positions of the rows without a label."""
     import numpy as np
 
     found = np.flatnonzero([label is None for label in labels])
     if not found.size:
-        raise InputError(
-            f"every row of {source.table.name} has a label, so there is nothing to ask. Name another --label."
-        )
+        raise InputError(f"every row of {name} has a label, so there is nothing to ask. Name another --label.")
     return found
 
 
