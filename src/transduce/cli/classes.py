@@ -61,7 +61,6 @@ class UnknownCandidate(NamedTuple):
     hint: str
 
     def __str__(self) -> str:
-        """Describe the problem, to follow "row 3 has "."""
         if not self.part:
             return f"{self.label!r}, a set of candidate classes with an empty part."
         return f"{self.label!r}, but no row is labelled {self.part!r}.{self.hint}"

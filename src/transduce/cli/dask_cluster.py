@@ -35,10 +35,7 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
 def fit_on_cluster(
     clf: TransductiveClassifier, X: Any, y: NDArray[Any], address: str | None, n_workers: int | None
 ) -> TransductiveClassifier:
-    """Fit a classifier like this one on a cluster, with one block of rows for each thread of its workers.
-
-    Labels and distributions come back as arrays of all rows.
-    """
+    """Fit a classifier like this one on a cluster, with one block of rows for each thread of its workers."""
     from transduce.dask import ClusterError
     from transduce.dask import TransductiveClassifier as DaskClassifier
 

@@ -37,20 +37,17 @@ def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes
 
 
 def remove_results(table: Table, label: str, say: Say) -> Table:
-    """Return the table without the results of an earlier `transduce label`, keeping the labels that a person gave.
-
-    `label` is the label column: the one that was filled in, or one that still holds only what a person gave.
-    """
+    """Return the table without the results of an earlier `transduce label`, keeping the labels that a person gave."""
     frame, names = table.frame, result_columns(table.frame)
     if names is None or label not in frame.columns:
         return table
     given = given_rows(frame, label)
-    if given is not None:
+    if given is not None:  # the label column was filled in
         column = frame[label]
         if table.format in ("csv", "tsv"):
             column = frame.select(without_guard(pl.col(label))).to_series()
         frame = frame.with_columns(column.zip_with(given, pl.Series([None], dtype=column.dtype))).drop(names)
-    else:
+    else:  # it may still hold only what a person gave
         added = frame.columns[frame.columns.index(names[0]) - 1]
         given = given_rows(frame, added)
         # if the label column is "label", the results have one of their own, and this one may be unrelated

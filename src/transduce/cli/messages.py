@@ -29,14 +29,6 @@ def print_json(values: Mapping[str, Any]) -> None:
     click.echo(json.dumps(values, ensure_ascii=False, indent=2))
 
 
-def label_summary(about: Mapping[str, Any], n_overruled: int, written: Sequence[str]) -> str:
-    """How many rows were labelled, how the fit ended, and where the results are."""
-    return (
-        f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s; class sizes overruled the classifier in "
-        f"{n_overruled} rows. {about['ending']} {wrote(written)}"
-    )
-
-
 def size_table(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]] = ()) -> list[str]:
     """Lines with the rows of each class, the largest first, and the totals of branches with a stated size."""
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))[:MAX_CLASSES]

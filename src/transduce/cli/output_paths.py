@@ -14,10 +14,7 @@ MODELS, PAGES = (".safetensors",), (".html", ".htm")
 
 
 def check(outputs: Iterable[tuple[str | None, Sequence[str]]], options: Mapping[str, Any], *inputs: str | None) -> None:
-    """Check that each output, with the suffixes that it may have, can be written; None is no output.
-
-    Besides the inputs, a command may read what its options name, which may be columns or files.
-    """
+    """Check that each output, with the suffixes that it may have, can be written; None is no output."""
     sources = [*inputs, *options.get("prior", ()), *(options.get(name) for name in ("answers", "vectors", "config"))]
     taken: dict[Path, str] = {}
     for name, suffixes in outputs:

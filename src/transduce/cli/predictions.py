@@ -16,10 +16,7 @@ from transduce.cli.model_file import Model, load_model
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Label of each row, its probability, the most probable other class, and the prediction without class sizes.
-
-    label, runner_up, unpriced (n,) indices of classes; confidence (n,)
-    """
+    """Label of each row, its probability, the most probable other class, and the prediction without class sizes."""
 
     label: NDArray[np.int64]
     confidence: NDArray[np.float64]

@@ -292,7 +292,8 @@ def test_a_checkpoint_resumes_a_killed_fit(example, run_ok, tmp_path, monkeypatc
         with pytest.raises(SystemError):
             run(["label", str(example.file), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
     assert not out.exists()
-    run_ok("label", example.file, "-o", out, "--checkpoint", stages, "--quiet")
+    resumed = run_ok("label", example.file, "-o", out, "--checkpoint", stages)
+    assert f"Resuming the fit from the checkpoint {stages}." in resumed.err
     assert out.read_bytes() == whole.read_bytes()
 
 

@@ -41,7 +41,8 @@ def test_a_new_process_predicts_the_same(example, run_ok, tmp_path):
     write_table(fresh, str(tmp_path / "fresh.csv"))
     result = run_in_new_process("predict", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "there.csv")
     assert result.returncode == 0, result.stderr
-    run_ok("predict", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "here.csv")
+    here = run_ok("predict", example.model, tmp_path / "fresh.csv", "-o", tmp_path / "here.csv")
+    assert "has a column 'label', so the labels are in column 'label_2'." in here.err
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
     model = load_model(str(example.model))
     scores = model.scores(model.vectorizer.transform(fresh["text"].to_list()))

@@ -57,7 +57,9 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             save_model(result.model, model)
         if report is not None:
             write_report(page, report)
-        progress.say(messages.label_summary(about, int(result.frame[result.names.overruled].sum()), written))
+        labeled = f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s"
+        overruled = f"class sizes overruled the classifier in {result.frame[result.names.overruled].sum()} rows"
+        progress.say(f"{labeled}; {overruled}. {about['ending']} {messages.wrote(written)}")
         progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
     if options["as_json"]:
         messages.print_json({key: value for key, value in about.items() if key != "history"} | {"written": written})
