@@ -1,4 +1,4 @@
-"""Parts of messages: lists of names, the known name that a misspelled one probably means, and quoted messages.
+"""Parts of messages: lists of names, counts, the known name that a misspelled one probably means, and quoted messages.
 
 Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed.
 """
@@ -23,6 +23,11 @@ def name_list(names: Iterable[object], most: int = 10, *, quote: bool = True) ->
     shown = [repr(name) if quote else str(name) for name in names]
     last = shown[-1] if len(shown) <= most else f"{len(shown) - most} more"
     return f"{', '.join(shown[: min(most, len(shown) - 1)])} and {last}" if len(shown) > 1 else "".join(shown)
+
+
+def number_of(n: int, singular: str, plural: str | None = None) -> str:
+    """Write a count with its noun: 1 text, 2 classes."""
+    return f"{n} {singular if n == 1 else plural or singular + 's'}"
 
 
 def as_sentence(message: str) -> str:

@@ -10,6 +10,7 @@ from helpers.growth import QUADRATIC, growth
 from scipy.stats import binomtest
 
 from transduce.cli.validation import Finding, as_json, check_documents, label_warnings, render_findings
+from transduce.cli.validation.findings import row_list
 from transduce.cli.validation.prior_checks import exact_interval
 
 WORDS = ["river", "stone", "cloud", "amber", "field", "winter", "signal", "garden", "copper", "violin", "harbour"]
@@ -380,3 +381,14 @@ def test_work_is_linear_in_the_rows(labels):
         return texts, given, {name + "x": (0.0, 1.0) for name in names[:20]}
 
     assert growth(lambda one: check(*one), documents(1_000), documents(4_000)) < 0.5 * QUADRATIC
+
+
+def test_lists_of_rows_are_sorted_and_short():
+    listed = [row_list([7]), row_list([7, 2]), row_list(range(1, 101))]
+    assert listed == ["row 7", "rows 2 and 7", "rows 1, 2, 3, 4, 5 and 95 more"]
+
+
+def test_a_path_with_an_empty_part_is_found_where_sizes_and_labels_disagree():
+    texts, labels = clean(classes=("a/x", "a/y", "b//z"))
+    found = check(texts, labels, {"a/x": (0.98, 0.98), "a/y": (0.01, 0.01), "b//z": (0.01, 0.01)}, tree=True)
+    assert {"class_tree", "prior_against_labels"} <= {one.check for one in found}

@@ -74,10 +74,7 @@ class Vectorizer:
         return 1 << self.features.hash_bits if self.features.kind == "hashing" else self.features.n_features
 
     def transform(self, texts: Sequence[str], n_jobs: int | None = None) -> csr_matrix:
-        """Return rows of length 1 (n, d), float32; words outside the vocabulary are ignored.
-
-        `n_jobs` is the number of processes for large inputs (None: one per core); it does not change the result.
-        """
+        """Return rows of length 1 (n, d), float32; large inputs use `n_jobs` processes (None: one per core)."""
         if self.features.kind == "vectors":
             raise InputError("The model was trained on vectors, not on texts. Pass the vectors of these rows.")
         return self._weighted(list(self._counts(list(texts), n_jobs)))
@@ -134,7 +131,7 @@ def _fit_words(texts: list[str], features: Features, n_jobs: int | None) -> tupl
         raise InputError(_NO_WORDS.format(len(texts)))
     df = np.zeros(len(index), np.int64)
     for word_ids, counts in parts:
-        df[word_ids] += _document_frequencies(counts)
+        df[word_ids] += np.bincount(counts.indices, minlength=counts.shape[1])  # one entry per text and word
     min_df = features.min_df if len(texts) >= FEW_DOCUMENTS else 1
     vocabulary = tuple(sorted(word for word, n in zip(index, df.tolist(), strict=True) if n >= min_df))
     if not vocabulary:
@@ -152,16 +149,11 @@ def _fit_hashing(texts: list[str], features: Features, n_jobs: int | None) -> tu
     parts = list(Vectorizer(features)._counts(texts, n_jobs))
     df = np.zeros(1 << features.hash_bits, np.int64)
     for counts in parts:
-        df += _document_frequencies(counts)
+        df += np.bincount(counts.indices, minlength=counts.shape[1])
     if not df.any():
         raise InputError(_NO_WORDS.format(len(texts)))
     vectorizer = Vectorizer(features, (), _idf(df, len(texts)))
     return vectorizer, vectorizer._weighted(parts)
-
-
-def _document_frequencies(counts: csr_matrix) -> NDArray[np.int64]:
-    """Count the texts that contain each word; `counts` has one entry per text and word."""
-    return np.bincount(counts.indices, minlength=counts.shape[1])
 
 
 def _idf(df: NDArray[np.int64], n_texts: int) -> NDArray[np.float32]:

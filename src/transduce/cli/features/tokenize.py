@@ -29,10 +29,8 @@ _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 def words_of(text: str, ngrams: int = 1) -> list[str]:
     """Return the words of a text; single ASCII letters may be among them, which `count_words` drops.
 
-    >>> words_of("Grüne Tees: 2 Sorten", ngrams=2)
-    ['grüne', 'tees', 'sorten', 'grüne tees', 'tees sorten']
-    >>> words_of("我喝茶 daily")
-    ['daily', '我', '喝', '茶', '我喝', '喝茶']
+    >>> words_of("Grüne Tees: 2 Sorten", ngrams=2), words_of("喝茶 daily")
+    (['grüne', 'tees', 'sorten', 'grüne tees', 'tees sorten'], ['daily', '喝', '茶', '喝茶'])
     """
     if text.isascii():
         words = text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()

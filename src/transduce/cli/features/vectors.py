@@ -24,8 +24,7 @@ BLOCK_SIZE = 1 << 22
 def read_vectors(source: str, table: Table) -> csr_matrix:
     """Read vectors (n, d) for the n rows of a table; `source` is a .npy or .npz file, or a column of lists.
 
-    >>> from types import SimpleNamespace
-    >>> table = SimpleNamespace(name="teas.parquet", frame=pl.DataFrame({"vector": [[3.0, 4.0], [0.0, 0.0]]}))
+    >>> table = Table("teas.parquet", pl.DataFrame({"vector": [[3.0, 4.0], [0.0, 0.0]]}), "parquet")
     >>> read_vectors("vector", table).toarray().astype(float).round(3).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """

@@ -1,7 +1,6 @@
 """CSV and TSV: cells are kept as text exactly as written, and every row must have as many cells as the header.
 
-Python's csv module in strict mode parses the quotes; the checks around it report the line of a problem. What is written
-reads back cell by cell, except that NUL, which readers refuse, becomes the replacement character.
+What is written reads back cell by cell, except that NUL, which readers refuse, becomes the replacement character.
 """
 
 import csv
@@ -11,10 +10,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from transduce.cli.formats.cells import as_text
 from transduce.cli.formats.decoding import BYTE_ORDER_MARKS, decode
 from transduce.cli.formats.errors import ContentError, quoted
-from transduce.cli.formats.table import Dialect, Table, unused_name
+from transduce.cli.formats.table import Dialect, Table, as_text, unused_name
 
 FORMULA_BEGINNINGS = r"=+\-@\t\r"
 """Characters that start a formula in a spreadsheet, as the inside of a regular expression set."""
@@ -37,7 +35,12 @@ def _frame(text: str, separator: str) -> pl.DataFrame:
     if first is None:
         raise ContentError("the file is empty. Add a header line and one line per document.")
     header = _column_names(first[1], first[0])
-    cells = [_check_width(row, len(header), line) for line, row in rows]
+    cells: list[list[str]] = []
+    for line, row in rows:
+        if len(row) != len(header):
+            advice = "Put cells that contain the separator or a line break in double quotes."
+            raise ContentError(f"expected {len(header)} cells as in the header, found {len(row)}. {advice}", line)
+        cells.append(row)
     if not cells:
         raise ContentError("there is a header but no rows. Add one line per document below it.")
     columns = zip(header, zip(*cells, strict=True), strict=True)
@@ -87,13 +90,6 @@ def _column_names(header: list[str], line: int) -> list[str]:
             raise ContentError(problem, line)
         names.append(cell if cell.strip() else unused_name(f"column_{position}", given))
     return names
-
-
-def _check_width(row: list[str], expected: int, line: int) -> list[str]:
-    if len(row) == expected:
-        return row
-    advice = "Put cells that contain the separator or a line break in double quotes."
-    raise ContentError(f"expected {expected} cells as in the header, found {len(row)}. {advice}", line)
 
 
 def delimited_lines(frame: pl.DataFrame, *, separator: str, keep_formulas: bool, is_first: bool) -> Iterator[str]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from transduce.cli.formats.cells import plain_values
 from transduce.cli.formats.decoding import decode
 from transduce.cli.formats.errors import ContentError
+from transduce.cli.formats.table import plain_values
 from transduce.io.strict_json import JsonError, dumps, parse_object
 
 _BLANKS = " \t\r\n"

@@ -1,7 +1,6 @@
 """Parquet: columns as stored, except that NaN, which pandas writes for a missing number, becomes null.
 
-A corrupt file can make the Parquet reader abort the whole process (it may try to allocate more memory than any machine
-has), so every file is first read in a child process.
+A corrupt file can make the Parquet reader abort the whole process, so every file is first read in a child process.
 """
 
 import io
@@ -17,13 +16,12 @@ from transduce.cli.formats.errors import ContentError, quoted
 READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError)
 CORRUPT = "expected a complete Parquet file, but it is truncated or corrupt. Download or write it again."
 _MAGIC = b"PAR1"
-_MIN_BYTES = 12
 _TRIAL = "import sys, polars; polars.read_parquet(sys.stdin.buffer.read())"
 
 
 def read_parquet(data: bytes) -> pl.DataFrame:
     """Read a Parquet file with at least one row and no infinite number."""
-    if len(data) < _MIN_BYTES or not (data.startswith(_MAGIC) and data.endswith(_MAGIC)) or not succeeds(_TRIAL, data):
+    if not (data.startswith(_MAGIC) and data.endswith(_MAGIC) and succeeds(_TRIAL, data)):
         raise ContentError(CORRUPT)
     try:
         frame = pl.read_parquet(io.BytesIO(data))

@@ -22,9 +22,8 @@ def read_table(source: str, format: str | None = None) -> Table:
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "news.csv")
-    ...     _ = path.write_text("text,label\ngoal!,hockey\nhome run,\n")
-    ...     read_table(str(path)).frame.rows()
+    ...     _ = pathlib.Path(folder, "news.csv").write_text("text,label\ngoal!,hockey\nhome run,\n")
+    ...     read_table(f"{folder}/news.csv").frame.rows()
     [('goal!', 'hockey'), ('home run', '')]
     """
     name = "standard input" if source == "-" else source

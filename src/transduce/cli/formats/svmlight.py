@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from transduce.arrays import Array
 from transduce.cli.formats.errors import ContentError, quoted
 from transduce.cli.formats.table import Table
-
-Array = NDArray[Any]
 
 _NUMBER = rb"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _LINE = re.compile(rb"(%b)(?:\s+qid:[0-9]+)?((?:\s+[0-9]{1,10}:%b)*+)" % (_NUMBER, _NUMBER))

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -24,8 +24,6 @@ from transduce.io.atomic_write import atomic_write
 
 _UNPRINTABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), "\ufffd")
 _UNPRINTABLE |= {0xFFFE: "\ufffd", 0xFFFF: "\ufffd", 13: " "}
-
-Text = TypeVar("Text")
 
 
 def build_report(
@@ -92,7 +90,7 @@ def _template() -> jinja2.Template:
     return environment.get_template("report.html")
 
 
-def _printable(value: Text) -> Text:
+def _printable(value: Any) -> Any:
     """Replace control characters, which are invisible and partly not allowed in HTML."""
     return type(value)(str(value).translate(_UNPRINTABLE)) if isinstance(value, str) else value
 

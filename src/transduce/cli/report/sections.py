@@ -19,9 +19,7 @@ from transduce.cli.results import ResultNames
 MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
 N_UNCERTAIN, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 12, 2, 12, 12
-BINS = 20
-_TEXT_WIDTH = 240
-_MAX_DEPTH = 30
+BINS, _TEXT_WIDTH, _MAX_DEPTH = 20, 240, 30
 
 Section = dict[str, Any]
 
@@ -193,12 +191,8 @@ def stated(data: ReportData) -> Section:
 
 
 def words(data: ReportData) -> Section:
-    """Strongest words of each class, each with its strength relative to the first, from 1 to 3."""
-    rows = []
-    for name, found in zip(data.model.classes, data.words, strict=True):
-        first = found[0][1] if found else 1.0
-        rows.append((name, [(word, 1 + (weight > 0.4 * first) + (weight > 0.7 * first)) for word, weight in found]))
-    return {"rows": rows, "known": any(data.words)}
+    """Strongest words of each class, with their weights."""
+    return {"rows": list(zip(data.model.classes, data.words, strict=True)), "known": any(data.words)}
 
 
 def tree(data: ReportData) -> Section | None:

@@ -11,11 +11,7 @@ Interval: TypeAlias = tuple[float, float]
 
 
 def percent_text(low: float, high: float | None = None) -> str:
-    """Write a proportion or an interval in percent: whole from 10 on, two digits below.
-
-    >>> percent_text(0.123), percent_text(0.084), percent_text(0.00067), percent_text(0.08, 0.1)
-    ('12 %', '8.4 %', '0.067 %', '8 to 10 %')
-    """
+    """Write a proportion or an interval in percent: whole from 10 on, two digits below."""
     ends = dict.fromkeys(_percent(end) for end in (low, low if high is None else high))
     return f"{' to '.join(ends)} %"
 

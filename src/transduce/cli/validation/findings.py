@@ -49,13 +49,9 @@ class Documents:
     @cached_property
     def rows_naming(self) -> dict[str, list[int]]:
         """Rows that name each class or branch, alone or in a set of candidates, sorted by name."""
-        sets = self.names.sets.candidates
-        return _grouped(
-            (name, row)
-            for label in self.rows_with
-            for name in sets.get(label, (label,))
-            for row in self.rows_with[label]
-        )
+        sets, rows_with = self.names.sets.candidates, self.rows_with
+        pairs = ((name, label) for label in rows_with for name in sets.get(label, (label,)))
+        return _grouped((name, row) for name, label in pairs for row in rows_with[label])
 
     @cached_property
     def rows_of(self) -> dict[str, list[int]]:
@@ -105,18 +101,9 @@ def merged(names: Iterable[str], rows_of: Mapping[str, list[int]]) -> list[int]:
 
 
 def row_list(rows: Iterable[int]) -> str:
-    """List row numbers in a sentence.
-
-    >>> row_list([7]), row_list([7, 2]), row_list(range(1, 101))
-    ('row 7', 'rows 2 and 7', 'rows 1, 2, 3, 4, 5 and 95 more')
-    """
+    """List row numbers in a sentence."""
     ordered = sorted(rows)
     return f"{'row' if len(ordered) == 1 else 'rows'} {suggest.name_list(ordered, _SHOWN_ROWS)}"
 
 
 name_list = partial(suggest.name_list, most=_SHOWN_NAMES)
-
-
-def number_of(n: int, singular: str, plural: str | None = None) -> str:
-    """Write a count with its noun."""
-    return f"{n} {singular if n == 1 else plural or singular + 's'}"

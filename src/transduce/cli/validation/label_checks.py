@@ -4,17 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from transduce.cli.classes import ADVICE, are_paths, parents_of
-from transduce.cli.validation.findings import (
-    Documents,
-    Finding,
-    finding,
-    first_of,
-    merged,
-    name_list,
-    number_of,
-    row_list,
-)
-from transduce.suggest import is_misspelling, normalize_name
+from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list, row_list
+from transduce.suggest import is_misspelling, normalize_name, number_of
 
 FEW = 5
 _RARE, _FREQUENT = 2, 5

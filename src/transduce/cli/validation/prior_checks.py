@@ -3,19 +3,16 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from transduce.arrays import FloatArray
 from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT, diagnose_prior
 from transduce.class_prior.resolve import prior_bounds
 from transduce.class_prior.spec import ROUNDING, complete_prior
 from transduce.cli.classes import parents_of
-from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list, number_of
-from transduce.errors import PriorError
-from transduce.suggest import find_misspelled
+from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
+from transduce.suggest import find_misspelled, number_of
 from transduce.taxonomy import Taxonomy
-
-FloatArray = NDArray[np.float64]
 
 _CONFIDENCE, _ROUNDING = 0.95, 1e-6
 _MAX_UNKNOWN, _MAX_NAMES = 50, 300
@@ -28,7 +25,7 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     if not prior or not rows_of:
         return
     unlabeled = [name for name in prior if not documents.classes_under(name)]
-    unsized = [name for name in rows_of if not _has_size(name, documents)]
+    unsized = [name for name in rows_of if not _sized_nodes(name, documents)]
     others = (unsized or list(rows_of))[:_MAX_NAMES]
     similar = {name: near for name in unlabeled[:_MAX_UNKNOWN] if (near := find_misspelled(name, others))}
     yield from first_of(
@@ -57,17 +54,15 @@ def _unsized(names: list[str], documents: Documents) -> Finding:
     return finding("note", message, rows, advice)
 
 
-def _has_size(name: str, documents: Documents) -> bool:
-    return name in documents.prior or _is_in_sized_branch(name, documents)
-
-
-def _is_in_sized_branch(name: str, documents: Documents) -> bool:
-    return documents.tree and any(node in documents.prior for node in parents_of(name))
+def _sized_nodes(name: str, documents: Documents) -> list[str]:
+    """Which of a class, or a branch, and the branches above it have a size."""
+    nodes = [*parents_of(name), name] if documents.tree else [name]
+    return [node for node in nodes if node in documents.prior]
 
 
 def _topmost(documents: Documents) -> list[tuple[float, float]]:
     """Sizes of classes and branches that are in no branch with a size."""
-    return [bounds for name, bounds in documents.prior.items() if not _is_in_sized_branch(name, documents)]
+    return [bounds for name, bounds in documents.prior.items() if _sized_nodes(name, documents) == [name]]
 
 
 def sum_of_prior(documents: Documents) -> Iterator[Finding]:
@@ -80,7 +75,7 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
         yield finding("problem", message, (), "State fractions from 0 to 1, the lower one first.")
         return
     least, most = (sum(bounds[end] for bounds in _topmost(documents)) for end in (0, 1))
-    complete = all(_has_size(name, documents) for name in documents.rows_of)
+    complete = all(_sized_nodes(name, documents) for name in documents.rows_of)
     if prior and (least > 1 + _ROUNDING or (most < 1 - _ROUNDING and complete)):
         total, bound = (least, "at least") if least > 1 else (most, "at most")
         is_rounded = abs(total - 1) <= ROUNDING
@@ -116,7 +111,7 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
 
 
 def _is_harmful(documents: Documents) -> bool:
-    """Whether sizes and labels disagree so much that harm is likely; unusable sizes are reported elsewhere."""
+    """Whether sizes and labels disagree so much that harm is likely; other checks report unusable sizes and paths."""
     classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labeled
     counts = np.array([len(rows) for rows in documents.rows_of.values()])
     stated = {name: low if low == high else (low, high) for name, (low, high) in documents.prior.items()}
@@ -125,7 +120,7 @@ def _is_harmful(documents: Documents) -> bool:
         taxonomy = Taxonomy.create(classes) if documents.tree else None
         labels = np.repeat(np.arange(len(classes)), counts)
         bounds = prior_bounds(sizes, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
-    except PriorError:
+    except ValueError:
         return False
     predicted = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is needed
     found = diagnose_prior(bounds, counts, predicted, np.zeros(len(classes)))

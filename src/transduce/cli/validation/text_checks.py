@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from transduce.cli.validation.findings import Documents, Finding, finding, number_of, row_list
+from transduce.cli.validation.findings import Documents, Finding, finding, row_list
+from transduce.suggest import number_of
 
 LENGTH_RATIO = 20
 """A text this many times longer or shorter than the median is unusual."""
@@ -18,7 +19,6 @@ _CONTINUATION = "[\x80-\xbfŒœŠšŸŽžƒˆ˜–—‘-‚“-„†-•…‰
 _MOJIBAKE = re.compile(
     f"(?<![A-ZÀ-Þ])Ã{_CONTINUATION}|Â[\x80-\xbf]|â€{_CONTINUATION}|â„¢|ðŸ{_CONTINUATION}|ï»¿|(?:[ÐÑ]{_CONTINUATION}){{2}}"
 )
-
 _MOJIBAKE_LEADS = "ÃÂâðïÐÑ"
 _LOST = "Export the file again as UTF-8; the characters are lost in this copy."
 _MISTAKEN = "UTF-8 was read in another encoding; export the file again as UTF-8."
