@@ -99,8 +99,7 @@ def score_matrix(scores: ArrayLike) -> FloatArray:
     S = np.asarray(scores)
     if S.ndim != 2:
         raise ValueError(
-            f"scores must be a matrix with a row per document and a column per class, but have shape {S.shape}. "
-            "Reshape them."
+            f"scores must be a matrix, a row per document and a column per class, but have shape {S.shape}."
         )
     return np.ascontiguousarray(S, dtype=np.float32 if S.dtype == np.float32 else np.float64)
 

@@ -99,16 +99,12 @@ def value_and_gradient(
 
     Parameters
     ----------
-    loss : Loss
-        A built-in loss or a user's own.
-    scores : ndarray of shape (n_rows, n_classes)
-        Scores.
+    loss, scores, n_threads
+        See `costs_of`.
     targets : ndarray of shape (n_rows,) or (n_rows, n_classes)
         Labels, or distributions over labels.
     weights : ndarray of shape (n_rows,)
         Weights w of the rows.
-    n_threads : int, default=1
-        Number of threads for a built-in loss.
 
     Examples
     --------

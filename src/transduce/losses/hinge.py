@@ -23,11 +23,6 @@ class LargeMargin(MarginLoss):
     margins : ndarray of shape (n_classes, n_classes), default=None
         Margins; ``margins[y, k]`` is the cost of predicting k where y is right. None means 1 for every mistake.
 
-    Attributes
-    ----------
-    price_scale : float
-        0.5; see `Loss`.
-
     Examples
     --------
     >>> LargeMargin().label_costs([[2.0, 0.5, -1.0]])

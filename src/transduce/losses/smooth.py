@@ -30,11 +30,6 @@ POSTERIOR_TEMPERATURE = 0.25
 class MaxEnt(BlockwiseLoss):
     """The multi-class logistic loss, log Σ_k exp s_k − s_y.
 
-    Attributes
-    ----------
-    price_scale : float
-        1.0; see `Loss`.
-
     Examples
     --------
     >>> MaxEnt().value([[0.0, 0.0]], [0]).round(4)
@@ -66,13 +61,9 @@ class MarginLoss(BlockwiseLoss):
             return 1.0 - np.eye(n_classes)
         margins, shape = np.asarray(self.margins, dtype=np.float64), (n_classes, n_classes)
         if margins.shape != shape:
-            raise ValueError(
-                f"margins must have shape {shape}, one row per class, but have shape {margins.shape}. Correct them."
-            )
+            raise ValueError(f"margins must have shape {shape}, one row per class, but have shape {margins.shape}.")
         if not np.all(np.isfinite(margins)) or np.any(margins < 0) or np.any(np.diag(margins) != 0):
-            raise ValueError(
-                "margins must be finite, at least 0, and 0 on the diagonal. Correct them, or leave them out."
-            )
+            raise ValueError("margins must be finite, at least 0, and 0 on the diagonal. Correct or omit them.")
         return margins
 
     def smoothed(self) -> "SmoothMargin":
@@ -104,11 +95,6 @@ class SmoothMargin(MarginLoss):
         γ, the width over which the corner is smoothed.
     margins : ndarray of shape (n_classes, n_classes), default=None
         See `LargeMargin`.
-
-    Attributes
-    ----------
-    price_scale : float
-        0.5; see `Loss`.
 
     Examples
     --------
@@ -199,13 +185,12 @@ class _PreparedSmoothMargin(PreparedLoss):
 
     def offsets(self, targets: Targets) -> FloatArray:
         """The margins Δ (n, K) of targets, as a new array."""
-        if self.margins is not None:
-            hard = targets.ndim == 1
-            return np.asarray(
-                self.margins[targets] if hard else (targets @ self.margins).astype(self.dtype, copy=False)
-            )
-        q = as_distributions(targets, self.n_classes, self.dtype)
-        return np.subtract(1.0, q, dtype=self.dtype, casting="same_kind")
+        if self.margins is None:
+            q = as_distributions(targets, self.n_classes, self.dtype)
+            return np.subtract(1.0, q, dtype=self.dtype, casting="same_kind")
+        if targets.ndim == 1:
+            return np.asarray(self.margins[targets])
+        return np.asarray(targets @ self.margins, self.dtype)
 
 
 def _log_sum_exp(S: FloatArray) -> FloatArray:

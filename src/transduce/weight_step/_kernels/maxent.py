@@ -46,7 +46,6 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
     weight = 1.0 / (1.0 + B)
     for k in range(s.size):  # start between the old p and softmax(s)
         logs[k] = np.log(max(weight * np.exp(s[k] - log_partition) + (1.0 - weight) * p[k], TINY))
-    nu = 0.0
     for _ in range(30):
         total, weight_sum, residual = 0.0, 0.0, 0.0
         for k in range(s.size):
