@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import f1_score
+from sklearn.utils import _safe_indexing, indexable
 
 from transduce.arrays import Array
 from transduce.labels.classes import as_objects, warn_inner_nodes
@@ -70,14 +71,7 @@ class LabeledScorer:
 
 def take(X: Any, rows: Array) -> Any:
     """Select rows of an array, a sparse matrix, a data frame or a list by a mask or by indices."""
-    indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-    if hasattr(X, "iloc"):
-        return X.iloc[indices]
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[indices]
-    if hasattr(X, "__array__"):
-        return np.asarray(X)[indices]
-    return [X[row] for row in indices]
+    return _safe_indexing(indexable(X)[0], rows)
 
 
 def _accuracy(truth: Array, predicted: Array) -> float:
