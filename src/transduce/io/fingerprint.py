@@ -11,9 +11,6 @@ def fingerprint(parts: Mapping[str, object]) -> str:
     """Return a digest of named values: arrays by dtype, shape and content, other objects as they would be pickled.
 
     Numbers are compared by value: 1, 1.0 and np.float64(1) have the same digest.
-
-    >>> fingerprint({"loss": "hinge", "tol": 1}) == fingerprint({"loss": "hinge", "tol": 1.0})
-    True
     """
     digests = {}
     for name, value in parts.items():

@@ -69,17 +69,7 @@ def pack_rows(parts: Iterable[Any], folder: str | Path) -> sparse.csr_matrix:
 
 
 def open_rows(folder: str | Path) -> sparse.csr_matrix:
-    """Open the rows that `pack_rows` wrote into a folder.
-
-    Parameters
-    ----------
-    folder : str or Path
-
-    Returns
-    -------
-    csr_matrix of shape (n_rows, n_features)
-        The rows, memory-mapped and read-only.
-    """
+    """Open the rows that `pack_rows` wrote into a folder; they are memory-mapped and read-only."""
     path = Path(folder)
     if not (path / HEADER).is_file():
         raise ValueError(f"{path} has no {HEADER}, so it is not a complete folder of packed rows. Use pack_rows.")
@@ -100,17 +90,7 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
 
 
 def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
-    """Read the .npz files of scipy.sparse.save_npz in a folder, in the order of their names.
-
-    Parameters
-    ----------
-    folder : str or Path
-
-    Yields
-    ------
-    csr_matrix
-        The rows of one file; only this file is in memory.
-    """
+    """Read the .npz files of scipy.sparse.save_npz in a folder, in the order of their names, one at a time."""
     paths = sorted(Path(folder).glob("*.npz"))
     if not paths:
         raise ValueError(f"{folder} has no .npz files of scipy.sparse.save_npz.")

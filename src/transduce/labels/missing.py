@@ -19,9 +19,6 @@ def find_labeled(y: Any, unlabeled: object = AUTO, warn: bool = True) -> tuple[A
 
     Unless `unlabeled` is "auto", a row is unlabelled if its value is missing or is `unlabeled`. `warn` says whether to
     warn if y holds only -1 and 1.
-
-    >>> find_labeled(["tea", "", None, "coffee"])[1]
-    array([ True, False, False,  True])
     """
     values = _one_dimension(y)
     labeled = ~_missing(values)

@@ -1,7 +1,7 @@
 """Partial labels: entries of y that allow several classes.
 
-A set allows its members, an inner node of the taxonomy all leaves under it, and `RuledOut` all classes but some. A
-boolean matrix (n, K) says the same for all rows at once. A set or node that allows one class is a full label.
+A set allows its members, an inner node of the taxonomy all leaves under it, and `RuledOut` all classes but some. A set
+or node that allows one class is a full label.
 """
 
 from collections.abc import Hashable, Iterable, Set
@@ -68,10 +68,6 @@ def read_matrix(y: Any) -> tuple[Any, list[Any]]:
 
     The columns of a data frame name the classes; otherwise their positions do. The matrix may be sparse or a list of
     lists. Anything else is returned unchanged, without names.
-
-    >>> entries, names = read_matrix(np.array([[True, False], [True, True], [False, True]]))
-    >>> entries.tolist(), names
-    ([0, None, 1], [0, 1])
     """
     matrix = _as_matrix(y)
     if matrix is None or matrix.dtype != bool:

@@ -69,11 +69,6 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
     """Scale counts in a class prior from `n_before` to `n_after` unlabelled rows; fractions stay the same.
 
     Ranges of counts are rounded outwards. If there were no unlabelled rows, the prior becomes "labeled".
-
-    >>> scale_prior([30, 70], 100, 110)
-    [0.3, 0.7]
-    >>> scale_prior({"tea": (20, 35), "coffee": None}, 100, 110)
-    {'tea': (22, 39), 'coffee': None}
     """
     if n_before == n_after:
         return class_prior

@@ -86,17 +86,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     verbose: object = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose by cross-validation, then fit with all labels.
-
-        Parameters
-        ----------
-        X, y, sample_weight : array-like
-            As in TransductiveClassifier; scores are not weighted.
-
-        Returns
-        -------
-        self : object
-        """
+        """Choose by cross-validation, then fit on all labels, as TransductiveClassifier.fit. Scores are unweighted."""
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         candidates, base, test_seed = self._candidates(), *self._seeded()

@@ -37,11 +37,7 @@ def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
 
 
 def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tuple[float, ...]:
-    """Return the weight of the unlabelled rows in each stage: the paper's, the final one alone, or the user's own.
-
-    >>> stages("paper", 1.0)[:3], stages(None, 0.5), stages([0.1, 1.0], 1.0)
-    ((0.0001, 0.0003, 0.001), (0.5,), (0.1, 1.0))
-    """
+    """Return the weight of the unlabelled rows in each stage: the paper's, the final one alone, or the user's own."""
     if annealing is None:
         return (float(final_weight),)
     if isinstance(annealing, str) and annealing in ("paper", "soft"):
