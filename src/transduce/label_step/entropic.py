@@ -9,15 +9,14 @@ from the exact label step, to whose labels q tends as T falls. Reference: Cuturi
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array, FloatArray
 from transduce.class_prior.bounds import Bounds
 from transduce.label_step.dual_newton import DualNewton, Point
 from transduce.label_step.partitions import Partitions
-from transduce.label_step.problem import FloatArray, LabelProblem
+from transduce.label_step.problem import LabelProblem
 from transduce.label_step.soft_partitions import SoftPartitions
 
 COOLING, LOOSE_TOL = 0.25, 0.05
@@ -70,7 +69,7 @@ class SoftLabelSolution:
         q_ik ∝ exp(v_k − costs[i, k] / T), unless the labels are those of the exact step.
     """
 
-    posterior: NDArray[Any]
+    posterior: Array
     prices: FloatArray
     value: float
     gap: float
@@ -121,7 +120,7 @@ class Entropic:
             raise ValueError(f"tol must be above 0 and max_steps 1 or more, but are {found}.")
 
     def solve(
-        self, problem: LabelProblem, prices: FloatArray | None = None, *, out: NDArray[Any] | None = None
+        self, problem: LabelProblem, prices: FloatArray | None = None, *, out: Array | None = None
     ) -> SoftLabelSolution:
         """Solve from the prices of an earlier solution, if given; the posterior is written to `out`, if given."""
         rows = SoftPartitions.of_problem(problem, self.n_threads, out)
@@ -142,7 +141,7 @@ def solve_at_entropy(
     prices: FloatArray | None,
     tol: float = 1e-3,
     n_threads: int = 1,
-    out: NDArray[Any] | None = None,
+    out: Array | None = None,
 ) -> tuple[SoftLabelSolution, float]:
     """Soft labels whose mean entropy is a fraction of the greatest that the counts allow, to a tenth; and their T.
 

@@ -5,17 +5,16 @@ One call reads the costs, each point of the search takes one more, and the last 
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array, BoolArray, FloatArray, IntArray
 from transduce.class_prior.bounds import Bounds
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.exact import Exact
 from transduce.label_step.partitions import LocalPartitions, Partition, Partitions
 from transduce.label_step.problem import LabelProblem
-from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray
 from transduce.label_step.softmax_sums import FEW, CostStatistics, SoftmaxRows, Sums
 from transduce.label_step.solution import LabelSolution
 from transduce.parallel import Threads
@@ -35,11 +34,11 @@ class SoftPartitions:
     statistics: CostStatistics
     reading: Reading
     problem: LabelProblem | None = None
-    posterior: NDArray[Any] | None = None
+    posterior: Array | None = None
     exact: LabelSolution | None = None
 
     @classmethod
-    def of_problem(cls, problem: LabelProblem, n_threads: int, out: NDArray[Any] | None) -> "SoftPartitions":
+    def of_problem(cls, problem: LabelProblem, n_threads: int, out: Array | None) -> "SoftPartitions":
         """Rows in memory, whose posterior is written to `out` or to a new array."""
         shape = problem.costs.shape
         out = np.empty(shape) if out is None else out
@@ -111,18 +110,18 @@ def _sums(
     return replace(sums, products=sums.products.astype(np.float32))
 
 
-def _write(partition: Partition, reading: Reading, v: FloatArray, T: float, out: NDArray[Any] | None) -> None:
+def _write(partition: Partition, reading: Reading, v: FloatArray, T: float, out: Array | None) -> None:
     posterior = _empty_posterior(partition) if out is None else out
     _rows(partition, reading).write(v, T, posterior)
     partition.state = {"posterior": posterior}
 
 
-def _write_labels(partition: Partition, labels: IntArray | None, out: NDArray[Any] | None) -> None:
+def _write_labels(partition: Partition, labels: IntArray | None, out: Array | None) -> None:
     posterior = _empty_posterior(partition) if out is None else out
     posterior[...] = 0.0
     posterior[np.arange(partition.n_rows), partition.state["labels"] if labels is None else labels] = 1.0
     partition.state = {"posterior": posterior}
 
 
-def _empty_posterior(partition: Partition) -> NDArray[Any]:
+def _empty_posterior(partition: Partition) -> Array:
     return np.empty(partition.costs.shape, np.float32 if partition.costs.dtype == np.float32 else np.float64)

@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray, blocks, chunks
+from transduce.arrays import Array, BoolArray, FloatArray, IntArray
+from transduce.label_step.row_blocks import blocks, chunks
 from transduce.parallel import Threads
 
 Result = TypeVar("Result")
@@ -74,7 +74,7 @@ class Sums:
     mass: FloatArray
     normalizer: float = 0.0
     entropy: float = 0.0
-    products: NDArray[Any] | None = None
+    products: Array | None = None
 
     @classmethod
     def total(cls, some: Iterable["Sums"], n_classes: int, columns: IntArray | None) -> "Sums":
@@ -112,14 +112,14 @@ class _Terms(NamedTuple):
 class SoftmaxRows:
     """Costs (n, K), the least open cost (n,) of each row, and which classes (K,) may have no rows."""
 
-    costs: NDArray[Any]
+    costs: Array
     least: FloatArray
     closed: BoolArray
     threads: Threads
     statistics: CostStatistics = CostStatistics()
 
     @classmethod
-    def create(cls, costs: NDArray[Any], closed: BoolArray, threads: Threads) -> "SoftmaxRows":
+    def create(cls, costs: Array, closed: BoolArray, threads: Threads) -> "SoftmaxRows":
         """Read every cost once."""
         rows = cls(costs, np.empty(costs.shape[0]), closed, threads)
         return replace(rows, statistics=reduce(CostStatistics.__add__, rows._map(rows._read_chunk), rows.statistics))
@@ -133,7 +133,7 @@ class SoftmaxRows:
         entropy = sums.entropy if terms.steep else sums.entropy - float(np.dot(mass, terms.v - terms.top))
         return Sums(mass, normalizer, entropy, sums.products)
 
-    def write(self, v: FloatArray, T: float, out: NDArray[Any]) -> None:
+    def write(self, v: FloatArray, T: float, out: Array) -> None:
         """Write the distributions (n, K) at these prices; equal rows get equal ones."""
         list(self._map(partial(self._write_chunk, self._terms(v, T), out)))
 
@@ -201,7 +201,7 @@ class SoftmaxRows:
     def _chunk_sums(self, terms: _Terms, columns: IntArray | None, chunk: slice) -> Sums:
         """Sums over a chunk of rows, without the factors w in the mass and the prices in the entropy."""
         n_classes, is_few, sums = terms.w.size, terms.w.size <= FEW, Sums(np.zeros(terms.w.size))
-        Q: NDArray[Any] = np.zeros((n_classes, n_classes) if is_few else 0)
+        Q: Array = np.zeros((n_classes, n_classes) if is_few else 0)
         if columns is not None and not is_few:
             Q = np.zeros((chunk.stop - chunk.start, columns.size + (columns.size < n_classes)), np.float32)
         for rows in blocks(chunk, n_classes):
@@ -222,14 +222,14 @@ class SoftmaxRows:
         # with many classes, a single product for the whole chunk is faster
         return replace(sums, products=Q * (terms.w[:, None] * terms.w) if is_few else np.dot(Q.T, Q))
 
-    def _write_chunk(self, terms: _Terms, out: NDArray[Any], chunk: slice) -> None:
+    def _write_chunk(self, terms: _Terms, out: Array, chunk: slice) -> None:
         for rows in blocks(chunk, terms.v.size):
             _, E, _ = self._exponentials(terms, rows)
             E *= terms.w
             np.divide(E, E.sum(axis=1, keepdims=True), out=out[rows], casting="same_kind")
 
 
-def _write_columns(R: FloatArray, w: FloatArray, columns: IntArray, out: NDArray[np.float32]) -> None:
+def _write_columns(R: FloatArray, w: FloatArray, columns: IntArray, out: Array) -> None:
     """Write q = w R for some classes, and its sum over all others, if there are any, to the last column."""
     if columns.size < w.size:
         others = w.copy()
