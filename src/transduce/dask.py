@@ -1,7 +1,5 @@
 """The estimator over Dask: the same parameters and attributes, with rows in blocks on the workers of a cluster."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from transduce import estimators
 from transduce.base import EARLY_TOL
-from transduce.class_prior.bounds import Bounds
 from transduce.engines.dask.blocks import BlockSource, as_blocks, is_single_block
 from transduce.engines.dask.data import DaskData
-from transduce.engines.dask.engine import GROUPS_FILE
+from transduce.engines.dask.engine import stored_groups
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.io.strict_json import loads
 from transduce.label_step import Exact
 from transduce.labels.classes import as_objects
 from transduce.labels.missing import AUTO
@@ -39,6 +35,10 @@ MAX_RETRIES = 5
 
 class TransductiveClassifier(estimators.TransductiveClassifier):
     """`transduce.TransductiveClassifier` over the workers of a Dask cluster.
+
+    Rows, labels and weights are blocks: a list of local matrices, futures or delayed objects, or a dask array, bag or
+    frame. `predict`, `predict_proba` and `decision_function` take these or a single block, and their results are where
+    the blocks are: arrays for local ones, else futures.
 
     When a worker is lost, the fit continues on those that are left or that come back: from the last stage in
     `checkpoint`, a folder that all workers must see, or else from the start. The result is the same. A cluster that
@@ -101,12 +101,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
         Parameters
         ----------
-        X : list of blocks, dask array, bag or frame
-            Features. A block is a local matrix, a future or a delayed object.
-        y : list of blocks, dask array, bag or frame
-            Labels, in the same blocks.
-        sample_weight : list of blocks, dask array or None, default=None
-            Weights of the rows, in the same blocks; all equal if None.
+        X, y, sample_weight : list of blocks, dask array, bag or frame
+            Features, labels and weights in the same blocks; without weights all rows are equal.
 
         Returns
         -------
@@ -118,7 +114,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         return self
 
     def _fit_blocks(self, pool: WorkerPool, X: Any, y: Any, sample_weight: Any) -> None:
-        source = BlockSource.create(X, y, sample_weight, self._stored_groups())
+        source = BlockSource.create(X, y, sample_weight, stored_groups(self.checkpoint))
         try:
             self._fit_with_retries(DaskData(pool, source, self.checkpoint is not None), self._draw_seeds())
         except ClusterError as error:
@@ -155,9 +151,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
                     "No Dask client is in use. Create one with distributed.Client(), or pass it."
                 ) from None
         if not isinstance(self.client, Client):
-            raise ValueError(
-                f"client must be a distributed.Client, but is {self.client!r}. Pass Client(address), or None."
-            )
+            raise ValueError(f"client must be a distributed.Client, but is {self.client!r}. Pass one, or None.")
         if self.client.status == "closed":
             raise ClusterError("The client is closed. Pass a new one.")
         return self.client
@@ -166,103 +160,40 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         super()._check_parameters()
         if self.label_step != "exact" and not isinstance(self.label_step, Exact):
             raise ValueError(
-                f"label_step must be 'exact' over Dask, but is {self.label_step!r}; other label steps need all "
-                "costs in one process."
+                f"label_step must be 'exact' over Dask, but is {self.label_step!r}; others need all costs in one place."
             )
         try:
             dumps(self.loss)
         except Exception as error:
             raise ValueError(f"loss must be an object that can be pickled, but is {self.loss!r}.") from error
 
-    def _stored_groups(self) -> list[list[list[int]]] | None:
-        """Return the groups of shards that the checkpoint has stored, if any."""
-        if not isinstance(self.checkpoint, (str, os.PathLike)):
-            return None
-        try:
-            groups = loads(Path(self.checkpoint, GROUPS_FILE).read_bytes())
-            return [[[int(b) for b in shard] for shard in group] for group in groups]
-        except (OSError, ValueError, TypeError):
-            return None
-
-    def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
-        parts = super()._fingerprint(bounds, seeds)
-        del parts["client"]
-        return parts
-
     def decision_function(self, X: Any) -> Any:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : block, list of blocks or dask collection
-            Features.
-
-        Returns
-        -------
-        scores : array, future or list of these
-            Scores of each block, where the block is.
-        """
+        """Return the scores of the classes, for one block or each of many."""
         return self._map_blocks("decision_function", X)
 
     @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : block, list of blocks or dask collection
-            Features.
-
-        Returns
-        -------
-        probabilities : array, future or list of these
-            Probabilities of each block, where the block is.
-        """
+        """Return the probabilities of the classes, for one block or each of many."""
         return self._map_blocks("predict_proba", X)
 
     def predict(self, X: Any) -> Any:
-        """Return the class with the best score for each row.
-
-        Parameters
-        ----------
-        X : block, list of blocks or dask collection
-            Features.
-
-        Returns
-        -------
-        labels : array, future or list of these
-            Labels of each block, where the block is.
-        """
+        """Return the class with the best score for each row, for one block or each of many."""
         return self._map_blocks("predict", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on the rows of y with a full label.
-
-        Parameters
-        ----------
-        X, y, sample_weight : block, list of blocks or dask collection
-            Features, true labels and weights, in the same blocks.
-
-        Returns
-        -------
-        score : float
-            Accuracy.
-        """
+        """Return the accuracy on the rows of y with a full label; true labels and weights are in the blocks of X."""
         single = not self._is_list(X)
-        predicted = self._fetch([self.predict(X)] if single else self.predict(X))
-        given = {"y": y, "sample_weight": sample_weight}
-        blocks = {
-            name: self._fetch([v] if single else as_blocks(v, name)) for name, v in given.items() if v is not None
-        }
-        sizes = [len(block) for block in predicted]
-        for name, own in blocks.items():
-            if [len(block) for block in own] != sizes:
-                raise ValueError(f"{name} must have blocks of {sizes} rows, as X has, but has {list(map(len, own))}.")
+        given = {"X": self.predict(X), "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
+        blocks = {name: self._fetch([v] if single else as_blocks(v, name)) for name, v in given.items()}
+        sizes = {name: [len(block) for block in own] for name, own in blocks.items()}
+        for name, own in sizes.items():
+            if own != sizes["X"]:
+                raise ValueError(f"{name} must have blocks of {sizes['X']} rows, as X has, but has {own}.")
         entries = [
             entry for block in blocks["y"] for entry in as_objects(np.asarray(read_matrix(block)[0], dtype=object))
         ]
         weights = np.concatenate(blocks["sample_weight"]) if "sample_weight" in blocks else None
-        return self._accuracy(np.concatenate(predicted), entries, weights)
+        return self._accuracy(np.concatenate(blocks["X"]), entries, weights)
 
     def _fetch(self, blocks: list[Any]) -> list[Any]:
         """Compute and fetch futures and delayed objects, while heartbeats are checked."""

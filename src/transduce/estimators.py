@@ -19,7 +19,9 @@ from transduce.solvers.schedule import cooling_schedules
 from transduce.validation import check_positive, has_methods
 
 LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
-_NOT_IN_FINGERPRINT = ("class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint")
+_NOT_IN_FINGERPRINT = (
+    "class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint", "client",
+)  # fmt: skip
 """Parameters that do not change the result, or enter the fingerprint in another form."""
 
 

@@ -82,11 +82,12 @@ def test_the_objective_between_two_points_is_that_of_the_accepted_weights(loss, 
     restart.propose(np.zeros(4))
     restart.accept(take_labels=False)
     restart.state.W *= 3.0  # a weight step that went much too far
-    restart.report = replace(restart.report, objective=np.inf, scores=3.0 * restart.report.scores)
+    restart.report = restart.report._replace(objective=np.inf)
+    restart.state.scores = 3.0 * restart.state.scores
     lower, step_length = restart.descend(objective + 10.0)
     assert step_length in STEP_LENGTHS
     restart.accept(take_labels=False)
-    assert lower == pytest.approx(restart.problem.objective(restart.W, restart.labels, restart.kappa), rel=1e-9)
+    assert lower == pytest.approx(restart.problem.objective(restart.W, restart.labels, restart.state.kappa), rel=1e-9)
 
 
 def test_a_proposal_states_the_true_change_of_the_objective():
@@ -98,7 +99,7 @@ def test_a_proposal_states_the_true_change_of_the_objective():
     old = restart.labels.copy()
     proposal = restart.propose(np.zeros(4))
     restart.accept(take_labels=True)
-    after = restart.problem.objective(restart.W, restart.labels, restart.kappa)
+    after = restart.problem.objective(restart.W, restart.labels, restart.state.kappa)
     assert proposal.change == pytest.approx(after - before, abs=1e-9)
     assert proposal.n_moved == np.sum(restart.labels != old)
 
@@ -128,7 +129,7 @@ def test_restored_soft_labels_continue_bit_for_bit(loss, tmp_path):
     one.save(slot, {"stage": 1})
     assert other.load(slot)["stage"] == 1
     assert one.round(0.5, 0.4) == other.round(0.5, 0.4)
-    np.testing.assert_array_equal(one.targets, other.targets)
+    np.testing.assert_array_equal(one.state.targets, other.state.targets)
 
 
 # ---- threads

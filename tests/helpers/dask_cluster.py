@@ -97,16 +97,18 @@ def any_call(*args):
     return True
 
 
-def later_turn(shard, restart, seed, count, others):
+def later_turn(here, seed, count, others):
     """Whether it is not the first turn of a shard in a call."""
     return count > 1
 
 
 def _arm(module, name, number, fault, counts=any_call):
     """In this process, call `fault` before call number `number`, of those that count, of a function of
-    transduce.engines.dask."""
-    module = importlib.import_module(f"transduce.engines.dask.{module}")
-    plain, calls = inspect.unwrap(getattr(module, name)), itertools.count(1)
+    transduce.engines.dask, or of a method: then `module` ends with its class."""
+    module, *classes = module.split(".")
+    owner = importlib.import_module(f"transduce.engines.dask.{module}")
+    owner = getattr(owner, classes[0]) if classes else owner
+    plain, calls = inspect.unwrap(getattr(owner, name)), itertools.count(1)
 
     @functools.wraps(plain)
     def armed(*args, **kwargs):
@@ -114,7 +116,7 @@ def _arm(module, name, number, fault, counts=any_call):
             fault()
         return plain(*args, **kwargs)
 
-    setattr(module, name, armed if number else plain)
+    setattr(owner, name, armed if number else plain)
 
 
 def arm(client, *what, which=max):

@@ -8,7 +8,8 @@ import numpy as np
 from transduce.class_prior.bounds import Bounds, Groups
 from transduce.design import Design
 from transduce.engines.base import StepSettings
-from transduce.engines.local import LocalEngine, LocalRestart
+from transduce.engines.local import LocalEngine
+from transduce.engines.local_restart import LocalRestart
 from transduce.history import FitResult, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.label_step import Exact

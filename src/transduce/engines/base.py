@@ -5,17 +5,9 @@
     Restart        one run of a solver over these rows: weights, labels and the state of the weight step
     SoftLabels     distributions over the labels of a restart
 
-`transduce.base` writes `fit` once against these four:
-
-    data.encode(options)      -> LabelSummary    classes, and what the labels say about class sizes
-    data.build(settings)      -> Engine
-    engine.open_checkpoint()  -> Checkpoint      only if the user asks for one
-    solver(engine)            -> FitResult       calls engine.new_restart() and drives the restarts
-    engine.fitted_labels()    -> FittedLabels    labels and distributions of all rows
-
-An estimator whose rows live elsewhere implements TrainingData and Engine, and calls `self._fit_data(data, seeds)` in
-place of `fit`. `_fit_data` may be called again with the same data and seeds after a failure: `encode` and `build` must
-then start from scratch and give the same answers. What an engine holds for each row stays where the row is.
+`transduce.base` calls `encode` and `build`, passes the engine to a solver, and gathers the labels in the end. After a
+failure it may call `encode` and `build` again, which must then start from scratch and give the same answers. What an
+engine holds for each row stays where the row is.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -123,135 +115,104 @@ class SoftRoundSummary(NamedTuple):
     temperature: float
 
 
+class Sizes(Protocol):
+    """Numbers of a training problem."""
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Rows without a full label."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+
 class SoftLabels(Protocol):
     """Distributions over the labels of a restart, with weights of their own."""
 
     def start(self) -> None:
         """Learn weights from the labelled rows alone; all other rows get the class proportions."""
-        ...
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
         """Choose distributions of this entropy at the present weights, then improve the weights a little."""
-        ...
 
     def harden(self, weight: float) -> None:
         """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
-        ...
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         """Save the state and this metadata."""
-        ...
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
         """Restore the state; return the metadata, or None if nothing was saved."""
-        ...
 
 
-class Restart(Protocol):
+class Restart(Sizes, Protocol):
     """One run of a solver over the rows of an engine.
 
     It holds accepted weights and labels, and the weights of the last weight step, which may be better or worse.
     """
 
-    @property
-    def n_unlabeled(self) -> int:
-        """Rows without a full label."""
-        ...
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        ...
-
     def supervise(self, tol: float) -> WeightSummary:
         """Learn weights from the labelled rows alone, and accept them."""
-        ...
 
     def greedy(self) -> None:
         """Give all other rows greedy labels at these weights."""
-        ...
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
         """Weight step for the present labels; the unlabelled rows weigh `weight` together."""
-        ...
 
     def descend(self, objective: float) -> tuple[float, float]:
         """Move from the accepted weights towards the new ones as far as J stays below `objective`.
 
         Returns J at that point, and the step length between 0 and 1.
         """
-        ...
 
     def propose(self, prices: Array) -> LabelProposal:
         """Label step at the weights that `descend` reached."""
-        ...
 
     def accept(self, take_labels: bool) -> None:
         """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
-        ...
 
     def soft_labels(self) -> SoftLabels:
         """Start soft labels for this restart."""
-        ...
 
     def result(self, result: FitResult) -> None:
         """Write the accepted weights and labels into the result."""
-        ...
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
         """Save the state with these arrays and metadata; without that of the weight step if the restart is done."""
-        ...
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
         """Restore the state; return arrays and metadata, or None if nothing was saved."""
-        ...
 
 
-class Engine(Protocol):
+class Engine(Sizes, Protocol):
     """All rows of a training problem, with the labels that are known."""
-
-    @property
-    def n_unlabeled(self) -> int:
-        """Rows without a full label."""
-        ...
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        ...
 
     @property
     def forbids(self) -> bool:
         """Whether some rows must not get some labels."""
-        ...
 
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> Restart:
         """Start a restart with weights 0."""
-        ...
 
     def split_threads(self, n_restarts: int) -> tuple[int, "Engine"]:
         """Return how many restarts to run at the same time, and the engine that each of them uses."""
-        ...
 
     def predicted_counts(self, W: Array) -> Array:
         """Count rows without a full label by the class of the best allowed score (K,)."""
-        ...
 
     def predicted_proportions(self, W: Array) -> Array:
         """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
-        ...
 
     def in_original_order(self, W: Array) -> Array:
         """Reorder weights so that they have one row for each column of X."""
-        ...
 
     def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
         """Gather labels and distributions of all rows."""
-        ...
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
         """Open the checkpoint folder of the fit with these parameters to this data."""
-        ...
 
 
 class TrainingData(Protocol):
@@ -259,8 +220,6 @@ class TrainingData(Protocol):
 
     def encode(self, options: LabelOptions) -> LabelSummary:
         """Read and check the labels."""
-        ...
 
     def build(self, settings: ProblemSettings) -> Engine:
         """Build the training problem from the encoded labels."""
-        ...

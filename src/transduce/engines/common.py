@@ -1,16 +1,16 @@
-"""Functions of a training problem that the local engine and the workers of a cluster share."""
+"""What the local engine and workers share: the state of a restart on some rows, label costs, predictions."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
+from transduce.engines.base import Array
 from transduce.losses import Loss, costs_of
 from transduce.problem import TrainingProblem
 from transduce.weight_step import WeightState
-
-Array = NDArray[Any]
 
 STEP_LENGTHS = (0.6, 0.2)
 """Step lengths to try between the accepted weights and new ones at which J is higher."""
@@ -19,6 +19,88 @@ FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 SOFT_SWEEPS, SOFT_ITERATIONS = 1, 10
 """Work of one weight step with soft labels: sweeps of a dual step, or iterations of L-BFGS."""
 _STATE = ("W", "targets", "kappa", "dual", "gaps")
+
+
+@dataclass(eq=False)
+class RowState:
+    """One restart on some rows: all rows in memory, or one block of a shard.
+
+    labels   (n,) accepted labels
+    state    state of the weight step, with the weights of the last one and the scores at them
+    scores   (n, K) that labels are chosen by, between those at the accepted weights and those of the state
+    """
+
+    problem: TrainingProblem
+    labels: Array
+    state: WeightState
+    scores: Array | None = field(default=None, init=False)
+
+    @property
+    def unlabeled(self) -> slice:
+        """Rows without a full label."""
+        return slice(self.problem.n_labeled, None)
+
+    @property
+    def new_scores(self) -> Array:
+        """Scores (n, K) at the weights of the state."""
+        assert self.state.scores is not None
+        return self.state.scores
+
+    def scores_between(self, t: float) -> Array:
+        """Return the scores this far between `scores` and those of the state; they are linear in W."""
+        if t == 1.0 or self.scores is None:
+            return self.new_scores
+        return self.scores if t == 0.0 else (1.0 - t) * self.scores + t * self.new_scores
+
+    def loss_between(self, t: float) -> float:
+        """Return the weighted loss at these scores."""
+        kappa, live = self.state.kappa, self.state.kappa > 0
+        if not live.any():
+            return 0.0
+        return float(np.dot(kappa[live], self.problem.loss.value(self.scores_between(t)[live], self.labels[live])))
+
+    def label_costs(self, n_threads: int = 1) -> Array:
+        """Return the loss of every label at `scores`, for rows without a full label."""
+        assert self.scores is not None
+        return finite_costs(self.problem.loss, self.scores[self.unlabeled], n_threads)
+
+    def weigh_proposal(self, costs: Array, new: Array) -> tuple[int, float, float]:
+        """Return the rows that would change label, the change of the loss, and the loss of the accepted labels."""
+        old, kappa = self.labels[self.unlabeled], self.state.kappa[self.unlabeled]
+        old_costs = np.take_along_axis(costs, old[:, None], axis=1)[:, 0]
+        moved = np.flatnonzero(new != old)
+        change = float(np.dot(kappa[moved], costs[moved, new[moved]] - old_costs[moved]))
+        return int(moved.size), change, float(np.dot(kappa, old_costs))
+
+
+def best_step(
+    objective: float, alpha: float, products: tuple[float, float, float], loss_between: Callable[[float], float]
+) -> tuple[float, float]:
+    """Find the lowest J below `objective` between accepted weights V and W; return it and the step length, or 0.
+
+    `products` are ⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩. J is convex in W, and no step length needs a product with X.
+    """
+    best, best_length = objective, 0.0
+    for t in STEP_LENGTHS:
+        square = (1.0 - t) ** 2 * products[0] + 2.0 * t * (1.0 - t) * products[1] + t**2 * products[2]
+        value = 0.5 * alpha * square + loss_between(t)
+        if value < best:
+            best, best_length = value, t
+    return best, best_length
+
+
+def inner_products(V: Array, W: Array) -> tuple[float, float, float]:
+    """⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩."""
+    return float(np.vdot(V, V)), float(np.vdot(V, W)), float(np.vdot(W, W))
+
+
+def move_towards(accepted: Array, W: Array, step_length: float) -> None:
+    """Move the accepted weights this far to W, in place."""
+    if step_length == 1.0:
+        accepted[...] = W
+    elif step_length > 0.0:
+        accepted *= 1.0 - step_length
+        accepted += step_length * W
 
 
 def packed_state(state: WeightState) -> dict[str, Array]:
@@ -41,6 +123,13 @@ def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:
     if not np.isfinite(costs.sum()):
         raise ValueError("the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it.")
     return costs
+
+
+def posterior_costs(loss: Any, scores: Array) -> Array:
+    """Minus the logarithm of the posterior (n, K) at these scores."""
+    costs = loss.posterior(scores)
+    np.maximum(costs, np.finfo(costs.dtype).tiny, out=costs)
+    return np.asarray(np.negative(np.log(costs, out=costs), out=costs))
 
 
 def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:

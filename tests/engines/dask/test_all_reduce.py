@@ -10,9 +10,10 @@ import pytest
 from distributed.protocol.pickle import loads
 from helpers.weight_deltas import random_delta, sum_in_order
 
-from transduce.engines.dask import shard_weights, shards
+from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import Exchange, Participant, Reduction, ShardGroup
-from transduce.engines.dask.shards import RestartState, Shard, ShardLostError
+from transduce.engines.dask.restart_state import RestartState, ShardLostError
+from transduce.engines.dask.shards import Shard
 from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta, add_delta
 
 
@@ -67,7 +68,7 @@ def add_shard(key, W, delta=None):
 
 
 def weights_of(key):
-    return shards.call(key, shard_weights.get_weights, "0", False)
+    return shards.call(key, shards.call_restart, "0", RestartState.get_weights, False)
 
 
 @pytest.mark.parametrize("shape", [(50, 3), (9_000, 3)], ids=["one chunk", "three chunks"])
@@ -93,11 +94,11 @@ def delta_of(shard, count):
     return random_delta(np.random.default_rng((shard, count)), 60, (0.3, None)[(shard + count) % 2], 3)
 
 
-def take_turn(shard, count, others):
+def take_turn(here, count, others):
     """Change rows that other shards change too."""
-    shard_weights.add_deltas(shard, "0", others)
-    number = next(s for s, one in enumerate(shards.SHARDS.values()) if one is shard)
-    delta, weights = delta_of(number, count), shard.restarts["0"].weights
+    here.add_deltas(others)
+    number = next(s for s, one in enumerate(shards.SHARDS.values()) if one.restarts["0"] is here)
+    delta, weights = delta_of(number, count), here.weights
     add_delta(weights.W, delta)
     add_delta(weights.base, delta)
     return (number, count), delta
@@ -126,10 +127,10 @@ def test_shards_take_turns_and_end_with_the_same_weights_bit_for_bit(addresses, 
     assert sum(len(exchange.values) for exchange in workers.exchanges.values()) == 6  # only the last turn is held
 
 
-def fail_once(shard, count, others):
-    if count == 2 and shard is shards.SHARDS["shard 2"]:
+def fail_once(here, count, others):
+    if count == 2 and here is shards.SHARDS["shard 2"].restarts["0"]:
         raise ZeroDivisionError("the third shard")
-    return take_turn(shard, count, others)
+    return take_turn(here, count, others)
 
 
 def test_a_turn_that_fails_ends_the_turns_of_all_shards():

@@ -10,7 +10,7 @@ from helpers.inline_pool import InlinePool, fit_inline
 from transduce import RuledOut, TransductiveClassifier, design
 from transduce.dask import ClusterError
 from transduce.dask import TransductiveClassifier as OverDask
-from transduce.engines.dask import data, weight_step
+from transduce.engines.dask import data, sharded_state
 from transduce.engines.dask.data import DaskData
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.memmap import pack_rows
@@ -106,12 +106,12 @@ def test_memory_mapped_rows_are_not_reordered(monkeypatch, tmp_path):
 def test_two_shards_sweep_in_turn_and_more_at_once(n_shards, monkeypatch):
     X, truth = make_rows()
     y, ends = hide_most(truth), tuple(range(80, 80 * n_shards, 80))
-    turns = record(monkeypatch, InlinePool, "call_in_turn")
+    turns = record(monkeypatch, InlinePool, "_take_turns")
     how = {"alpha": 1e-2, "annealing": "paper", **ACCURATE, "tol": 1e-5, "early_tol": 1e-5}
     clf = OverDask("squared_hinge", **how)
     fit_inline(clf, split(X, ends), split(y, ends), n_workers=n_shards)
     check_same(clf, TransductiveClassifier("squared_hinge", **how).fit(X, y))
-    assert (len(turns) > 0) == (n_shards <= weight_step.MAX_IN_TURN)
+    assert (len(turns) > 0) == (n_shards <= sharded_state.MAX_IN_TURN)
 
 
 class Squares:

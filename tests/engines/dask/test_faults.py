@@ -105,12 +105,12 @@ def test_all_workers_killed_at_once_change_nothing(mortal, expected, tmp_path):
     [
         (max, ("shards", "create", 1, die)),
         (max, ("all_reduce", "sum_deltas", 2, die)),
-        (max, ("shard_weights", "take_delta", 2, die)),
-        (max, ("shard_weights", "receive", 2, die)),
+        (max, ("restart_state.RestartState", "take_delta", 2, die)),
+        (max, ("restart_state.RestartState", "receive", 2, die)),
         (max, ("shards", "call_partitions", 9, die)),
-        (max, ("checkpoint", "save_shard", 3, die)),
-        (max, ("shard_weights", "turn", 5, die, later_turn)),
-        (min, ("shard_weights", "turn", 5, die, later_turn)),
+        (max, ("shards.Shard", "save", 3, die)),
+        (max, ("restart_state.RestartState", "turn", 5, die, later_turn)),
+        (min, ("restart_state.RestartState", "turn", 5, die, later_turn)),
     ],
     ids=lambda one: one[1] if isinstance(one, tuple) else one.__name__,
 )
@@ -182,7 +182,7 @@ def test_blocks_are_computed_again_when_their_worker_is_killed(mortal, expected,
         workers = sorted(mortal.scheduler_info()["workers"])
         where = [{"workers": [workers[b // 2]], "allow_other_workers": True, "pure": False} for b in range(4)]
         blocks = [[mortal.submit(make, b, **where[b]) for b in range(4)] for make in (row_block, label_block)]
-    victim = arm(mortal, "shard_weights", "turn", 20, die)
+    victim = arm(mortal, "restart_state.RestartState", "turn", 20, die)
     clf = TransductiveClassifier(client=mortal, **QUICK).fit(*blocks)
     assert victim not in worker_pids(mortal)
     assert_equal_fits(clf, expected)
@@ -320,13 +320,13 @@ def test_a_lost_scheduler_ends_the_fit_and_a_new_one_continues_it(expected, tmp_
 @pytest.mark.parametrize(
     ("which", "place", "number", "counts"),
     [
-        (max, ("shard_weights", "sweep"), 1, any_call),
+        (max, ("restart_state.RestartState", "sweep"), 1, any_call),
         (max, ("all_reduce", "sum_deltas"), 2, any_call),
         (min, ("all_reduce", "sum_deltas"), 2, any_call),
-        (max, ("shard_weights", "receive"), 1, any_call),
-        (max, ("shard_weights", "turn"), 3, later_turn),
-        (min, ("shard_weights", "turn"), 3, later_turn),
-        (min, ("shard_weights", "add_deltas"), 2, any_call),
+        (max, ("restart_state.RestartState", "receive"), 1, any_call),
+        (max, ("restart_state.RestartState", "turn"), 3, later_turn),
+        (min, ("restart_state.RestartState", "turn"), 3, later_turn),
+        (min, ("restart_state.RestartState", "add_deltas"), 2, any_call),
     ],
     ids=lambda one: one[1] if isinstance(one, tuple) else getattr(one, "__name__", one),
 )
@@ -340,7 +340,7 @@ def test_an_error_in_a_reduction_is_raised_as_it_is_and_no_worker_waits(steady, 
 
 @pytest.mark.parametrize(
     ("place", "number", "counts"),
-    [(("all_reduce", "sum_deltas"), 3, any_call), (("shard_weights", "turn"), 5, later_turn)],
+    [(("all_reduce", "sum_deltas"), 3, any_call), (("restart_state.RestartState", "turn"), 5, later_turn)],
     ids=["sum", "turn"],
 )
 def test_ctrl_c_in_a_reduction_keeps_the_last_round_and_no_shards(steady, expected, place, number, counts, tmp_path):

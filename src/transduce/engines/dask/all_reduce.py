@@ -1,4 +1,4 @@
-"""Sums of weight deltas over all shards, computed by the workers among themselves.
+"""Calls to shards in the process of a worker, and sums of weight deltas that the workers compute among themselves.
 
 All-reduce: deltas of the shards of a group are summed first; then group c sums chunk c of W over all groups, and every
 worker fetches all chunks. The order of additions depends on the groups alone, so the sum is bit for bit the same
@@ -12,18 +12,24 @@ or the reduction has failed.
 """
 
 import asyncio
+import contextlib
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from distributed.protocol.pickle import dumps
 
-from transduce.engines.dask import shard_weights, shards, worker_process
-from transduce.engines.dask.failure import Failure
-from transduce.engines.dask.shards import ShardLostError
+from transduce.engines.dask import shards
+from transduce.engines.dask.restart_state import RestartState, ShardLostError
+from transduce.engines.dask.shards import call_restart, sendable
 from transduce.engines.dask.weight_deltas import WeightDelta, chunk_bounds, split_delta, sum_deltas
-from transduce.engines.dask.worker_process import Call, run_in_thread
+from transduce.parallel import one_blas_thread
+
+Call: TypeAlias = tuple[str, Callable[..., Any], Sequence[Any]]
+"""Key of a shard, a function, and further arguments."""
 
 
 class ShardGroup(NamedTuple):
@@ -99,6 +105,7 @@ class _Fit:
 FITS: dict[str, _Fit] = {}
 """Fits that this worker takes part in."""
 _bytes_received = [0]
+_process_settings = contextlib.ExitStack()
 
 
 def bytes_received() -> int:
@@ -107,12 +114,18 @@ def bytes_received() -> int:
 
 
 async def join_fit(fit: str, groups: Sequence[ShardGroup], dask_worker: Any = None) -> None:
-    """Register the groups of a fit on this worker; forget fits whose shards are gone."""
+    """Register the groups of a fit on this worker; forget fits whose shards are gone.
+
+    Meanwhile this process uses one BLAS thread, and leaves Ctrl-C to the driver, whose terminal it may share.
+    """
     for old, known in list(FITS.items()):
         if not any(key in shards.SHARDS for group in known.groups for key in group.keys):
             _end_fit(old)
     FITS[fit] = _Fit(tuple(groups))
-    worker_process.enter_fit(dask_worker)
+    _process_settings.close()
+    _process_settings.enter_context(one_blas_thread())
+    if getattr(dask_worker, "nanny", None) and threading.current_thread() is threading.main_thread():
+        _process_settings.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
 
 
 async def release(fit: str, keys: Sequence[str]) -> None:
@@ -126,14 +139,35 @@ def _end_fit(fit: str) -> None:
     if known is not None:
         known.exchange.fail(ShardLostError("the fit has ended"))
     if not FITS:
-        worker_process.leave_fit()
+        _process_settings.close()
+
+
+async def run_calls(calls: Sequence[Call], dask_worker: Any = None) -> list[Any]:
+    """Return function(shard, *args) of calls to shards of this worker, in order; where one raised, its exception."""
+
+    async def run(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        try:
+            return await _in_thread(dask_worker, shards.call, key, function, *args)
+        except Exception as error:
+            return sendable(error)
+
+    return list(await asyncio.gather(*(run(*one) for one in calls)))
+
+
+async def _in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Run a function in a thread of the worker, which keeps answering messages meanwhile."""
+    try:
+        running = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
+    except RuntimeError as error:  # the worker is closing
+        raise ShardLostError(str(error)) from error
+    return await running
 
 
 async def call_and_reduce(calls: Sequence[Call], reduction: Reduction, dask_worker: Any = None) -> list[Any]:
-    """Return the results of calls to shards of this worker, with their deltas reduced over all workers."""
+    """Return function(restart, *args) of calls to shards of this worker, with their deltas reduced over all workers."""
     fit = FITS.get(reduction.fit)
     if fit is None or reduction.number < fit.number:
-        return [Failure(ShardLostError("this worker is not part of the reduction"))] * len(calls)
+        return [ShardLostError("this worker is not part of the reduction")] * len(calls)
     here = Participant(fit.groups, fit.exchange_of(reduction.number), reduction, dask_worker)
     try:
         if reduction.is_done is not None:
@@ -143,7 +177,7 @@ async def call_and_reduce(calls: Sequence[Call], reduction: Reduction, dask_work
         return list(results)
     except Exception as error:
         here.exchange.fail(ShardLostError(f"a worker could not complete a reduction ({type(error).__name__})"))
-        return [Failure.create(error)] * len(calls)
+        return [sendable(error)] * len(calls)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,29 +190,29 @@ class Participant:
     worker: Any
 
     async def call(self, key: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Return function(shard, *args)."""
-        return await run_in_thread(self.worker, shards.call, key, function, *args)
+        """Return function(restart, *args) of a shard."""
+        return await _in_thread(self.worker, shards.call, key, call_restart, self.reduction.restart, function, *args)
 
     async def all_reduce(self) -> None:
         """Sum the deltas of all shards, and add the sum to W of the shards here."""
-        groups, restart = self.groups, self.reduction.restart
+        groups = self.groups
         own = [g for g, group in enumerate(groups) if group.address == self.worker.address]
-        shape, itemsize = await self.call(groups[own[0]].keys[0], shard_weights.shape, restart)
+        shape, itemsize = await self.call(groups[own[0]].keys[0], RestartState.shape)
         bounds = chunk_bounds(shape, itemsize, len(groups))
         sizes = [high - low for low, high in pairwise(bounds)]
         for g in own:
-            chunks = await run_in_thread(self.worker, group_chunks, groups[g], restart, bounds)
+            chunks = await _in_thread(self.worker, group_chunks, groups[g], self.reduction.restart, bounds)
             for c, chunk in enumerate(chunks):
                 self.exchange.publish(f"chunk {c} of group {g}", chunk)
         for c in [g for g in own if g < len(sizes)]:
             parts = await self.fetch([(group.address, f"chunk {c} of group {g}") for g, group in enumerate(groups)])
-            self.exchange.publish(f"sum {c}", await run_in_thread(self.worker, sum_deltas, parts, sizes[c]))
+            self.exchange.publish(f"sum {c}", await _in_thread(self.worker, sum_deltas, parts, sizes[c]))
         sums = await self.fetch([(groups[c].address, f"sum {c}") for c in range(len(sizes))])
         for key in (key for g in own for key in groups[g].keys):
-            await self.call(key, shard_weights.receive, restart, sums, bounds, self.reduction.replace)
+            await self.call(key, RestartState.receive, sums, bounds, self.reduction.replace)
 
     async def take_turns(self, key: str, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
-        """Return function(shard, *args, count, deltas of others since the last turn) of every turn of a shard."""
+        """Return function(restart, *args, count, deltas of others since the last turn) of every turn of a shard."""
         shard_addresses = [(group.address, other) for group in self.groups for other in group.keys]
         own = [other for _, other in shard_addresses].index(key)
 
@@ -196,7 +230,7 @@ class Participant:
             missed = await turns_of(count, range(own + 1, len(shard_addresses)))
             if self.reduction.is_done(count, [result for result, _ in (*earlier, turn, *missed)]):
                 break
-        await self.call(key, shard_weights.add_deltas, self.reduction.restart, [delta for _, delta in missed])
+        await self.call(key, RestartState.add_deltas, [delta for _, delta in missed])
         return results
 
     async def fetch(self, wanted: Sequence[tuple[str, str]]) -> list[Any]:
@@ -234,5 +268,5 @@ async def values_of(fit: str, number: int, names: Sequence[str]) -> list[Any]:
 
 def group_chunks(group: ShardGroup, restart: str, bounds: Sequence[int]) -> list[WeightDelta]:
     """Return the sum of the deltas of a group, in chunks."""
-    deltas = [shards.call(key, shard_weights.take_delta, restart) for key in group.keys]
+    deltas = [shards.call(key, call_restart, restart, RestartState.take_delta) for key in group.keys]
     return split_delta(sum_deltas(deltas, bounds[-1]), bounds)

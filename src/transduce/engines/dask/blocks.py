@@ -16,10 +16,9 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
-from transduce.engines.dask.failure import Failure
+from transduce.engines.dask.block_rows import BlockInfo
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
-from transduce.engines.dask.shards import BlockInfo
-from transduce.engines.dask.worker_pool import WorkerPool, cancel, find_holders
+from transduce.engines.dask.worker_pool import WorkerPool
 
 
 def as_blocks(thing: Any, name: str) -> list[Any]:
@@ -89,7 +88,7 @@ class BlockSource:
         pool.release()
         try:
             if self.computing:
-                cancel(pool, self.computing)
+                pool.cancel(self.computing)
                 self.computing = []
             workers, holders = pool.workers(), self._holders(pool)
             self.groups = self.groups or self._assign(workers, holders)
@@ -102,9 +101,9 @@ class BlockSource:
         self.computing = []
         infos = dict(sorted(zip(chain.from_iterable(self.shards), chain.from_iterable(found), strict=True)))
         for b, info in infos.items():
-            if isinstance(info, Failure):
-                info.error.add_note(f"This is block {b} of the {len(infos)} blocks, counted from 0.")
-                raise info.error
+            if isinstance(info, Exception):
+                info.add_note(f"This is block {b} of the {len(infos)} blocks, counted from 0.")
+                raise info
             if info.n_features != infos[0].n_features:
                 raise ValueError(
                     f"Block {b} has {info.n_features} columns, but the first has {infos[0].n_features}. Match them."
@@ -159,7 +158,7 @@ class BlockSource:
     def _holders(self, pool: WorkerPool) -> dict[int, list[str]]:
         """Return the workers that hold each block of X that is a future."""
         futures = {b: block for b, block in enumerate(self.X) if isinstance(block, Future)}
-        known = find_holders(pool, list(futures.values())) if futures else {}
+        known = pool.find_holders(list(futures.values())) if futures else {}
         return {b: list(known.get(future.key, ())) for b, future in futures.items()}
 
     def _check_futures(self) -> None:

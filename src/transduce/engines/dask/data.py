@@ -5,25 +5,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from transduce.design import Design, frequency_order, pays_to_reorder
-from transduce.engines.base import LabelOptions, LabelSummary, ProblemSettings
-from transduce.engines.dask import shards
+from transduce.engines.base import Array, LabelOptions, LabelSummary, ProblemSettings
+from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec
 from transduce.engines.dask.blocks import BlockSource
 from transduce.engines.dask.engine import DaskEngine, LabeledRows
-from transduce.engines.dask.shards import BlockInfo, ProblemSpec
-from transduce.engines.dask.weight_step import tree_sum
+from transduce.engines.dask.sharded_state import tree_sum
+from transduce.engines.dask.shards import Shard
 from transduce.engines.dask.worker_pool import WorkerPool
+from transduce.engines.local_data import encode_entries
 from transduce.errors import LabelError, LabelErrorKind
-from transduce.labels.classes import common_dtype, find_classes, warn_similar_names
-from transduce.labels.encode import EncodedLabels, encode_labels
+from transduce.labels.classes import common_dtype
+from transduce.labels.encode import EncodedLabels
 from transduce.labels.missing import AUTO, warn_sign_labels
 from transduce.problem import TrainingProblem
-from transduce.validation import check_labeled_weight
-
-Array = NDArray[Any]
 
 MIN_GATHERED_BYTES = 1 << 18
 """Bytes of labelled rows that are fetched by the driver in any case."""
@@ -44,28 +41,18 @@ class DaskData:
 
     def encode(self, options: LabelOptions) -> LabelSummary:
         """Place the blocks, and read and check their labels."""
-        prior, taxonomy = options.class_prior, options.taxonomy
         infos = self.infos = self.source.place(self.pool, options.unlabeled, self.hashed)
         entries = [entry for info in infos for entry in info.entries]
         if not entries:
             raise LabelError(LabelErrorKind.NOTHING_LABELED)
-        columns, n_rows = next((info.columns for info in infos if info.columns), []), sum(i.n_rows for i in infos)
+        columns = next((info.columns for info in infos if info.columns), [])
+        shape = (sum(info.n_rows for info in infos), infos[0].n_features)
         values, labeled = _as_array(entries, [info.kind for info in infos if info.entries]), np.ones(len(entries), bool)
-        classes, tree = find_classes(values, labeled, prior, taxonomy, columns)
-        self.encoded = encode_labels(entries, labeled, classes.tolist(), tree, taxonomy is not None)
-        full, allowed = self.encoded.codes >= 0, self.encoded.allowed
-        if not full.any():
-            raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
-        if not self.warned and taxonomy is None and not columns:
-            warn_similar_names(values, labeled, prior)
-        if not self.warned and options.unlabeled == AUTO and n_rows > len(entries):
+        self.weights, warn = _weights(infos), not self.warned
+        self.encoded, self.labels = encode_entries(values, labeled, columns, self.weights, shape, options, warn)
+        if warn and options.unlabeled == AUTO and shape[0] > len(entries):
             warn_sign_labels([*entries, -1])
-        self.warned, self.weights = True, _weights(infos)
-        weights = None if self.weights is None else self.weights[full]
-        check_labeled_weight(weights)
-        forbidden, n_unlabeled = None if allowed is None else ~allowed[~full], n_rows - int(full.sum())
-        features = infos[0].n_features
-        self.labels = LabelSummary(features, classes, tree, self.encoded.codes[full], weights, n_unlabeled, forbidden)
+        self.warned = True
         return self.labels
 
     def build(self, settings: ProblemSettings) -> DaskEngine:
@@ -74,7 +61,7 @@ class DaskData:
         ends = np.cumsum([0, *(len(info.entries) for info in infos)])
         labels = [(i.positions, _rows(self.encoded, slice(*ends[b : b + 2]))) for b, i in enumerate(infos)]
         own = [([labels[b] for b in blocks],) for blocks in source.shards]
-        sizes, n_values, mapped = zip(*self.pool.call(shards.build, spec, per_shard=own), strict=True)
+        sizes, n_values, mapped = zip(*self.pool.call(Shard.build, spec, per_shard=own), strict=True)
         shape = (infos[0].n_features + settings.fit_intercept, spec.taxonomy.n_nodes)
         column_order = None if any(mapped) else self._reorder(shape, np.dtype(spec.dtype).itemsize)
         rows = self._gather_labeled(spec, shape, sizes, sum(n_values))
@@ -101,8 +88,8 @@ class DaskData:
         """Reorder columns by frequency on all shards, for cache locality; returns their order, or None if it stays."""
         if not pays_to_reorder(shape, itemsize, sum(info.n_values for info in self.infos)):
             return None
-        future, counts = tree_sum(self.pool, shards.column_counts)
-        self.pool.run_all(shards.reorder_columns, future)
+        future, counts = tree_sum(self.pool, Shard.column_counts)
+        self.pool.run_all(Shard.reorder_columns, future)
         return frequency_order(counts.values[:, 0])
 
     def _gather_labeled(
@@ -114,7 +101,7 @@ class DaskData:
         n_bytes = max(n_values * (itemsize + 8), sum(sizes) * shape[1] * itemsize)
         if settings.partial_as_labeled or n_bytes > limit:
             return None
-        blocks = [block for of_shard in self.pool.call(shards.labeled_rows) for block in of_shard]
+        blocks = [block for of_shard in self.pool.call(Shard.labeled_rows) for block in of_shard]
         X, weights, labels = zip(*blocks, strict=True)
         design = Design.create(sparse.vstack(X, format="csr"), spec.taxonomy, settings.n_jobs)
         problem = TrainingProblem(design, settings.loss, settings.alpha, sum(sizes), np.concatenate(weights))

@@ -5,35 +5,33 @@ saved or a restart ends. Otherwise prices, class counts and sums travel.
 """
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import Future
-from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
 from transduce.design import undo_order
-from transduce.engines.base import Engine, FittedLabels, StepSettings, WeightSummary
-from transduce.engines.dask import shard_labels, shard_weights
+from transduce.engines.base import Array, Engine, FittedLabels, StepSettings
+from transduce.engines.dask.block_rows import ProblemSpec
+from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.blocks import BlockSource
 from transduce.engines.dask.restart import DaskRestart
-from transduce.engines.dask.sharded_state import ShardedPartitions
-from transduce.engines.dask.shards import ProblemSpec, call_blocks
-from transduce.engines.dask.weight_deltas import as_delta
-from transduce.engines.dask.weight_step import sums_over_blocks
+from transduce.engines.dask.restart_state import RestartState
+from transduce.engines.dask.sharded_state import ShardedState, send_weights
+from transduce.engines.dask.shards import Shard, add_up, call_restart
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.history import FitResult
 from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import Checkpoint
 from transduce.io.fingerprint import fingerprint
+from transduce.io.strict_json import loads
 from transduce.label_step.entropic import Entropic
 from transduce.problem import TrainingProblem
-from transduce.weight_step import WeightStep
-
-Array = NDArray[Any]
 
 GROUPS_FILE = "shards.json"
 """File of a checkpoint with the blocks of each shard in each group."""
@@ -75,6 +73,11 @@ class DaskEngine:
         """Whether some rows must not get some labels."""
         return self.spec.has_forbidden
 
+    @property
+    def n_threads(self) -> int:
+        """Threads of each shard."""
+        return self.spec.settings.n_jobs or 1
+
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> DaskRestart:
         """Start a restart."""
         return DaskRestart(self, str(next(self.names)), settings, rng)
@@ -96,31 +99,25 @@ class DaskEngine:
         return np.asarray(self._predictions(W)[1] / max(self.n_unlabeled, 1))
 
     def _predictions(self, W: Array) -> list[Array]:
-        sent, all_shards = self.send_weights(W), range(self.pool.n_shards)
-        found = self.pool.results([self.pool.start(s, shard_labels.predictions_at, sent) for s in all_shards])
-        return sums_over_blocks(found)
+        sent, all_shards = send_weights(self.pool, W), range(self.pool.n_shards)
+        return add_up(self.pool.results([self.pool.start(s, Shard.predictions, sent) for s in all_shards]))
 
     def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
         """Return labels and distributions of all blocks, as lists: arrays where the blocks are local, else futures."""
-        name = str(result.labels)
-        counts = np.sum(
-            [np.sum(own, axis=0) for own in self.pool.call(call_blocks, name, shard_labels.class_counts)], 0
-        )
-        transduction = self._each_block(shard_labels.label_names, name, classes)
-        if not hasattr(self.spec.settings.loss, "posterior"):
-            return FittedLabels(transduction, counts, self.predicted_counts(result.W), None)
-        self.pool.run_all(shard_weights.compute_scores, name, self.send_weights(result.W))
-        self.pool.call(call_blocks, name, shard_labels.set_costs, "posterior")
-        soft = Entropic(1.0, tol=1e-3, n_threads=self.n_threads)
-        soft.solve_partitions(ShardedPartitions(self, name), bounds)
-        distributions = self._each_block(shard_labels.distributions, name)
-        predicted = sums_over_blocks(self.pool.call(call_blocks, name, shard_labels.predictions))[0]
+        state, distributions = ShardedState(self, str(result.labels)), None
+        state.run_with_weights(RestartState.compute_scores, result.W)
+        counts, predicted = state.sum_blocks(BlockState.class_counts)
+        transduction = self._each_block(state.name, RestartState.label_names, classes)
+        if hasattr(self.spec.settings.loss, "posterior"):
+            state.call_blocks(BlockState.set_posterior_costs)
+            Entropic(1.0, tol=1e-3, n_threads=self.n_threads).solve_partitions(state, bounds)
+            distributions = self._each_block(state.name, RestartState.distributions)
         return FittedLabels(transduction, counts, predicted, distributions)
 
-    def _each_block(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        name, *rest = args
+    def _each_block(self, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return function(restart, position of the block in its shard, *args) of all blocks; futures unless local."""
         tasks = {
-            b: self.pool.start(s, function, name, position, *rest)
+            b: self.pool.start(s, call_restart, restart, function, position, *args)
             for s, blocks in enumerate(self.source.shards)
             for position, b in enumerate(blocks)
         }
@@ -137,39 +134,18 @@ class DaskEngine:
             raise ValueError(f"checkpoint {path} cannot be written ({error.reason}). Choose another place.") from error
         return checkpoint
 
-    @property
-    def n_threads(self) -> int:
-        """Threads of each shard."""
-        return self.spec.settings.n_jobs or 1
-
-    def send_weights(self, W: Array) -> Future:
-        """Send weights to one worker, from which the others fetch them."""
-        return self.pool.send([(as_delta(W), self.pool.shards[0][0])])[0]
-
-    def set_weights(self, name: str, W: Array) -> None:
-        """Replace W on all shards."""
-        self.pool.run_all(shard_weights.set_weights, name, self.send_weights(W))
-
-    def get_weights(self, name: str, accepted: bool) -> Array:
-        """Fetch W, or the accepted weights."""
-        return np.asarray(self.pool.results([self.pool.start(0, shard_weights.get_weights, name, accepted)])[0])
-
     def total_weight(self, weight: float) -> float:
         """Return the weight of all rows, where those without a full label weigh `weight` together."""
         mean = self.spec.mean_weight
         return 1.0 + weight * (float(self.n_unlabeled > 0) if mean is None else mean * self.n_unlabeled)
 
-    def fit_labeled(
-        self, name: str, problem: TrainingProblem, step: WeightStep, targets: Array, tol: float, rng: Any
-    ) -> WeightSummary:
-        """Learn weights from the labelled rows in the driver; shards get these and the dual of their own rows."""
-        assert self.labeled is not None
-        state = step.start(problem, targets)
-        step.retarget(problem, state, targets, problem.kappa(0.0))
-        report = step.solve(problem, state, tol, rng)
-        ends = np.cumsum((0, *self.labeled.sizes))
-        duals = [(state.dual[a:b], state.gaps[a:b]) for a, b in pairwise(ends)]
-        self.pool.call(shard_weights.adopt_dual, name, per_shard=duals)
-        self.set_weights(name, state.W)
-        self.pool.call(shard_weights.compute_scores, name)
-        return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
+
+def stored_groups(checkpoint: object) -> list[list[list[int]]] | None:
+    """Return the blocks of each shard in each group that a checkpoint has stored, if any."""
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        return None
+    try:
+        groups = loads(Path(checkpoint, GROUPS_FILE).read_bytes())
+        return [[[int(b) for b in shard] for shard in group] for group in groups]
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,141 +1,199 @@
-"""One restart over Dask: each step of a solver is one or a few round trips to all shards."""
+"""One restart over Dask: each step of a solver is one or a few round trips to all shards.
 
-from dataclasses import dataclass
+Labels and distributions stay on the workers; prices, class counts, sums and their curvature travel.
+"""
+
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from transduce.engines.base import LabelProposal, WeightSummary
-from transduce.engines.common import STEP_LENGTHS
-from transduce.engines.dask import shard_labels, shard_weights
-from transduce.engines.dask.checkpoint import load, save
-from transduce.engines.dask.sharded_state import ShardedState
-from transduce.engines.dask.soft_labels import DaskSoftLabels
-from transduce.engines.dask.weight_step import ShardedWeightStep, sums_over_blocks
+from transduce.engines.base import Array, LabelProposal, SoftRoundSummary, WeightSummary
+from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, best_step
+from transduce.engines.dask.block_state import BlockState
+from transduce.engines.dask.restart_state import RestartState
+from transduce.engines.dask.sharded_state import ShardedWeights
+from transduce.engines.dask.shards import Shard, call_restart, smoothed_problem
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.label_step import Exact
+from transduce.label_step.entropic import solve_partitions_at_entropy
 from transduce.label_step.greedy import greedy_partitions
-from transduce.weight_step import weight_step_for
-
-Array = NDArray[Any]
+from transduce.losses import smoothed
+from transduce.weight_step import LBFGS, weight_step_for
+from transduce.weight_step.dual import as_distributions
 
 
 @dataclass(eq=False)
-class DaskRestart(ShardedState):
+class DaskRestart(ShardedWeights):
     """One restart; `has_scores` says that shards know the scores at W."""
 
     has_scores: bool = False
     step_length: float = 1.0
     report: WeightSummary | None = None
 
-    @property
-    def n_unlabeled(self) -> int:
-        """Rows without a full label."""
-        return self.rows.n_unlabeled
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.rows.n_classes
+    def __post_init__(self) -> None:
+        self.n_unlabeled, self.n_classes = self.rows.n_unlabeled, self.rows.n_classes
 
     def supervise(self, tol: float) -> WeightSummary:
         """Learn weights from the labelled rows alone, and accept them."""
-        self.pool.call(shard_weights.start, self.name)
-        self.reset_weights()
+        self.start()
         labeled = self.rows.labeled
         if labeled is None:
             self.report = self.weights(0.0, tol)
         else:
             step = weight_step_for(labeled.problem.loss, self.settings.max_sweeps)
-            self.report = self.rows.fit_labeled(self.name, labeled.problem, step, labeled.labels, tol, self.rng)
-            self.has_scores = True
-        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
+            self.report, self.has_scores = self.fit_labeled(labeled.problem, step, labeled.labels, tol), True
+        self.accept_weights()
         return self.report
 
-    def reset_weights(self) -> None:
-        """Forget what is known about the weights: they are 0."""
+    def start(self, soft: str | None = None) -> None:
+        """Start at weights 0, with the hard labels found for the soft labels of this name, if any."""
+        self.pool.call(Shard.start, self.name, soft)
         self.has_scores, self.report = False, None
-        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
+        self.accept_weights()
 
     def greedy(self) -> None:
         """Give all other rows greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
-        self.call_blocks(shard_labels.set_costs, "scores")
+        self.call_blocks(BlockState.set_greedy_costs)
         if self.settings.bounds.groups is None:
-            greedy_partitions(self.partitions, self.settings.bounds)
+            greedy_partitions(self, self.settings.bounds)
         else:
-            Exact().solve_partitions(self.partitions, self.settings.bounds)
-        self.pool.call(shard_labels.accept, self.name, True)
+            Exact().solve_partitions(self, self.settings.bounds)
+        self.call(RestartState.accept, True)
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
         """Weight step for the present labels."""
-        sharded = ShardedWeightStep(self.rows, self.name, self.rng)
-        self.has_scores = not sharded.retarget(weight) and self.has_scores
+        self.has_scores = not self.retarget(weight) and self.has_scores
         step = weight_step_for(self.rows.spec.settings.loss, self.settings.max_sweeps)
         last = np.inf if self.report is None else self.report.objective
-        self.report = sharded.solve(step, tol, self.rows.total_weight(weight), self.has_scores, last)
-        self.has_scores = True
+        self.report, self.has_scores = self.solve(step, tol, weight, self.has_scores, last), True
         return self.report
 
     def descend(self, objective: float) -> tuple[float, float]:
-        """J is convex in W and scores are linear in W, so trying a step length needs no product with X."""
+        """Move from the accepted weights towards the new ones as far as J stays below `objective`."""
         assert self.report is not None
         best, self.step_length = self.report.objective, 1.0
         if best > objective:
-            old, mixed, new = self.pool.call_first(shard_weights.inner_products, self.name)
-            best, self.step_length = objective, 0.0
-            for t in STEP_LENGTHS:
-                square = (1 - t) ** 2 * old + 2 * t * (1 - t) * mixed + t**2 * new
-                loss = sum(sum(losses) for losses in self.call_blocks(shard_labels.loss_between, t))
-                value = 0.5 * self.rows.spec.settings.alpha * square + loss
-                if value < best:
-                    best, self.step_length = value, t
+            products = self.pool.call_first(call_restart, self.name, RestartState.products)
+            best, self.step_length = best_step(objective, self.rows.spec.settings.alpha, products, self._loss_between)
         return best, self.step_length
+
+    def _loss_between(self, step_length: float) -> float:
+        return float(sum(map(sum, self.call_blocks(BlockState.loss_between, step_length))))
 
     def propose(self, prices: Array) -> LabelProposal:
         """Label step at the weights that `descend` reached."""
-        self.call_blocks(shard_labels.set_costs, "hard", self.step_length)
-        answer = Exact().solve_partitions(self.partitions, self.settings.bounds, prices)
-        return LabelProposal(answer.prices, *sums_over_blocks(self.call_blocks(shard_labels.weigh_proposal)))
+        self.call_blocks(BlockState.set_hard_costs, self.step_length)
+        answer = Exact().solve_partitions(self, self.settings.bounds, prices)
+        return LabelProposal(answer.prices, *self.sum_blocks(BlockState.weigh_found))
 
     def accept(self, take_labels: bool) -> None:
         """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
-        self.pool.call(shard_labels.accept, self.name, take_labels, self.step_length, uninterrupted=True)
+        self.call(RestartState.accept, take_labels, self.step_length, uninterrupted=True)
 
-    def soft_labels(self) -> DaskSoftLabels:
+    def soft_labels(self) -> "DaskSoftLabels":
         """Start soft labels for this restart."""
-        return DaskSoftLabels(self.rows, f"{self.name} soft", self.settings, self.rng, self)
+        return DaskSoftLabels(self.rows, f"{self.name} soft", self.settings, self.rng, restart=self)
 
     def result(self, result: FitResult) -> None:
         """Fetch the accepted weights; labels stay on the workers, under the name of the restart."""
-        result.W = self.rows.get_weights(self.name, accepted=True)
-        self.pool.call(shard_labels.finish_restart, self.name)
-        result.labels = np.array(self.name)
+        result.W, result.labels = self.get_weights(accepted=True), np.array(self.name)
+        self.call(RestartState.finish)
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
         """Save the state, these arrays and metadata; without the state of the weight step if the restart is done."""
         if slot.path is None or not slot.disk.is_writable:
             return
-        weights = {"W": self.rows.get_weights(self.name, accepted=True)}
+        weights = {"W": self.get_weights(accepted=True)}
         if not done:
-            weights["now"] = self.rows.get_weights(self.name, accepted=False)
+            weights["now"] = self.get_weights(accepted=False)
         report = None if self.report is None else list(self.report)
         own = {"rng": self.rng.bit_generator.state, "has_scores": self.has_scores, "report": report}
-        save(self.pool, slot, self.name, arrays | weights, metadata | own, done)
+        self.save_stage(slot, arrays | weights, metadata | own, done)
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
         """Restore the state; return arrays and metadata, or None if nothing was saved."""
-        saved = load(self.pool, slot, self.name, soft=False)
+        saved = self.load_stage(slot, soft=False)
         if saved is None:
             return None
         arrays, metadata = saved
-        self.rows.set_weights(self.name, arrays["W"])
-        self.pool.call_first(shard_weights.accept_weights, self.name, 1.0)
+        self.set_weights(arrays["W"])
+        self.accept_weights()
         if "now" in arrays:
-            self.rows.set_weights(self.name, arrays["now"])
+            self.set_weights(arrays["now"])
             self.rng.bit_generator.state, self.has_scores = metadata["rng"], metadata["has_scores"]
             self.report = None if metadata["report"] is None else WeightSummary(*metadata["report"])
             if self.has_scores:
-                self.pool.call(shard_weights.compute_scores, self.name)
-        return arrays, metadata
+                self.call(RestartState.compute_scores)
+        return saved
+
+
+@dataclass(eq=False, kw_only=True)
+class DaskSoftLabels(ShardedWeights):
+    """Distributions over the labels of a restart, with weights of their own."""
+
+    restart: DaskRestart
+    prices: Array = field(init=False)
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        self.loss = smoothed(self.rows.spec.settings.loss)
+
+    def start(self) -> None:
+        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
+        rows, labeled = self.rows, self.rows.labeled
+        self.pool.call(Shard.start_soft, self.name, self.settings.bounds, rows.n_unlabeled)
+        self.prices, step = np.zeros(rows.n_classes), weight_step_for(self.loss, FIRST_SWEEPS)
+        if labeled is None:
+            self._retarget_soft(0.0, first=True)
+            self.solve(step, FIRST_TOL, 0.0, has_scores=False)
+        else:
+            targets = as_distributions(labeled.labels, rows.n_classes, rows.spec.dtype)
+            self.fit_labeled(smoothed_problem(labeled.problem), step, targets, FIRST_TOL)
+
+    def round(self, weight: float, entropy: float) -> SoftRoundSummary:
+        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
+        self.call_blocks(BlockState.set_soft_costs)
+        soft = solve_partitions_at_entropy(
+            self, self.settings.bounds, entropy, self.temperature, self.prices, n_threads=self.rows.n_threads
+        )
+        self.prices, self.temperature = soft.prices, soft.temperature
+        n_moved = self._retarget_soft(weight, first=False)
+        step = weight_step_for(self.loss, SOFT_SWEEPS)
+        step = LBFGS(SOFT_ITERATIONS) if isinstance(step, LBFGS) else step
+        report = self.solve(step, 0.0, weight, has_scores=False)
+        return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
+
+    def _retarget_soft(self, weight: float, first: bool) -> int:
+        """Hand distributions to the shards, and set W to what follows from them; returns rows with a new label."""
+        self.weights_grew = True
+        if isinstance(weight_step_for(self.loss, 0), LBFGS):
+            return sum(self.call(RestartState.retarget_soft, weight, first))
+        return sum(self.pool.call_and_reduce(self.name, RestartState.retarget_soft, weight, first, replace=True))
+
+    def harden(self, weight: float) -> None:
+        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
+        self.call_blocks(BlockState.set_hard_costs)
+        Exact().solve_partitions(self, self.settings.bounds)
+        self.restart.start(soft=self.name)
+
+    def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
+        """Save the state and these metadata."""
+        if slot.path is None or not slot.disk.is_writable:
+            return
+        arrays = {"now": self.get_weights(accepted=False), "prices": self.prices}
+        own = {"temperature": self.temperature, "rng": self.rng.bit_generator.state}
+        self.save_stage(slot, arrays, metadata | own)
+
+    def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
+        """Restore the state; return the metadata, or None if nothing was saved."""
+        saved = self.load_stage(slot, soft=True)
+        if saved is None:
+            return None
+        arrays, metadata = saved
+        self.prices = arrays["prices"]
+        self.set_weights(arrays["now"])
+        self.temperature, self.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
+        self.call(RestartState.compute_scores)
+        return metadata

@@ -1,104 +1,37 @@
 """Shards: blocks of rows in the memory of a worker, and the state of each restart on them.
 
 A shard holds the blocks that one thread of a worker works on. It lives in the worker's process, beside what Dask stores
-there, because its arrays change in place. The driver calls functions of a shard and small arguments that return small
-results; weights and their deltas are the only large arrays that leave.
+there, because its arrays change in place. The driver sends functions and small arguments, and small results come back;
+weights and their deltas are the only large arrays that leave.
 """
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from distributed.protocol.pickle import dumps, loads
 from scipy import sparse
-from sklearn.utils import check_array
 
 from transduce.design import Design
-from transduce.engines.base import ProblemSettings
-from transduce.engines.dask.failure import Failure
+from transduce.engines.base import Array
+from transduce.engines.common import first_targets, model_posterior, packed_state, predicted_counts, unpacked_state
+from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec, build_block, read_block
+from transduce.engines.dask.block_state import Block, BlockState
+from transduce.engines.dask.restart_state import RestartState, ShardLostError, as_array, empty_state
 from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta
-from transduce.engines.local import LocalEngine
-from transduce.engines.local_data import LocalData
-from transduce.errors import LabelError, LabelErrorKind
-from transduce.io.fingerprint import fingerprint
-from transduce.label_step.partitions import Partition
-from transduce.labels.classes import as_objects
-from transduce.labels.encode import EncodedLabels, check_labels
-from transduce.labels.missing import find_labeled
-from transduce.labels.partial import read_matrix
+from transduce.io.atomic_write import WriteError
+from transduce.io.checkpoint import CheckpointSlot, Disk
+from transduce.labels.encode import EncodedLabels
+from transduce.losses import smoothed
 from transduce.problem import TrainingProblem
-from transduce.taxonomy import Taxonomy
-from transduce.validation import check_sample_weight
-from transduce.weight_step import WeightState, weight_step_for
-
-Array = NDArray[Any]
+from transduce.weight_step import weight_step_for
 
 ORPHAN_SECONDS = 3600.0
 """Seconds without a call after which a shard is dropped when another arrives: its driver is gone."""
-
-
-class ShardLostError(Exception):
-    """The shard is not in this process, or the reduction it takes part in cannot be completed."""
-
-
-@dataclass(frozen=True, eq=False)
-class Block(LocalEngine):
-    """The rows of one block.
-
-    `relative_weight` (n_unlabeled,) is the weight of each row without a full label divided by their mean over all
-    blocks, or None where all are equal.
-    """
-
-    relative_weight: Array | None = None
-
-
-@dataclass(eq=False)
-class BlockState:
-    """One restart on one block.
-
-    weights   W, which all blocks of the shard share
-    labels    (n,) accepted labels
-    state     state of the weight step
-    scores    (n, K) that labels are chosen by
-    partition label costs, and what a label step has left with them
-    best      (n_unlabeled,) class of the largest probability in the last round of soft labels
-    """
-
-    block: Block
-    problem: TrainingProblem
-    weights: TrackedWeights
-    labels: Array
-    state: WeightState
-    scores: Array | None = None
-    partition: Partition | None = None
-    best: Array | None = None
-
-    @property
-    def unlabeled(self) -> slice:
-        """Rows without a full label."""
-        return slice(self.problem.n_labeled, None)
-
-
-@dataclass(eq=False)
-class RestartState:
-    """One restart on all blocks of a shard.
-
-    W is the same on all shards after every reduction; `delta` waits to be reduced. The first shard has the `accepted`
-    weights.
-    """
-
-    weights: TrackedWeights
-    blocks: list[BlockState]
-    delta: WeightDelta | None = None
-    accepted: Array | None = None
-
-    @property
-    def W(self) -> Array:  # noqa: N802 -- the notation of the paper
-        """The weights."""
-        return self.weights.W
 
 
 @dataclass(eq=False)
@@ -111,170 +44,165 @@ class Shard:
     lock: threading.Lock = field(default_factory=threading.Lock)
     last_call: float = field(default_factory=time.monotonic)
 
+    def build(self, spec: ProblemSpec, labels: Sequence[tuple[Array, EncodedLabels]]) -> tuple[int, int, bool]:
+        """Turn raw blocks and the labels of some of their rows, with their positions, into training problems.
 
-SHARDS: dict[str, Shard] = {}
-"""All shards of this process by key."""
+        Returns the number of labelled rows, of their stored values, and whether rows are memory-mapped.
+        """
+        self.blocks = [build_block(*raw, spec, *own) for raw, own in zip(self.raw, labels, strict=True)]
+        self.raw = []
+        designs = [_labeled_design(block) for block in self.blocks]
+        is_mapped = any(block.problem.design.is_mapped for block in self.blocks)
+        return sum(design.n_rows for design in designs), sum(design.n_values for design in designs), is_mapped
 
+    def labeled_rows(self) -> list[tuple[sparse.csr_matrix, Array, Array]]:
+        """Return X of the labelled rows of each block, their row weights and their labels."""
+        return [
+            (_labeled_design(block).matrix(), block.problem.row_weights[:n], block.labels[:n])
+            for block, n in ((block, block.problem.n_labeled) for block in self.blocks)
+        ]
 
-class BlockInfo(NamedTuple):
-    """What the driver learns about a block.
+    def column_counts(self) -> WeightDelta:
+        """Return the number of values in each column (d, 1), to be added up as deltas of weights are."""
+        counts = np.sum([block.problem.design.column_counts for block in self.blocks], axis=0)
+        return WeightDelta(None, counts[:, None])
 
-    `positions` are the rows whose entry of y says something, `entries` and `weights` those entries and their sample
-    weights; `total_weight` is the sum over all rows, `kind` the dtype of y, `columns` the class names of a label
-    matrix, and `digest` a hash of X and the weights, if requested.
-    """
+    def reorder_columns(self, counts: WeightDelta) -> None:
+        """Reorder columns by these frequencies, which are those of all shards; one block at a time, to save memory."""
+        for b, block in enumerate(self.blocks):
+            design = block.problem.design.reordered_by_frequency(counts.values[:, 0])
+            self.blocks[b] = replace(block, problem=replace(block.problem, design=design))
 
-    n_rows: int
-    n_values: int
-    n_features: int
-    dtype: str
-    positions: Array
-    entries: list[Any]
-    kind: str
-    columns: list[Any]
-    weights: Array | None
-    total_weight: float
-    digest: str
+    def start(self, restart: str, soft: str | None = None) -> None:
+        """Start at weights 0, with the given labels and the hard labels that a label step has found for soft labels."""
+        labels = [block.labels.copy() for block in self.blocks]
+        if soft is not None:
+            for own, block in zip(labels, self.restarts.pop(soft).blocks, strict=True):
+                own[block.unlabeled] = block.found("labels")
+        self._start(restart, [block.problem for block in self.blocks], labels, labels)
 
+    def start_soft(self, restart: str, bounds: Any, n_unlabeled: int) -> None:
+        """Start at weights 0, with distributions over labels that follow from the class sizes alone."""
+        problems = [smoothed_problem(block.problem) for block in self.blocks]
+        labels = [block.labels.copy() for block in self.blocks]
+        targets = [first_targets(one, own, bounds, n_unlabeled) for one, own in zip(problems, labels, strict=True)]
+        self._start(restart, problems, labels, targets)
+        for block in self.restarts[restart].blocks:
+            block.best = np.full(block.block.n_unlabeled, -1)
 
-class ProblemSpec(NamedTuple):
-    """How rows become a training problem.
+    def _start(
+        self, restart: str, problems: Iterable[TrainingProblem], labels: Iterable[Array], targets: Iterable[Array]
+    ) -> None:
+        weights, blocks = TrackedWeights.create(self.blocks[0].problem.design.zeros()), []
+        for block, problem, own, goal in zip(self.blocks, problems, labels, targets, strict=True):
+            state = weight_step_for(problem.loss, 0).start(problem, goal)
+            state.W = weights.W
+            blocks.append(BlockState(problem, own, state, block))
+        self.restarts[restart] = RestartState(weights, blocks)
 
-    `total_weights` are the sample weights of the rows that count as labelled and of the others, `mean_weight` the mean
-    row weight of rows without a full label where these differ, else None.
-    """
+    def save(self, restart: str, done: bool, path: str) -> tuple[Any, ...] | None:
+        """Write the state of all blocks, or their labels alone if the restart is done; returns the error, if any."""
+        arrays: dict[str, Array] = {}
+        for b, block in enumerate(self.restarts[restart].blocks):
+            own = {"labels": block.labels} | ({} if done else packed_state(block.state))
+            own.pop("state_W", None)
+            if block.best is not None:
+                own["best"] = block.best
+            arrays |= {f"{b} {name}": array for name, array in own.items()}
+        disk = _ReportingDisk()
+        CheckpointSlot(Path(path), disk=disk).save(arrays, {"blocks": len(self.blocks)})
+        return None if disk.error is None else disk.error.args
 
-    settings: ProblemSettings
-    taxonomy: Taxonomy
-    dtype: str
-    total_weights: tuple[float, float]
-    mean_weight: float | None
-    has_forbidden: bool
+    def load(self, restart: str, soft: bool, path: str) -> bool:
+        """Restore the state of all blocks, but for W; returns False where the file is missing or damaged."""
+        saved = CheckpointSlot(Path(path)).load()
+        if saved is None:
+            return False
+        weights = TrackedWeights.create(self.blocks[0].problem.design.zeros())
+        W, blocks = weights.W, []
+        for b, block in enumerate(self.blocks):
+            prefix = f"{b} "
+            arrays = {name.removeprefix(prefix): a for name, a in saved.arrays.items() if name.startswith(prefix)}
+            problem = smoothed_problem(block.problem) if soft else block.problem
+            state = unpacked_state(problem, arrays | {"state_W": W}) if "state_kappa" in arrays else empty_state(W)
+            state.scores = None
+            blocks.append(BlockState(problem, arrays["labels"], state, block, best=arrays.get("best")))
+        self.restarts[restart] = RestartState(weights, blocks)
+        return True
 
-
-def create(
-    key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], unlabeled: object, digest: bool
-) -> list[BlockInfo | Failure]:
-    """Store blocks in this process; returns what is known about each, or what is wrong with it."""
-    raw: list[tuple[Any, Array | None]] = []
-    found: list[BlockInfo | Failure] = []
-    for block in zip(X, y, weights, strict=True):
-        try:
-            rows, info = _read_block(*block, unlabeled, digest)
-        except (ValueError, TypeError) as error:
-            found.append(Failure.create(error))
-            continue
-        raw.append(rows)
-        found.append(info)
-    drop([old for old, shard in list(SHARDS.items()) if time.monotonic() - shard.last_call > ORPHAN_SECONDS])
-    SHARDS[key] = Shard(raw)
-    return found
-
-
-def drop(keys: Sequence[str]) -> None:
-    """Remove shards from this process."""
-    for key in keys:
-        SHARDS.pop(key, None)
-
-
-def _read_block(
-    X: Any, y: Any, weights: Any, unlabeled: object, digest: bool
-) -> tuple[tuple[Any, Array | None], BlockInfo]:
-    if isinstance(X, list):  # a partition of a bag: rows, or matrices of rows
-        X = sparse.vstack([sparse.csr_matrix(one) for one in X], format="csr")
-    X = check_array(
-        X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True, ensure_min_samples=0
-    )
-    n_rows, n_features = X.shape
-    entries, columns = read_matrix(y)
-    values, labeled = find_labeled(entries, unlabeled, warn=False)
-    if values.size != n_rows:
-        raise LabelError(LabelErrorKind.LENGTH, n_rows=n_rows, n_labels=values.size)
-    if values.dtype.kind == "f" and labeled.any():
-        check_labels(n_rows, values, labeled)
-    weights = check_sample_weight(weights, n_rows)
-    positions = np.flatnonzero(labeled)
-    own = None if weights is None else weights[positions]
-    total = float(n_rows if weights is None else weights.sum())
-    content = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
-    info = BlockInfo(
-        n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, X.dtype.name, positions,
-        as_objects(values[positions]), values.dtype.str, columns, own, total, stamp,
-    )  # fmt: skip
-    return (X, weights), info
+    def predictions(self, W: WeightDelta) -> list[Array]:
+        """Return class counts of the rows without a full label predicted at W, and the sum of their posteriors."""
+        dense = as_array(W, self.blocks[0].problem.design.zeros())
+        return add_up(_predictions(block.problem, dense) for block in self.blocks)
 
 
-def build(shard: Shard, spec: ProblemSpec, labels: Sequence[tuple[Array, EncodedLabels]]) -> tuple[int, int, bool]:
-    """Turn raw blocks and the labels of some of their rows, with their positions, into training problems.
+class _ReportingDisk(Disk):
+    """A disk that leaves a failure to the driver."""
 
-    Returns the number of labelled rows, of their stored values, and whether rows are memory-mapped.
-    """
-    shard.blocks = [_build_block(*raw, spec, *own) for raw, own in zip(shard.raw, labels, strict=True)]
-    shard.raw = []
-    designs = [_labeled_design(block) for block in shard.blocks]
-    is_mapped = any(block.problem.design.is_mapped for block in shard.blocks)
-    return sum(design.n_rows for design in designs), sum(design.n_values for design in designs), is_mapped
+    error: WriteError | None = None
 
-
-def _build_block(X: Any, weights: Array | None, spec: ProblemSpec, positions: Array, known: EncodedLabels) -> Block:
-    n_rows, allowed = X.shape[0], None
-    codes, partial = np.full(n_rows, -1, np.int64), np.zeros(n_rows, bool)
-    codes[positions], partial[positions] = known.codes, known.partial
-    if spec.has_forbidden:
-        allowed = np.ones((n_rows, spec.taxonomy.n_classes), bool)
-        if known.allowed is not None:
-            allowed[positions] = known.allowed
-    data = LocalData(X.astype(spec.dtype, copy=False), None, weights)
-    data.taxonomy, data.encoded = spec.taxonomy, EncodedLabels(codes, partial, allowed)
-    built = data.build_block(spec.settings, spec.total_weights)
-    unlabeled_weights = built.problem.row_weights[built.problem.n_labeled :]
-    relative = None if spec.mean_weight is None else unlabeled_weights / spec.mean_weight
-    return Block(built.problem, built.labels, built.order, relative)
+    def fail(self, folder: Path, error: WriteError) -> None:
+        self.error = error
 
 
 def _labeled_design(block: Block) -> Design:
     return block.problem.design.select_rows(np.arange(block.problem.n_labeled))
 
 
-def labeled_rows(shard: Shard) -> list[tuple[sparse.csr_matrix, Array, Array]]:
-    """Return X of the labelled rows of each block, their row weights and their labels."""
-    n_labeled = [block.problem.n_labeled for block in shard.blocks]
-    return [
-        (_labeled_design(block).matrix(), block.problem.row_weights[:n], block.labels[:n])
-        for block, n in zip(shard.blocks, n_labeled, strict=True)
-    ]
+def smoothed_problem(problem: TrainingProblem) -> TrainingProblem:
+    """Return the problem of soft labels."""
+    return replace(problem, loss=smoothed(problem.loss))
 
 
-def column_counts(shard: Shard) -> WeightDelta:
-    """Return the number of values in each column (d, 1), to be added up as deltas of weights are."""
-    return WeightDelta(None, np.sum([block.problem.design.column_counts for block in shard.blocks], axis=0)[:, None])
+def _predictions(problem: TrainingProblem, W: Array) -> tuple[Array, Array]:
+    scores = problem.design.scores(W)[problem.n_labeled :]
+    if not len(scores):
+        return np.zeros(problem.n_classes, np.int64), np.zeros(problem.n_classes)
+    return predicted_counts(problem, scores), model_posterior(problem, scores).sum(axis=0, dtype=np.float64)
 
 
-def reorder_columns(shard: Shard, counts: WeightDelta) -> None:
-    """Reorder columns by these frequencies, which are those of all shards; one block at a time, to save memory."""
-    for b, block in enumerate(shard.blocks):
-        design = block.problem.design.reordered_by_frequency(counts.values[:, 0])
-        shard.blocks[b] = replace(block, problem=replace(block.problem, design=design))
+def add_up(tuples: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return the sums of the first, the second, ... numbers or arrays of these tuples."""
+    return [sum(numbers) for numbers in zip(*tuples, strict=True)]
 
 
-def new_restart(
-    shard: Shard, problems: Sequence[TrainingProblem], labels: Sequence[Array], targets: Sequence[Array]
-) -> RestartState:
-    """Return the state at weights 0 for these problems on the blocks, with these labels and targets."""
-    weights = TrackedWeights.create(shard.blocks[0].problem.design.zeros())
-    blocks = []
-    for block, problem, own, goal in zip(shard.blocks, problems, labels, targets, strict=True):
-        state = weight_step_for(problem.loss, 0).start(problem, goal)
-        state.W = weights.W
-        blocks.append(BlockState(block, problem, weights, own, state))
-    return RestartState(weights, blocks)
+# ---- the shards of this process, and calls to them
+
+SHARDS: dict[str, Shard] = {}
+"""All shards of this process by key."""
 
 
-def empty_state(W: Array) -> WeightState:
-    """Return the state of the weight step of a restart that is finished: nothing."""
-    none = np.zeros(0)
-    return WeightState(W, none, none, none, none)
+def create(
+    key: str, X: Sequence[Any], y: Sequence[Any], weights: Sequence[Any], unlabeled: object, digest: bool
+) -> list[BlockInfo | Exception]:
+    """Store blocks in this process; returns what is known about each, or what is wrong with it."""
+    shard, found = Shard([]), list[BlockInfo | Exception]()
+    for block in zip(X, y, weights, strict=True):
+        try:
+            rows, info = read_block(*block, unlabeled, digest)
+        except (ValueError, TypeError) as error:
+            found.append(sendable(error))
+            continue
+        shard.raw.append(rows)
+        found.append(info)
+    drop([old for old, other in list(SHARDS.items()) if time.monotonic() - other.last_call > ORPHAN_SECONDS])
+    SHARDS[key] = shard
+    return found
+
+
+def sendable(error: Exception) -> Exception:
+    """Return an exception that travels as a result; one that cannot be pickled is replaced by its text."""
+    try:
+        loads(dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def drop(keys: Sequence[str]) -> None:
+    """Remove shards from this process."""
+    for key in keys:
+        SHARDS.pop(key, None)
 
 
 def call(key: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -289,14 +217,19 @@ def call(key: str, function: Callable[..., Any], *args: Any) -> Any:
             shard.last_call = time.monotonic()
 
 
-def call_blocks(shard: Shard, restart: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
-    """Return function(block, *args) for the state of a restart on each block."""
-    return [function(block, *args, **kwargs) for block in shard.restarts[restart].blocks]
+def call_restart(shard: Shard, restart: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Return function(restart, *args)."""
+    return function(shard.restarts[restart], *args)
+
+
+def call_blocks(shard: Shard, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
+    """Return function(block, *args) of each block of a restart."""
+    return [function(block, *args) for block in shard.restarts[restart].blocks]
 
 
 def call_partitions(
     shard: Shard, restart: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Any
 ) -> list[Any]:
-    """Return function(partition, *args[b]) for the label costs of each block b."""
+    """Return function(partition, *args[b]) of the label costs of each block b."""
     blocks = shard.restarts[restart].blocks
     return [function(block.partition, *own, **kwargs) for block, own in zip(blocks, args, strict=True)]

@@ -7,15 +7,13 @@ chunks, each summed by one worker.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from transduce.design import Design
+from transduce.engines.base import Array
 from transduce.kernels import kernel
-
-Array = NDArray[Any]
 
 DENSE = 0.5
 """Fraction of the rows of W above which a delta holds all of them."""

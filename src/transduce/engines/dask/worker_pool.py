@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import secrets
 from asyncio import CancelledError
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +18,9 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.engines.dask import shards
-from transduce.engines.dask.all_reduce import Reduction, ShardGroup, call_and_reduce, join_fit, release
-from transduce.engines.dask.failure import Failure
+from transduce.engines.dask.all_reduce import Call, Reduction, ShardGroup, call_and_reduce, join_fit, release, run_calls
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
-from transduce.engines.dask.shards import ShardLostError
-from transduce.engines.dask.weight_deltas import WeightDelta
-from transduce.engines.dask.worker_process import Call, run_calls
+from transduce.engines.dask.restart_state import ShardLostError
 
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
@@ -75,7 +72,7 @@ class WorkerPool:
         ]
         found = self.results(tasks)
         groups = dict.fromkeys(addresses, (self.fit, self.groups))
-        self._await(run_on_each(self.client, join_fit, groups))
+        self._await(run_on_each, self.client, join_fit, groups)
         return found
 
     def _assign(self, addresses: Sequence[str], sizes: Sequence[int]) -> None:
@@ -114,29 +111,10 @@ class WorkerPool:
         """Return function(shard, *args) of the first shard."""
         return self._round_trip(function, [args])[0]
 
-    def call_and_reduce(
-        self, restart: str, function: Callable[..., Any], *args: Any, replace: bool = False
-    ) -> list[Any]:
-        """Return function(shard, *args) of all shards; the sum of their deltas is added to W, or replaces it."""
+    def call_and_reduce(self, restart: str, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
+        """Return function(restart, *args) of all shards, whose deltas of W are reduced; options are of `Reduction`."""
         self.n_reductions += 1
-        reduction = Reduction(self.fit, self.n_reductions, restart, replace)
-        return self._round_trip(function, [args] * self.n_shards, reduction=reduction)
-
-    def call_in_turn(
-        self,
-        restart: str,
-        max_turns: int,
-        is_done: Callable[[int, list[Any]], bool],
-        function: Callable[..., tuple[Any, WeightDelta]],
-        *args: Any,
-    ) -> list[list[Any]]:
-        """Return the results of all turns of each shard.
-
-        In turn `count` a shard runs function(shard, *args, count, deltas of the others since its last turn), which
-        returns a result and its own delta of W. There are at most `max_turns`, and none after is_done(count, results).
-        """
-        self.n_reductions += 1
-        reduction = Reduction(self.fit, self.n_reductions, restart, False, max_turns, is_done)
+        reduction = Reduction(self.fit, self.n_reductions, restart, **options)
         return self._round_trip(function, [args] * self.n_shards, reduction=reduction)
 
     def _round_trip(
@@ -152,18 +130,14 @@ class WorkerPool:
         calls: dict[str, list[Call]] = {}
         for (address, key), args in zip(called, arguments, strict=True):
             calls.setdefault(address, []).append((key, function, args))
-        if reduction is None:
-            messages = run_on_each(self.client, run_calls, {address: (own,) for address, own in calls.items()})
-        else:
-            sent = {address: (own, reduction) for address, own in calls.items()}
-            messages = run_on_each(self.client, call_and_reduce, sent)
-        answers = {address: iter(own) for address, own in self._await(messages, uninterrupted).items()}
+        remote, shared = (run_calls, ()) if reduction is None else (call_and_reduce, (reduction,))
+        sent = {address: (own, *shared) for address, own in calls.items()}
+        found = self._await(run_on_each, self.client, remote, sent, uninterrupted=uninterrupted)
+        answers = {address: iter(own) for address, own in found.items()}
         results = [next(answers[address]) for address, _ in called]
-        errors = [result.error for result in results if isinstance(result, Failure)]
-        for error in sorted(
-            errors, key=lambda one: isinstance(one, ShardLostError)
-        ):  # others fail because of the first
-            _raise(error)
+        errors = [result for result in results if isinstance(result, Exception)]
+        if errors:  # the others were lost because of the first that was not
+            _raise(min(errors, key=lambda one: isinstance(one, ShardLostError)))
         return results
 
     # ---- tasks, with large arguments or results that stay on the workers
@@ -184,23 +158,36 @@ class WorkerPool:
 
     def results(self, futures: Sequence[Future], fetch: bool = True) -> list[Any]:
         """Wait for tasks, raise what they raised, and return their results if these are to be fetched."""
-        for future, error in zip(futures, self._await(_exceptions(futures)), strict=True):
+        for future, error in zip(futures, self._await(_exceptions, futures), strict=True):
             if future.status in ("cancelled", "lost"):
                 raise WorkerLostError("a result was lost with its worker")
             if error is not None:
                 _raise(error)
         if not fetch:
             return []
-        return list(self._await(_call_client(self.client.gather, list(futures), asynchronous=True)))
+        return list(self._await(self.client.gather, list(futures), asynchronous=True))
 
     def send(self, things: Sequence[tuple[Any, str]]) -> list[Future]:
         """Send objects to the workers at these addresses, one after the other, to save memory on the scheduler."""
-        return list(self._await(_scatter(self.client, things)))
+        return list(self._await(_scatter, self.client, things))
 
-    def _await(self, coroutine: Coroutine[Any, Any, Any], uninterrupted: bool = False) -> Any:
-        """Run a coroutine in the event loop of the client, while heartbeats are checked."""
+    def cancel(self, futures: Sequence[Future]) -> None:
+        """Let the scheduler forget tasks."""
+        self._await(self.client.cancel, list(futures), asynchronous=True, force=True)
+
+    def find_holders(self, futures: Sequence[Future]) -> dict[str, list[str]]:
+        """Return the addresses of the workers that hold each result, by its key."""
+        self.results(futures, fetch=False)
+        return dict(self._await(self.client.who_has, list(futures)))
+
+    def _await(self, function: Callable[..., Any], *args: Any, uninterrupted: bool = False, **kwargs: Any) -> Any:
+        """Return function(*args), awaited in the event loop of the client while heartbeats are checked."""
+
+        async def run() -> Any:
+            return await function(*args, **kwargs)
+
         self.heartbeats.reset()
-        running = asyncio.run_coroutine_threadsafe(coroutine, self.client.loop.asyncio_loop)
+        running = asyncio.run_coroutine_threadsafe(run(), self.client.loop.asyncio_loop)
         interrupt: KeyboardInterrupt | None = None
         try:
             while not running.done():
@@ -223,17 +210,6 @@ class WorkerPool:
         return answer
 
 
-def cancel(pool: WorkerPool, futures: Sequence[Future]) -> None:
-    """Let the scheduler forget tasks."""
-    pool._await(_call_client(pool.client.cancel, list(futures), asynchronous=True, force=True))
-
-
-def find_holders(pool: WorkerPool, futures: Sequence[Future]) -> dict[str, list[str]]:
-    """Return the addresses of the workers that hold each result, by its key."""
-    pool.results(futures, fetch=False)
-    return dict(pool._await(_call_client(pool.client.who_has, list(futures))))
-
-
 def _raise(error: BaseException) -> None:
     """Raise the error of a task or call."""
     if isinstance(error, KilledWorker):
@@ -249,11 +225,6 @@ def _raise(error: BaseException) -> None:
 async def _exceptions(futures: Sequence[Future]) -> list[Any]:
     """Wait for tasks; returns the exception of each, or None."""
     return list(await asyncio.gather(*(future.exception() for future in futures)))
-
-
-async def _call_client(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a method of the client in its event loop."""
-    return await method(*args, **kwargs)
 
 
 async def _scatter(client: Client, things: Sequence[tuple[Any, str]]) -> list[Any]:

@@ -1,0 +1,260 @@
+"""One restart on a shard: sweeps over its rows, the delta of W they cause, losses and gaps at W, and results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from transduce.engines.base import Array
+from transduce.engines.common import inner_products, move_towards
+from transduce.engines.dask.block_state import BlockState
+from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta, add_delta
+from transduce.weight_step import WeightState, weight_step_for
+from transduce.weight_step.dual import DualMaxEnt, DualStep
+from transduce.weight_step.sweep_schedule import sweep_order
+
+MIN_WORK, MAX_SWEEPS = 5e6, 4
+"""Multiplications that a shard should do before a reduction, and sweeps that it may take for them."""
+
+
+class ShardLostError(Exception):
+    """The shard is not in this process, or the reduction it takes part in cannot be completed."""
+
+
+class SweepStats(NamedTuple):
+    """Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
+
+    n_visited: int
+    gap: float
+    n_live: int
+
+
+@dataclass(eq=False)
+class RestartState:
+    """One restart on all blocks of a shard.
+
+    W is the same on all shards after every reduction; `delta` waits to be reduced. The first shard has the `accepted`
+    weights.
+    """
+
+    weights: TrackedWeights
+    blocks: list[BlockState]
+    delta: WeightDelta | None = None
+    accepted: Array | None = None
+
+    @property
+    def W(self) -> Array:  # noqa: N802 -- the notation of the paper
+        """The weights."""
+        return self.weights.W
+
+    @property
+    def _running(self) -> TrackedWeights:
+        """The weights of a restart that was not finished meanwhile, as after Ctrl-C in a reduction."""
+        if not self.W.size:
+            raise ShardLostError("this restart is finished")
+        return self.weights
+
+    def retarget(self, weight: float) -> tuple[int, int, int]:
+        """Hand labels and row weights to the state of the weight step.
+
+        Rows with a new label withdraw their part of W, which is reduced with the next sweep. Returns the number of
+        these rows, of rows whose gap is unknown, and of rows with a weight.
+        """
+        n_new = n_unknown = n_live = 0
+        for block in self.blocks:
+            step, state, kappa = weight_step_for(block.problem.loss, 0), block.state, block.problem.kappa(weight)
+            new = np.flatnonzero(block.labels != state.targets)
+            self.weights.mark(block.problem.design, new)
+            step.retarget(block.problem, state, block.labels, kappa)
+            n_new, n_live = n_new + new.size, n_live + int(np.sum(kappa > 0))
+            if isinstance(step, DualStep):
+                n_unknown += int(np.sum(np.isinf(state.gaps) & (kappa > 0)))
+        return n_new, n_unknown, n_live
+
+    def retarget_soft(self, weight: float, first: bool) -> int:
+        """Make the distributions that a label step has left the targets, unless these are the first.
+
+        W follows from all rows: the part of these rows waits to be reduced. Returns rows with a new best label.
+        """
+        n_moved, total = 0, np.zeros_like(self.W)
+        for block in self.blocks:
+            targets = block.state.targets.copy()
+            if not first:
+                targets[block.unlabeled] = block.found("posterior")
+                best = block.found("posterior").argmax(axis=1)
+                n_moved, block.best, block.partition = n_moved + int((best != block.best).sum()), best, None
+            step, kappa = weight_step_for(block.problem.loss, 0), block.problem.kappa(weight)
+            if isinstance(step, DualMaxEnt):
+                step.set_soft_targets(block.problem, block.state, targets, kappa)
+                total += block.problem.design.pullback(step.contributions(block.problem, block.state))
+            else:
+                step.retarget(block.problem, block.state, targets, kappa)
+        self.delta = WeightDelta(None, total)
+        return n_moved
+
+    def adopt_dual(self, dual: Array, gaps: Array) -> None:
+        """Give weight to the labelled rows alone, with the dual that the driver found for them; W is sent later."""
+        begin = 0
+        for block in self.blocks:
+            step, state, n_labeled = weight_step_for(block.problem.loss, 0), block.state, block.problem.n_labeled
+            step.retarget(block.problem, state, state.targets, block.problem.kappa(0.0))
+            if isinstance(step, DualStep):
+                own = slice(begin, begin + n_labeled)
+                state.dual[:n_labeled], state.gaps[:n_labeled] = dual[own], gaps[own]
+            begin += n_labeled
+
+    def sweep(self, seed: int, count: int, sigma: float) -> SweepStats:
+        """Visit rows at the same time as all other shards; the delta of W waits to be reduced.
+
+        W changes by sigma times what the rows imply, and the delta by 1, so that deltas of `sigma` shards can be added
+        safely (Ma et al., 2015). This is sweep `count` since gaps were computed.
+        """
+        weights = self._running
+        if sigma != 1.0:
+            weights.amplify(sigma)
+        stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma, MAX_SWEEPS)
+        self.delta = weights.take(1.0 / sigma)
+        return stats
+
+    def turn(self, seed: int, count: int, others: Sequence[WeightDelta]) -> tuple[SweepStats, WeightDelta]:
+        """Add what other shards changed in W since the last turn, then visit rows; returns the delta of W as well."""
+        self.add_deltas(others)
+        stats = self._visit_rows(np.random.default_rng((seed, count)), count, 1.0, 1)
+        return stats, self.weights.take(revert=False)
+
+    def _visit_rows(self, rng: np.random.Generator, count: int, sigma: float, max_sweeps: int) -> SweepStats:
+        """Visit the rows that need it; again, where these are few, until it was worth a reduction."""
+        n_visited, gap, n_live, work = 0, 0.0, 0, 0
+        for again in range(max_sweeps):
+            gap, n_live = 0.0, 0
+            for block in self.blocks:
+                step, state, design = weight_step_for(block.problem.loss, 0), block.state, block.problem.design
+                assert isinstance(step, DualStep)
+                live = np.flatnonzero(state.kappa > 0)
+                if not live.size:
+                    continue
+                order = sweep_order(state.gaps, live, rng, count if again == 0 else 1)
+                self.weights.mark(design, order)
+                state.scores = None
+                step.sweep(replace(block.problem, alpha=block.problem.alpha / sigma), state, order)
+                n_visited, gap, n_live = n_visited + order.size, gap + float(state.gaps[live].sum()), n_live + live.size
+                work += order.size * self.W.shape[1] * design.n_values // design.n_rows
+            if work > MIN_WORK:
+                break
+        return SweepStats(n_visited, gap, n_live)
+
+    def take_delta(self) -> WeightDelta:
+        """Return the delta that waits to be reduced."""
+        if self.delta is None:
+            raise ShardLostError("a delta can be taken only once")
+        delta, self.delta = self.delta, None
+        return delta
+
+    def shape(self) -> tuple[tuple[int, int], int]:
+        """Return the shape of W, and the bytes of a number."""
+        return (self.W.shape[0], self.W.shape[1]), self.W.itemsize
+
+    def products(self) -> tuple[float, float, float]:
+        """Return ⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩ for the accepted weights V."""
+        assert self.accepted is not None
+        return inner_products(self.accepted, self.W)
+
+    def receive(self, chunks: Sequence[WeightDelta], bounds: Sequence[int], replace_w: bool) -> None:
+        """Add the chunks of a sum over all shards to W, or replace W by them."""
+        weights = self._running
+        if replace_w:
+            weights.clear()
+        weights.add(chunks, bounds)
+
+    def add_deltas(self, deltas: Sequence[WeightDelta]) -> None:
+        """Add deltas of other shards to W."""
+        self._running.add(deltas)
+
+    def set_weights(self, W: WeightDelta) -> None:
+        """Replace W."""
+        self.weights.clear()
+        self.weights.add([W])
+
+    def accept_weights(self, step_length: float = 1.0) -> None:
+        """Accept W, or the point this far between the accepted weights and W."""
+        if self.accepted is None:
+            self.accepted = self.W.copy()
+        move_towards(self.accepted, self.W, step_length)
+
+    def get_weights(self, accepted: bool) -> Array:
+        """Return a copy of W, or of the accepted weights."""
+        return self.W.copy() if not accepted or self.accepted is None else self.accepted.copy()
+
+    def measure(self, has_scores: bool) -> tuple[float, float, float]:
+        """Return the loss and gap of the rows with a weight, and ‖W‖²; `has_scores` says that scores at W are known."""
+        loss, gap = 0.0, 0.0
+        for block in self.blocks:
+            step, state = weight_step_for(block.problem.loss, 0), block.state
+            assert isinstance(step, DualStep)
+            if not has_scores or state.scores is None:
+                state.scores = block.problem.design.scores(self.W)
+            live = np.flatnonzero(state.kappa > 0)
+            if live.size:
+                loss += step.loss_and_gaps(block.problem, state, live, state.scores)
+                gap += float(state.gaps[live].sum())
+        return loss, gap, float(np.vdot(self.W, self.W))
+
+    def loss_and_gradient(self) -> float:
+        """Return the loss at W of the rows with a weight; its gradient in W waits to be reduced. For smooth losses."""
+        loss, gradient = 0.0, np.zeros_like(self.W)
+        for block in self.blocks:
+            problem, state = block.problem, block.state
+            live = state.kappa > 0
+            state.scores = problem.design.scores(self.W)
+            R = np.zeros_like(state.scores)
+            if live.any():
+                loss += float(np.dot(state.kappa[live], problem.loss.value(state.scores[live], state.targets[live])))
+                R[live] = problem.loss.gradient(state.scores[live], state.targets[live]) * state.kappa[live, None]
+                gradient += problem.design.pullback(R)
+        self.delta = WeightDelta(None, gradient)
+        return loss
+
+    def compute_scores(self, W: WeightDelta | None = None) -> None:
+        """Compute the scores at the weights of the restart, or at others."""
+        at = self.W if W is None else as_array(W, self.blocks[0].problem.design.zeros())
+        for block in self.blocks:
+            block.state.scores = block.problem.design.scores(at)
+
+    def accept(self, take_labels: bool, step_length: float | None = None) -> None:
+        """Accept the proposed labels, or not; and the weights this far to W, on the shard that stores them."""
+        if step_length is not None and self.accepted is not None:
+            self.accept_weights(step_length)
+        for block in self.blocks:
+            if take_labels:
+                block.labels[block.unlabeled] = block.found("labels")
+            block.partition = None
+
+    def finish(self) -> None:
+        """Keep the labels, and nothing else."""
+        self.weights = TrackedWeights.create(np.zeros((0, 0), self.W.dtype))
+        self.delta = self.accepted = None
+        for block in self.blocks:
+            block.state, block.scores, block.partition = empty_state(self.W), None, None
+
+    def label_names(self, b: int, classes: Array) -> Array:
+        """Return the labels of block b in the order of the user's rows."""
+        block = self.blocks[b]
+        return np.asarray(classes[block.block.in_order_of_y(block.labels)])
+
+    def distributions(self, b: int) -> Array:
+        """Return the distributions (n, K) over labels of block b in the order of the user's rows."""
+        block = self.blocks[b]
+        return block.block.distributions(block.labels, block.found("posterior"))
+
+
+def empty_state(W: Array) -> WeightState:
+    """Return the state of the weight step of a restart that is finished: nothing."""
+    none = np.zeros(0)
+    return WeightState(W, none, none, none, none)
+
+
+def as_array(W: WeightDelta, zeros: Array) -> Array:
+    """Return weights that were sent as an array (d, M)."""
+    add_delta(zeros, W)
+    return zeros

@@ -1,0 +1,214 @@
+"""One run of a solver over rows in memory, with hard labels and with soft ones: q_ik ∝ exp((v_k − cost_ik) / T)."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from transduce.engines.base import Array, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
+from transduce.engines.common import (
+    FIRST_SWEEPS,
+    FIRST_TOL,
+    SOFT_ITERATIONS,
+    SOFT_SWEEPS,
+    RowState,
+    best_step,
+    first_targets,
+    inner_products,
+    move_towards,
+    packed_state,
+    unpacked_state,
+)
+from transduce.history import FitResult
+from transduce.io.checkpoint import CheckpointSlot
+from transduce.label_step import Exact, LabelProblem
+from transduce.label_step.entropic import solve_at_entropy
+from transduce.label_step.greedy import greedy_labels
+from transduce.losses import costs_of, smoothed
+from transduce.problem import TrainingProblem, allowed_costs, weighted_costs
+from transduce.weight_step import LBFGS, WeightState, WeightStep, weight_step_for
+
+
+@dataclass(eq=False)
+class LocalRestart(RowState):
+    """One run of a solver in memory.
+
+    W          accepted weights; `descend` reached the point `step_length` of the way from there to those of the state
+    proposed   (n_unlabeled,) labels of the last label step, until they are accepted
+    """
+
+    state: WeightState = field(init=False)
+    settings: StepSettings
+    weight_step: WeightStep
+    rng: np.random.Generator
+    W: Array = field(init=False)
+    report: WeightSummary | None = None
+    step_length: float = 1.0
+    proposed: Array | None = None
+
+    def __post_init__(self) -> None:
+        self.W = self.problem.design.zeros()
+        self.n_classes, self.n_unlabeled = self.problem.n_classes, self.problem.n_rows - self.problem.n_labeled
+
+    def reset_weights(self) -> None:
+        """Start the weight step at weights 0 for the present labels."""
+        self.state = self.weight_step.start(self.problem, self.labels)
+
+    def supervise(self, tol: float) -> WeightSummary:
+        """Steps 1 and 2 of Algorithm 1: learn weights from the labelled rows alone, and accept them."""
+        self.reset_weights()
+        step = self.weights(0.0, tol)
+        self.W[...] = self.state.W
+        return step
+
+    def greedy(self) -> None:
+        """Steps 3 to 9: greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
+        costs = allowed_costs(self.problem, -self.new_scores[self.unlabeled])
+        problem = LabelProblem(costs, *self.settings.bounds)
+        self.labels[self.unlabeled] = (
+            greedy_labels(problem) if problem.groups is None else Exact().solve(problem).labels
+        )
+
+    def weights(self, weight: float, tol: float) -> WeightSummary:
+        """Step 12: weight step for the present labels."""
+        self.weight_step.retarget(self.problem, self.state, self.labels, self.problem.kappa(weight))
+        report = self.weight_step.solve(self.problem, self.state, tol, self.rng)
+        self.state.scores = report.scores
+        self.report = WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
+        return self.report
+
+    def descend(self, objective: float) -> tuple[float, float]:
+        """Move from the accepted weights towards the new ones as far as J stays below `objective`."""
+        assert self.report is not None
+        best, self.step_length = self.report.objective, 1.0
+        if best > objective and self.scores is not None:
+            products = inner_products(self.W, self.state.W)
+            best, self.step_length = best_step(objective, self.problem.alpha, products, self.loss_between)
+        self.scores = self.scores_between(self.step_length)
+        return best, self.step_length
+
+    def propose(self, prices: Array) -> LabelProposal:
+        """Step 13: label step at the weights that `descend` reached."""
+        costs = self.label_costs(self.problem.design.n_threads)
+        problem = LabelProblem(weighted_costs(self.problem, costs, self.state.kappa), *self.settings.bounds)
+        solution = self.settings.label_step.solve(problem, prices, self.labels[self.unlabeled])
+        self.proposed = solution.labels
+        return LabelProposal(solution.prices, *self.weigh_proposal(costs, solution.labels))
+
+    def accept(self, take_labels: bool) -> None:
+        """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
+        move_towards(self.W, self.state.W, self.step_length)
+        if take_labels:
+            assert self.proposed is not None
+            self.labels[self.unlabeled] = self.proposed
+        self.proposed = None
+
+    def soft_labels(self) -> "LocalSoftLabels":
+        """Start soft labels for this restart."""
+        return LocalSoftLabels(self)
+
+    def result(self, result: FitResult) -> None:
+        """Write the accepted weights and labels into the result."""
+        result.W, result.labels = self.W, self.labels
+
+    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
+        """Save the state with these arrays and metadata; without that of the weight step if the restart is done."""
+        if slot.path is None:
+            return
+        own = {"W": self.W, "labels": self.labels} | ({} if done else packed_state(self.state))
+        slot.save(arrays | own, metadata | {"rng": self.rng.bit_generator.state})
+
+    def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
+        """Restore the state; return arrays and metadata, or None if nothing was saved."""
+        saved = slot.load()
+        if saved is None:
+            return None
+        arrays, metadata = saved
+        self.W[...], self.labels[...] = arrays["W"], arrays["labels"]
+        if "state_W" in arrays:
+            self.rng.bit_generator.state = metadata["rng"]
+            self.state = unpacked_state(self.problem, arrays)
+        return arrays, metadata
+
+
+@dataclass(eq=False)
+class LocalSoftLabels:
+    """Distributions over the labels of a restart, for the smoothed loss; they are the targets of the weight step.
+
+    best          (n_unlabeled,) class of the largest probability, to count rows that move
+    row_weights   (n,) weights of the label step; equal if partial labels weigh as full ones: there is one temperature
+    """
+
+    restart: LocalRestart
+    problem: TrainingProblem = field(init=False)
+    step: WeightStep = field(init=False)
+    state: WeightState = field(init=False)
+    best: Array = field(init=False)
+    row_weights: Array = field(init=False)
+    prices: Array = field(init=False)
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        hard = self.restart.problem
+        self.problem = replace(hard, loss=smoothed(hard.loss))
+        self.step = weight_step_for(self.problem.loss, SOFT_SWEEPS)
+        if isinstance(self.step, LBFGS):
+            self.step = replace(self.step, max_iter=SOFT_ITERATIONS)
+        self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
+
+    def start(self) -> None:
+        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
+        restart, problem = self.restart, self.problem
+        targets = first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
+        self.state = self.step.start(problem, targets)
+        first = weight_step_for(problem.loss, FIRST_SWEEPS)
+        first.retarget(problem, self.state, targets, problem.kappa(0.0))
+        self.state.scores = first.solve(problem, self.state, FIRST_TOL, restart.rng).scores
+        self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
+
+    def round(self, weight: float, entropy: float) -> SoftRoundSummary:
+        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
+        problem, n_threads, targets = self.problem, self.problem.design.n_threads, self.state.targets
+        posterior = targets[self.restart.unlabeled]
+        soft, self.temperature = solve_at_entropy(
+            self._label_problem(problem, self.row_weights), entropy, self.temperature, self.prices,
+            n_threads=n_threads, out=posterior,
+        )  # fmt: skip
+        self.prices = soft.prices
+        self.step.retarget(problem, self.state, targets, problem.kappa(weight))
+        report = self.step.solve(problem, self.state, 0.0, self.restart.rng)
+        self.state.scores = report.scores
+        best = posterior.argmax(axis=1)
+        n_moved, self.best = int((best != self.best).sum()), best
+        return SoftRoundSummary(report.objective, report.gap, n_moved, self.temperature)
+
+    def _label_problem(self, problem: TrainingProblem, row_weights: Array) -> LabelProblem:
+        """Return the label problem for the loss of this problem, at the present weights."""
+        assert self.state.scores is not None
+        costs = costs_of(problem.loss, self.state.scores[self.restart.unlabeled], problem.design.n_threads)
+        return LabelProblem(weighted_costs(problem, costs, row_weights), *self.restart.settings.bounds)
+
+    def harden(self, weight: float) -> None:
+        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
+        restart = self.restart
+        label_problem = self._label_problem(restart.problem, restart.problem.kappa(weight))
+        restart.labels[restart.unlabeled] = restart.settings.label_step.solve(label_problem).labels
+        restart.reset_weights()
+
+    def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
+        """Save the state and this metadata."""
+        if slot.path is None:
+            return
+        arrays = packed_state(self.state) | {"prices": self.prices, "best": self.best}
+        slot.save(arrays, metadata | {"temperature": self.temperature, "rng": self.restart.rng.bit_generator.state})
+
+    def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
+        """Restore the state; return the metadata, or None if nothing was saved."""
+        saved = slot.load()
+        if saved is None:
+            return None
+        arrays, metadata = saved
+        self.state = unpacked_state(self.problem, arrays)
+        self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
+        self.prices, self.best = arrays["prices"], arrays["best"]
+        return metadata
