@@ -1,5 +1,6 @@
 """The estimator over Dask: the same parameters and attributes, with rows in blocks on the workers of a cluster."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transduce import estimators
-from transduce.base import EARLY_TOL
 from transduce.engines.dask.blocks import BlockSource, as_blocks, is_single_block
 from transduce.engines.dask.data import DaskData
 from transduce.engines.dask.engine import stored_groups
@@ -24,7 +24,6 @@ from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.label_step import Exact
 from transduce.labels.classes import as_objects
-from transduce.labels.missing import AUTO
 from transduce.labels.partial import read_matrix
 
 __all__ = ["ClusterError", "TransductiveClassifier"]
@@ -33,6 +32,7 @@ MAX_RETRIES = 5
 """Times that a fit starts again after the loss of a worker without getting further than the time before."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TransductiveClassifier(estimators.TransductiveClassifier):
     """`transduce.TransductiveClassifier` over the workers of a Dask cluster.
 
@@ -65,36 +65,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         All other attributes are those of `transduce.TransductiveClassifier`.
     """
 
-    def __init__(
-        self,
-        loss: Any = "hinge",
-        *,
-        client: Client | None = None,
-        alpha: float = 1e-3,
-        unlabeled_weight: float = 1.0,
-        class_prior: object = "estimate",
-        taxonomy: object = None,
-        label_step: Any = "exact",
-        annealing: object = "soft",
-        partial_weight: str = "unlabeled",
-        price_shift: bool = True,
-        fit_intercept: bool = False,
-        tol: float = 1e-3,
-        early_tol: float = EARLY_TOL,
-        max_iter: int = 100,
-        unlabeled: object = AUTO,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: object = 0,
-        checkpoint: object = None,
-    ) -> None:
-        super().__init__(
-            loss, alpha=alpha, unlabeled_weight=unlabeled_weight, class_prior=class_prior, taxonomy=taxonomy,
-            label_step=label_step, annealing=annealing, partial_weight=partial_weight, price_shift=price_shift,
-            fit_intercept=fit_intercept, tol=tol, early_tol=early_tol, max_iter=max_iter, unlabeled=unlabeled,
-            random_state=random_state, n_jobs=n_jobs, verbose=verbose, checkpoint=checkpoint,
-        )  # fmt: skip
-        self.client = client
+    client: Client | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TransductiveClassifier":
         """Learn from labelled and unlabelled rows together.

@@ -13,16 +13,14 @@ engine holds for each row stays where the row is.
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.label_step import LabelStep
 from transduce.losses import Loss
 from transduce.taxonomy import Taxonomy
-
-Array = NDArray[Any]
 
 
 class LabelOptions(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.engines.base import Array
 from transduce.losses import Loss, costs_of
 from transduce.problem import TrainingProblem
 from transduce.weight_step import WeightState

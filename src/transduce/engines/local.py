@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.engines.base import Array, Engine, FittedLabels, StepSettings
+from transduce.engines.base import Engine, FittedLabels, StepSettings
 from transduce.engines.common import model_posterior, posterior_costs, predicted_counts
 from transduce.engines.local_restart import LocalRestart
 from transduce.history import FitResult
@@ -14,7 +15,7 @@ from transduce.io.checkpoint import Checkpoint
 from transduce.io.fingerprint import fingerprint
 from transduce.label_step import LabelProblem
 from transduce.label_step.entropic import Entropic
-from transduce.losses.blockwise import one_hot
+from transduce.losses.blockwise import as_distributions
 from transduce.problem import TrainingProblem, allowed_costs
 from transduce.weight_step import weight_step_for
 
@@ -97,7 +98,7 @@ class LocalEngine:
 
     def distributions(self, labels: Array, posterior: Array) -> Array:
         """Return distributions (n, K) in the order of y: one-hot for labelled rows, the posterior for all others."""
-        labeled = one_hot(labels[: self.problem.n_labeled], self.n_classes, posterior.dtype)
+        labeled = as_distributions(labels[: self.problem.n_labeled], self.n_classes, posterior.dtype)
         return self.in_order_of_y(np.vstack((labeled, posterior)))
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:

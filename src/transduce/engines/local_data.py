@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from transduce.arrays import Array
 from transduce.design import Design
-from transduce.engines.base import Array, LabelOptions, LabelSummary, ProblemSettings
+from transduce.engines.base import LabelOptions, LabelSummary, ProblemSettings
 from transduce.engines.local import LocalEngine
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.labels.classes import as_objects, find_classes, warn_similar_names

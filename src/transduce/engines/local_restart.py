@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from transduce.engines.base import Array, LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
+from transduce.arrays import Array
+from transduce.engines.base import LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
 from transduce.engines.common import (
     FIRST_SWEEPS,
     FIRST_TOL,

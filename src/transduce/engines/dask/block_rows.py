@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from transduce.engines.base import Array, ProblemSettings
+from transduce.arrays import Array
+from transduce.engines.base import ProblemSettings
 from transduce.engines.dask.block_state import Block
 from transduce.engines.local_data import build_rows
 from transduce.errors import LabelError, LabelErrorKind

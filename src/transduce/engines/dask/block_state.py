@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transduce.engines.base import Array
+from transduce.arrays import Array
 from transduce.engines.common import RowState, finite_costs, posterior_costs, predicted_counts
 from transduce.engines.local import LocalEngine
 from transduce.label_step.partitions import Partition

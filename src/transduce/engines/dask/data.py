@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from transduce.arrays import Array
 from transduce.design import Design, frequency_order, pays_to_reorder
-from transduce.engines.base import Array, LabelOptions, LabelSummary, ProblemSettings
+from transduce.engines.base import LabelOptions, LabelSummary, ProblemSettings
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec
 from transduce.engines.dask.blocks import BlockSource
 from transduce.engines.dask.engine import DaskEngine, LabeledRows

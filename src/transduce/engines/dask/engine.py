@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import undo_order
-from transduce.engines.base import Array, Engine, FittedLabels, StepSettings
+from transduce.engines.base import Engine, FittedLabels, StepSettings
 from transduce.engines.dask.block_rows import ProblemSpec
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.blocks import BlockSource

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transduce.engines.base import Array, LabelProposal, SoftRoundSummary, WeightSummary
+from transduce.arrays import Array
+from transduce.engines.base import LabelProposal, SoftRoundSummary, WeightSummary
 from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, best_step
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.restart_state import RestartState
@@ -20,8 +21,8 @@ from transduce.label_step import Exact
 from transduce.label_step.entropic import solve_partitions_at_entropy
 from transduce.label_step.greedy import greedy_partitions
 from transduce.losses import smoothed
+from transduce.losses.blockwise import as_distributions
 from transduce.weight_step import LBFGS, weight_step_for
-from transduce.weight_step.dual import as_distributions
 
 
 @dataclass(eq=False)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transduce.engines.base import Array
+from transduce.arrays import Array
 from transduce.engines.common import inner_products, move_towards
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta, add_delta

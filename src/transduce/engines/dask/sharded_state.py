@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from distributed import Future
 
-from transduce.engines.base import Array, StepSettings, WeightSummary
+from transduce.arrays import Array
+from transduce.engines.base import StepSettings, WeightSummary
 from transduce.engines.dask.restart_state import RestartState, SweepStats
 from transduce.engines.dask.shards import Shard, add_up, call_blocks, call_partitions, call_restart
 from transduce.engines.dask.weight_deltas import WeightDelta, as_delta, sum_deltas
@@ -24,7 +25,7 @@ from transduce.label_step.partitions import Partition
 from transduce.problem import TrainingProblem
 from transduce.weight_step import LBFGS, WeightStep
 from transduce.weight_step.lbfgs import minimize_regularized
-from transduce.weight_step.sweep_schedule import CheckRule, SweepSummary, run_sweeps, sweep_until_converged
+from transduce.weight_step.sweep_schedule import CheckRule, Sweeps, run_sweeps, sweep_until_converged
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
@@ -175,7 +176,7 @@ class ShardedWeights(ShardedState):
             step.max_sweeps, tol, min(last, bound), self._sweep, partial(self._measure, tol, False)
         )
 
-    def _sweep(self, rule: CheckRule, max_sweeps: int) -> SweepSummary:
+    def _sweep(self, rule: CheckRule, max_sweeps: int) -> Sweeps:
         """Sweep in turn or at once; only one sweep when row weights have grown, for J then gives the gaps of all."""
         seed, pool = int(self.rng.integers(2**63)), self.pool
         if not self.weights_grew and pool.n_shards <= MAX_IN_TURN:
@@ -183,7 +184,7 @@ class ShardedWeights(ShardedState):
                 self.name, RestartState.turn, seed, max_turns=max_sweeps, is_done=partial(_is_done, rule)
             )
             turns = [_over_shards(turn) for turn in zip(*by_shard, strict=True)]
-            return SweepSummary(len(turns), sum(fraction for fraction, _ in turns), turns[-1][1])
+            return len(turns), sum(fraction for fraction, _ in turns), turns[-1][1]
 
         def sweep(count: int) -> tuple[float, float]:
             arguments = (seed, count, float(pool.n_shards))

@@ -16,8 +16,8 @@ import numpy as np
 from distributed.protocol.pickle import dumps, loads
 from scipy import sparse
 
+from transduce.arrays import Array
 from transduce.design import Design
-from transduce.engines.base import Array
 from transduce.engines.common import first_targets, model_posterior, packed_state, predicted_counts, unpacked_state
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec, build_block, read_block
 from transduce.engines.dask.block_state import Block, BlockState

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transduce.arrays import Array
 from transduce.design import Design
-from transduce.engines.base import Array
 from transduce.kernels import kernel
 
 DENSE = 0.5
