@@ -12,7 +12,7 @@ import numpy as np
 from transduce.label_step._kernels.passes import choose_labels
 from transduce.label_step._kernels.paths import CUT_OFF, DRIFTED, SETTLED, settle
 from transduce.label_step._kernels.shortlists import Lists, join_all
-from transduce.label_step.count_tree import CountTree
+from transduce.label_step.count_tree import Imbalance
 from transduce.label_step.infeasible import allowed_moves, explain_infeasible
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 
@@ -37,36 +37,33 @@ def meet_counts(
 
     Labels given (≥ 0) are kept where they are as cheap as any. A sample may end with some counts unmet.
     """
-    classes, tree = slice(problem.n_classes), problem.tree
+    classes = slice(problem.n_classes)
     priced_at = potentials[classes]
     margins = cheapest_labels(problem, priced_at, labels)
-    flow, excess = tree.imbalance(problem.tally(labels), potentials)
-    misplaced = int(excess[excess > 0].sum())
-    radius = _first_radius(margins, priced_at, REACH * misplaced + 16 * problem.n_classes)
-    potentials = potentials.copy()
+    now = problem.tree.imbalance(problem.tally(labels), potentials)
+    radius = _first_radius(margins, priced_at, REACH * now.n_misplaced + 16 * problem.n_classes)
     n_moves, n_rounds = 0, 1
-    while np.any(excess > 0):
-        active = np.flatnonzero(margins < radius + np.ptp(potentials[classes] - priced_at))
+    while now.n_misplaced:
+        active = np.flatnonzero(margins < radius + np.ptp(now.potentials[classes] - priced_at))
         costs, moving = problem.take(active), labels[active]
-        outcome, moved = augment_paths(tree, costs, moving, potentials, excess, flow, radius)
+        outcome, moved = augment_paths(now, costs, moving, radius)
         labels[active] = moving
         n_moves += moved
         if outcome == SETTLED or (is_sample and (n_rounds == PATIENCE or radius == np.inf)):
             break
         if outcome == CUT_OFF and radius == np.inf:
-            raise explain_infeasible(tree, problem.tally(labels), allowed_moves(problem, labels), excess, flow)
+            raise explain_infeasible(now, problem.tally(labels), allowed_moves(problem, labels))
         radius = _next_radius(radius, outcome, n_rounds)
         n_rounds += 1
         del costs  # they are large, and the next ones are larger
-    return potentials, n_moves, n_rounds
+    return now.potentials, n_moves, n_rounds
 
 
 def n_misplaced(problem: LabelProblem, potentials: FloatArray) -> int:
     """Number of rows in the wrong class when each takes its cheapest label."""
     labels = np.full(problem.n_rows, -1, np.int64)
     cheapest_labels(problem, potentials[: problem.n_classes], labels)
-    _, excess = problem.tree.imbalance(problem.tally(labels), potentials)
-    return int(excess[excess > 0].sum())
+    return problem.tree.imbalance(problem.tally(labels), potentials).n_misplaced
 
 
 def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray) -> FloatArray:
@@ -78,27 +75,18 @@ def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray)
     return margins
 
 
-def augment_paths(
-    tree: CountTree,
-    costs: FloatArray,
-    labels: IntArray,
-    potentials: FloatArray,
-    excess: IntArray,
-    flow: IntArray,
-    radius: float,
-) -> tuple[int, int]:
+def augment_paths(now: Imbalance, costs: FloatArray, labels: IntArray, radius: float) -> tuple[int, int]:
     """Move rows along shortest paths, within a trust radius; arrays change in place. Returns the outcome and moves."""
-    n_rows, n_classes = costs.shape
-    prices = potentials[:n_classes]
+    (n_rows, n_classes), size = costs.shape, now.excess.size
+    prices = now.potentials[:n_classes]
     length = int(np.clip(LISTED_CELLS // n_classes, SHORTEST_LIST, LONGEST_LIST))
     length = min(length, max(1, MAX_CELLS // n_classes**2))
     lists = empty_lists(LISTED_FRACTION * radius + prices - prices[:, None], length)
     members = (np.full(n_classes, -1, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32))
     join_all(costs, labels, (lists, members))
-    size = potentials.size
     search = (np.empty(size), np.empty(size, np.int32), np.empty(size, np.bool_), np.empty(size, np.int32))
-    nodes = (tree.above, flow, tree.high - tree.low, excess)
-    return settle(costs, labels, potentials, nodes, radius, (lists, members), search)
+    nodes = (now.tree.above, now.flow, now.tree.high - now.tree.low, now.excess)
+    return settle(costs, labels, now.potentials, nodes, radius, (lists, members), search)
 
 
 def empty_lists(limit: FloatArray, length: int) -> Lists:

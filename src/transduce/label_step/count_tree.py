@@ -9,13 +9,31 @@ above, with potential 0 for all rows. The bounds are worth Σ_j (low_j u_j if u_
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
 from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray
+
+
+class Imbalance(NamedTuple):
+    """How far labels are from the bounds of a tree, at potentials (N+1,) of its nodes; paths change arrays in place.
+
+    flow    (N,) rows of each node beyond its low count, from 0 to high − low
+    excess  (N+1,) rows too many in each node
+    """
+
+    tree: "CountTree"
+    potentials: FloatArray
+    flow: IntArray
+    excess: IntArray
+
+    @property
+    def n_misplaced(self) -> int:
+        """Number of rows that must move."""
+        return int(self.excess[self.excess > 0].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +149,15 @@ class CountTree:
         bound = np.where(multipliers > 0, self.low, self.high)
         return float(np.dot(self.sums(tally) - bound, multipliers))
 
-    def imbalance(self, tally: IntArray, potentials: FloatArray) -> tuple[IntArray, IntArray]:
-        """Rows of each node beyond its low count that its multiplier asks for (N,), and the excess of each (N+1,)."""
+    def imbalance(self, tally: IntArray, potentials: FloatArray) -> Imbalance:
+        """The imbalance of class counts (K,), with the flow that the potentials (N+1,) ask for."""
         K, over, spare = self.n_classes, self.differences(potentials), self.high - self.low
         beyond = tally - self.low[:K]
         flow = np.where(over > 0, 0, spare)
         flow[:K] = np.where(over[:K] == 0, np.clip(beyond, 0, spare[:K]), flow[:K])
         excess = beyond - flow[:K]
         if self.n_groups == 0:
-            return flow, np.append(excess, -excess.sum())
+            return Imbalance(self, potentials.copy(), flow, np.append(excess, -excess.sum()))
         excess = np.concatenate((excess, -self.low[K:], [-self.n_rows]))
         np.add.at(excess, self.above[:K], (self.low + flow)[:K])
         for g in range(K, self.above.size):
@@ -147,7 +165,7 @@ class CountTree:
                 flow[g] = min(max(excess[g], 0), spare[g])
             excess[g] -= flow[g]
             excess[self.above[g]] += self.low[g] + flow[g]
-        return flow, excess
+        return Imbalance(self, potentials.copy(), flow, excess)
 
     def potentials(self, prices: FloatArray) -> FloatArray:
         """The potentials (N+1,) of all nodes at which the bounds are worth most, given those of the classes.

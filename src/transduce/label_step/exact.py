@@ -146,38 +146,36 @@ def _refine(search: Search, priced: PricedRows) -> PricedRows:
 
 def _meet_counts(search: Search, priced: PricedRows) -> tuple[FloatArray, list[GatheredRows], int, int]:
     """Move misplaced rows along augmenting paths. Returns potentials, the rows that took part, moves and rounds."""
-    tree, prices, n_classes, misplaced = search.tree, priced.prices.base, search.tree.n_classes, priced.n_misplaced
+    now, n_classes, misplaced = priced.imbalance(), search.tree.n_classes, priced.n_misplaced
     gathered = [GatheredRows.joined((), n_classes) for _ in search.sizes]
-    potentials, n_moves, n_rounds = priced.potentials.copy(), 0, 1
-    wanted = REACH * misplaced + 16 * n_classes
+    n_moves, n_rounds, wanted = 0, 1, REACH * misplaced + 16 * n_classes
     length = min(max(4 * GATHER_ROWS // (max(len(gathered), 1) * n_classes**2), 2), misplaced + 1)
     while misplaced:
         radius = priced.radius(wanted)
         is_cut = priced.n_below(radius) - sum(own.rows.size for own in gathered) > 2 * GATHER_ROWS
-        more = search.partitions.each(near_rows, prices, radius, length if is_cut else 0)
+        more = search.partitions.each(near_rows, priced.prices.base, radius, length if is_cut else 0)
         both = zip(gathered, more, strict=True)
         gathered = [GatheredRows.joined((old, new), n_classes, new.others) for old, new in both]
         _, costs, before, _ = GatheredRows.joined(gathered, n_classes)
-        labels, limit = before.copy(), np.min([own.others for own in gathered], axis=0)
-        potentials, (flow, excess) = priced.potentials.copy(), tree.imbalance(priced.tally, priced.potentials)
-        outcome, n_moves = augment_paths(tree, costs, labels, potentials, excess, flow, radius)
-        if outcome == SETTLED and not (is_cut and length <= misplaced and _is_undercut(potentials, limit)):
+        labels, limit, now = before.copy(), np.min([own.others for own in gathered], axis=0), priced.imbalance()
+        outcome, n_moves = augment_paths(now, costs, labels, radius)
+        if outcome == SETTLED and not (is_cut and length <= misplaced and _is_undercut(now.potentials, limit)):
             ends = np.cumsum([own.rows.size for own in gathered])[:-1]
             gathered = [own._replace(labels=new) for own, new in zip(gathered, np.split(labels, ends), strict=True)]
             break
         if outcome == CUT_OFF and radius == np.inf:
             allowed = limit < np.inf
             np.logical_or.at(allowed, labels, costs < np.inf)
-            if not can_move_more(tree, allowed, excess, flow):
+            if not can_move_more(now, allowed):
                 moved = np.bincount(labels, minlength=n_classes) - np.bincount(before, minlength=n_classes)
-                raise explain_infeasible(tree, priced.tally + moved, allowed, excess, flow)
+                raise explain_infeasible(now, priced.tally + moved, allowed)
         if outcome == SETTLED or radius == np.inf:
             length *= WIDER
         while outcome != SETTLED and priced.radius(wanted) == radius < np.inf:
             wanted *= WIDER
         n_rounds += 1
     search.n_gathered += sum(own.rows.size for own in gathered)
-    return potentials, gathered, n_moves, n_rounds
+    return now.potentials, gathered, n_moves, n_rounds
 
 
 def _is_undercut(potentials: FloatArray, limit: FloatArray) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Groups
 from transduce.errors import Record
-from transduce.label_step.count_tree import CountTree
+from transduce.label_step.count_tree import Imbalance
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.row_blocks import BoolArray, IntArray
 from transduce.suggest import name_list
@@ -103,16 +103,14 @@ def _rows(n: int) -> str:
     return "1 row" if n == 1 else f"{n} rows"
 
 
-def explain_infeasible(
-    tree: CountTree, tally: IntArray, allowed: BoolArray, excess: IntArray, flow: IntArray
-) -> InfeasibleError:
+def explain_infeasible(now: Imbalance, tally: IntArray, allowed: BoolArray) -> InfeasibleError:
     """Find the classes that fall short, given counts (K,) of labels from which no further row can be moved.
 
     Of the nodes in the set, those whose node above is not in it need their low counts. Rows come to them from the rows
     that hold their classes, and from nodes outside whose node above is inside, which are at their high counts.
     `allowed` (K, K) is whether a row of a class may move to another.
     """
-    K, deficient = tree.n_classes, _closure(_steps(tree, allowed, flow).T, excess < 0)
+    tree, K, deficient = now.tree, now.tree.n_classes, _closure(_steps(now, allowed).T, now.excess < 0)
     inside, over = deficient[:-1], deficient[tree.above]
     needing, limiting, holding = inside & ~over & (tree.low > 0), ~inside & over, inside[:K]
     fields = {"needed": int(tree.low[needing].sum()), "limit": int(tree.high[limiting].sum())}
@@ -126,9 +124,9 @@ def explain_infeasible(
     return InfeasibleError(kind, held=held, **names, **fields, **COUNTS)
 
 
-def can_move_more(tree: CountTree, allowed: BoolArray, excess: IntArray, flow: IntArray) -> bool:
+def can_move_more(now: Imbalance, allowed: BoolArray) -> bool:
     """Whether rows in excess can reach a node that lacks some."""
-    return bool(np.any(_closure(_steps(tree, allowed, flow), excess > 0) & (excess < 0)))
+    return bool(np.any(_closure(_steps(now, allowed), now.excess > 0) & (now.excess < 0)))
 
 
 def allowed_moves(problem: LabelProblem, labels: IntArray) -> BoolArray:
@@ -139,13 +137,13 @@ def allowed_moves(problem: LabelProblem, labels: IntArray) -> BoolArray:
     return allowed
 
 
-def _steps(tree: CountTree, allowed: BoolArray, flow: IntArray) -> BoolArray:
+def _steps(now: Imbalance, allowed: BoolArray) -> BoolArray:
     """Whether a row can be passed from one node to another (N+1, N+1); all rows come last."""
-    steps = np.zeros((tree.above.size + 1, tree.above.size + 1), bool)
+    tree, nodes = now.tree, np.arange(now.flow.size)
+    steps = np.zeros((nodes.size + 1, nodes.size + 1), bool)
     steps[: tree.n_classes, : tree.n_classes] = allowed
-    nodes = np.arange(tree.above.size)
-    steps[nodes, tree.above] = flow < tree.high - tree.low
-    steps[tree.above, nodes] = flow > 0
+    steps[nodes, tree.above] = now.flow < tree.high - tree.low
+    steps[tree.above, nodes] = now.flow > 0
     return steps
 
 

@@ -15,7 +15,7 @@ from transduce.label_step._kernels.shortlists import offer_all
 from transduce.label_step._kernels.ties import APART, TIED, choose_with_margins
 from transduce.label_step.augmenting_paths import empty_lists
 from transduce.label_step.certificate import LabelValue, label_values
-from transduce.label_step.count_tree import CountTree
+from transduce.label_step.count_tree import CountTree, Imbalance
 from transduce.label_step.partitions import Partition, Partitions
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
 
@@ -178,20 +178,14 @@ class PricedRows:
         tally = sum((own.tally for own in summaries), np.zeros(tree.n_classes, np.int64))
         return cls(tree, prices, tally, summaries)
 
-    @cached_property
-    def potentials(self) -> FloatArray:
-        """Potentials of all nodes."""
-        return self.tree.potentials(self.prices.base)
+    def imbalance(self) -> Imbalance:
+        """How far the labels are from the bounds."""
+        return self.tree.imbalance(self.tally, self.tree.potentials(self.prices.base))
 
     @cached_property
-    def excess(self) -> IntArray:
-        """Rows too many in each node."""
-        return self.tree.imbalance(self.tally, self.potentials)[1]
-
-    @property
     def n_misplaced(self) -> int:
         """Number of rows that must move."""
-        return int(self.excess[self.excess > 0].sum())
+        return self.imbalance().n_misplaced
 
     @cached_property
     def _cumulative(self) -> IntArray:
@@ -214,7 +208,7 @@ class PricedRows:
         """Select about `per_row` rows for each that must move, in each partition; and return how many these are."""
         n_classes, n_tied = self.tree.n_classes, self.n_below(APART)
         radius = self.radius(min(per_row * self.n_misplaced, self.tree.n_rows // 2))
-        tied = per_row // 2 * (np.abs(self.excess[:n_classes]) + self.n_misplaced // n_classes + 1)
+        tied = per_row // 2 * (np.abs(self.imbalance().excess[:n_classes]) + self.n_misplaced // n_classes + 1)
         fractions = [own.counts[own.bins < bin_of(APART)].sum() / max(n_tied, 1) for own in self.summaries]
         selected = [Near(radius, np.ceil(fraction * tied).astype(np.int64)) for fraction in fractions]
         return selected, self.n_below(radius) - n_tied + min(n_tied, int(tied.sum()))
