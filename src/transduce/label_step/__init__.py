@@ -107,26 +107,17 @@ def solve_labels(
     Returns
     -------
     LabelSolution
-        Labels, prices, cost, dual_value, gap, n_moves, n_rounds, status, trace and group_prices.
+        Labels, prices, cost, dual value, gap and status.
 
     Examples
     --------
     >>> import numpy as np
     >>> costs = np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 3.0], [0.0, 3.0, 1.0], [0.0, 4.0, 4.0]])
     >>> answer = solve_labels(costs, counts=[2, 1, 1])
-    >>> answer.labels
-    array([0, 1, 2, 0])
-    >>> answer.cost, answer.gap
-    (2.0, 0.0)
+    >>> answer.labels, answer.cost, answer.gap
+    (array([0, 1, 2, 0]), 2.0, 0.0)
     >>> solve_labels(costs, counts=([1, 0, 0], [3, 2, 1])).labels
     array([0, 1, 0, 0])
-
-    Two or three rows for classes 1 and 2 together: they form group 3, which is part of all rows, node 4.
-
-    >>> from transduce.class_prior.bounds import Groups
-    >>> answer = solve_labels(costs, ([0, 0, 0], [4, 4, 4]), groups=Groups(above=[4, 3, 3, 4], low=[2], high=[3]))
-    >>> answer.labels, answer.group_prices
-    (array([0, 1, 2, 0]), array([1.]))
     """
     problem = LabelProblem.create(costs, counts, groups)
     step = METHODS.get(method) if isinstance(method, str) else method

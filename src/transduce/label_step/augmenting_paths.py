@@ -1,10 +1,7 @@
 """Labels and prices that meet all counts, for rows in memory: cheapest labels first, then shortest augmenting paths.
 
-Every row takes the label that is cheapest at the given prices. Rows of classes with too many are then moved along
-shortest paths on the graph of classes (see `_kernels.paths`). Only rows whose two best labels nearly tie can take part:
-those with a margin below a trust radius, which grows until all counts are met.
-
-Prices are potentials of the nodes of the tree of counts (see `count_tree`).
+Only rows whose two best labels nearly tie can take part in paths (see `_kernels.paths`): those with a margin below a
+trust radius, which grows until all counts are met. Prices are potentials of the nodes of the tree of counts.
 """
 
 import numpy as np

@@ -23,14 +23,10 @@ MAX_RELAXATIONS = 200
 
 
 class LabelValue(NamedTuple):
-    """Sums over labelled rows.
+    """Sums over labelled rows."""
 
-    sums   (3,) cost, sum of absolute costs, and Σ_i distance from the cheapest label at the prices
-    tally  (K,) rows of each class
-    """
-
-    sums: FloatArray
-    tally: IntArray
+    sums: FloatArray  # (3,) cost, absolute costs, and Σ_i distance from the cheapest label at the prices
+    tally: IntArray  # (K,) rows of each class
 
 
 class Certificate(NamedTuple):
@@ -65,10 +61,7 @@ def certificate(
     group_prices: FloatArray,
     otherwise: Status = Status.ROUNDED,
 ) -> Certificate:
-    """Bound the distance of labels, given their values in all partitions, from the optimum.
-
-    `otherwise` is the status if the gap is more than rounding.
-    """
+    """Bound the distance of labels from the optimum; `otherwise` is the status if the gap is more than rounding."""
     cost, magnitude, distance = sum((value.sums for value in values), np.zeros(3)).tolist()
     tally = sum((value.tally for value in values), np.zeros(tree.n_classes, np.int64))
     gap = tree.slack(tally, tree.multipliers(prices, group_prices)) + distance
@@ -101,11 +94,6 @@ def prices_of_labels(problem: LabelProblem, labels: IntArray) -> FloatArray:
     The length of a → b is the least costs[i, b] − costs[i, a] of a row with label a. If v_b ≤ v_a + length(a, b),
     every label is cheapest for its row. Such v exist if no cycle is negative, that is, if labels are optimal. For other
     labels the relaxation is stopped early, and the prices give a bound instead of a proof.
-
-    >>> problem = LabelProblem.create([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]], counts=[1, 2])
-    >>> prices = prices_of_labels(problem, np.array([1, 0, 1]))
-    >>> round(float(prices[1] - prices[0]), 9)
-    1.0
     """
     n = problem.n_classes
     lengths = np.full((n + 1, n + 1), np.inf)

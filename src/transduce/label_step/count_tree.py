@@ -19,16 +19,12 @@ from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray
 
 
 class Imbalance(NamedTuple):
-    """How far labels are from the bounds of a tree, at potentials (N+1,) of its nodes; paths change arrays in place.
-
-    flow    (N,) rows of each node beyond its low count, from 0 to high − low
-    excess  (N+1,) rows too many in each node
-    """
+    """How far labels are from the bounds of a tree; augmenting paths change the arrays in place."""
 
     tree: "CountTree"
-    potentials: FloatArray
-    flow: IntArray
-    excess: IntArray
+    potentials: FloatArray  # (N+1,)
+    flow: IntArray  # (N,) rows of each node beyond its low count, from 0 to high − low
+    excess: IntArray  # (N+1,) rows too many in each node
 
     @property
     def n_misplaced(self) -> int:
@@ -38,21 +34,14 @@ class Imbalance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CountTree:
-    """Bounds as stated, and as a tree.
-
-    bounds     bounds of the classes (K,) and groups
-    n_rows     rows to label
-    above      (N,) the node above each class and group
-    low, high  (N,) bounds on the rows of each class and group
-    members    (G, K) which classes each group has
-    """
+    """Bounds as stated, and as a tree."""
 
     bounds: Bounds
     n_rows: int
-    above: IntArray
-    low: IntArray
-    high: IntArray
-    members: BoolArray
+    above: IntArray  # (N,) the node above each class and group
+    low: IntArray  # (N,)
+    high: IntArray  # (N,)
+    members: BoolArray  # (G, K) which classes each group has
 
     @classmethod
     def create(cls, bounds: Bounds, n_rows: int, implied_groups: bool = False) -> "CountTree":
@@ -173,11 +162,6 @@ class CountTree:
         Let classes with a price below x be full, and others at their low counts. A group takes what its parts do: its
         low count or less for x below some price a, its high count or more for x above some b. The best potential of the
         group is that of the node above, clipped to [a, b]: there the slope of the value of the bounds changes sign.
-
-        >>> from transduce.class_prior.bounds import Groups
-        >>> bounds = Bounds(np.zeros(2, int), np.full(2, 9), Groups([2, 2, 3], [0], [4]))
-        >>> CountTree.create(bounds, n_rows=9).potentials(np.array([-1, -3]))
-        array([-1., -3., -3.,  0.])
         """
         K = self.n_classes
         potentials = np.concatenate((prices, np.zeros(self.n_groups + 1)))

@@ -31,7 +31,7 @@ from transduce.label_step.partition_search import (
     near_rows,
     price_rows,
 )
-from transduce.label_step.partitions import Partitions, clear_state
+from transduce.label_step.partitions import Partition, Partitions
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.sampling import are_far_off, prices_from_partitions, prices_from_sample
 from transduce.label_step.solution import LabelSolution, PartitionedSolution, Status
@@ -82,11 +82,9 @@ class Exact:
     def solve_partitions(
         self, partitions: Partitions, bounds: Bounds, prices: FloatArray | None = None
     ) -> PartitionedSolution:
-        """Leave optimal labels in state["labels"] of every partition, starting from `prices` if they help.
+        """Leave optimal labels, the present ones where they are as good, in state["labels"] of every partition.
 
-        A row keeps its present label where that is as good as any.
-
-        >>> from transduce.label_step.partitions import LocalPartitions, Partition
+        >>> from transduce.label_step.partitions import LocalPartitions
         >>> costs, present = np.array([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]]), np.full(3, -1)
         >>> rows = LocalPartitions([Partition(costs[:1], present[:1]), Partition(costs[1:], present[1:])])
         >>> answer = Exact().solve_partitions(rows, Bounds(np.array([1, 2]), np.array([1, 2])))
@@ -97,7 +95,7 @@ class Exact:
             search, priced = _begin(partitions, bounds, prices)
             answer = _certify(search, *_meet_counts(search, _refine(search, priced)))
         except ValueError:
-            partitions.each(clear_state)
+            partitions.each(Partition.reset)
             raise
         if prices is not None and answer.status is not Status.OPTIMAL:
             again = self.solve_partitions(partitions, bounds)
@@ -127,7 +125,7 @@ def _begin(partitions: Partitions, bounds: Bounds, prices: FloatArray | None) ->
         bounds.groups.check(low, high, n_rows)
     search = Search(partitions, sizes, CountTree.create(Bounds(low, high, bounds.groups), n_rows))
     if summaries:
-        priced = PricedRows.create(search.tree, given, summaries)
+        priced = PricedRows(search.tree, given, summaries)
         is_comparable = _are_comparable(given.base, [own.cost_range for own in summaries])
         if is_comparable and 2 * REACH * priced.n_misplaced < n_rows + GATHER_ROWS:
             return search, priced
@@ -191,12 +189,12 @@ def _certify(
     """Write the labels and certify them; or keep the present ones, if they are just as good."""
     prices = search.tree.prices_at(potentials)
     evaluated = search.partitions.each_with(evaluate, [(prices[0], own.rows, own.labels) for own in gathered])
-    new, present, changed = zip(*evaluated, strict=True) if evaluated else ((), (), ())
-    found, n_changed = certificate(search.tree, new, *prices).check_finite(), sum(changed)
-    if n_changed and all(value is not None for value in present):
-        stayed = certificate(search.tree, present, *prices)
+    found = certificate(search.tree, [values[0] for values, _ in evaluated], *prices).check_finite()
+    n_changed = sum(changed for _, changed in evaluated)
+    if n_changed and all(len(values) == 2 for values, _ in evaluated):
+        stayed = certificate(search.tree, [values[1] for values, _ in evaluated], *prices)
         if stayed.status is Status.OPTIMAL:
             search.partitions.each(keep_present_labels)
             found, n_moves, n_changed = stayed, 0, 0
     counted = {"n_moves": n_moves, "n_rounds": n_rounds, "n_changed": n_changed, "n_gathered": search.n_gathered}
-    return PartitionedSolution(np.zeros(0, np.int64), **counted, **found._asdict())
+    return PartitionedSolution(np.zeros(0, np.int64), **(found._asdict() | counted))

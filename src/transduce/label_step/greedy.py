@@ -20,7 +20,7 @@ from transduce.class_prior.bounds import Bounds, count_bounds
 from transduce.label_step._kernels.passes import allocate, best_open
 from transduce.label_step.certificate import certify
 from transduce.label_step.exact import Exact
-from transduce.label_step.partitions import Partition, Partitions, clear_state
+from transduce.label_step.partitions import Partition, Partitions
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.row_blocks import BoolArray, CostRows
 from transduce.label_step.solution import LabelSolution, Status
@@ -56,11 +56,7 @@ class Greedy:
 
 
 def greedy_labels(problem: LabelProblem) -> IntArray:
-    """Labels that meet the counts, by greedy allocation and, where labels are forbidden, the least repair.
-
-    >>> greedy_labels(LabelProblem.create([[0.0, 1.0], [0.0, np.inf]], counts=[1, 1]))
-    array([1, 0])
-    """
+    """Labels that meet the counts, by greedy allocation and, where labels are forbidden, the least repair."""
     labels = np.full(problem.n_rows, -1, np.int64)
     tally = np.zeros(problem.n_classes, np.int64)
     free = problem.n_rows - int(problem.low.sum())
@@ -97,15 +93,7 @@ def _change_costs(rows: CostRows, labels: IntArray, change: float | np.float32) 
 
 
 def greedy_partitions(partitions: Partitions, bounds: Bounds) -> None:
-    """Leave greedy labels that meet the counts in state["labels"] of every partition.
-
-    >>> from transduce.label_step.partitions import LocalPartitions
-    >>> costs, present = np.array([[0.0, 1.0], [0.5, 3.0], [2.0, 0.0]]), np.full(3, -1)
-    >>> rows = LocalPartitions([Partition(costs[:1], present[:1]), Partition(costs[1:], present[1:])])
-    >>> greedy_partitions(rows, Bounds(np.array([1, 2]), np.array([1, 2])))
-    >>> rows.each(lambda partition: partition.state["labels"])
-    [array([0]), array([1, 1])]
-    """
+    """Leave greedy labels that meet the counts in state["labels"] of every partition."""
     try:
         if _allocate(partitions, bounds):
             return
@@ -114,7 +102,7 @@ def greedy_partitions(partitions: Partitions, bounds: Bounds) -> None:
         partitions.each(_use_original_costs)
     except ValueError:
         partitions.each(_use_original_costs)
-        partitions.each(clear_state)
+        partitions.each(Partition.reset)
         raise
 
 
@@ -154,10 +142,7 @@ def _n_taken(partitions: Partitions, wanting: IntArray, needed: IntArray, capaci
 
 
 def _last_keys(partitions: Partitions, sets: IntArray, limits: IntArray, needed: IntArray, capacity: IntArray) -> Keys:
-    """The largest key before which a set of classes takes no more than `limit` rows beyond what the classes need.
-
-    For the classes of each set, a row of `sets`; −inf for all others.
-    """
+    """The largest key before which each set of classes takes no more than its limit of rows beyond what they need."""
     size = int(np.clip(RANKED_CELLS // needed.size, FEWEST_RANKED, MOST_RANKED))
     lower, upper = np.full((2, needed.size), -np.inf, np.complex128)
     upper[sets] = np.inf
@@ -177,16 +162,11 @@ def _last_keys(partitions: Partitions, sets: IntArray, limits: IntArray, needed:
 
 
 class _Ranks(NamedTuple):
-    """Some sorted keys of each class between two bounds, and how many rows of the class are before each.
+    """Some sorted keys of each class between two bounds, and how many rows of the class are before each."""
 
-    up_to, before (K,)  rows with keys up to the lower bound, and before the upper one
-    ends (K+1,)         where the keys of each class begin and end
-    keys, ranks         keys of all classes, and the number of rows of the class before each
-    """
-
-    up_to: IntArray
-    before: IntArray
-    ends: IntArray
+    up_to: IntArray  # (K,) rows with keys up to the lower bound
+    before: IntArray  # (K,) rows with keys before the upper bound
+    ends: IntArray  # (K+1,) where the keys of each class begin and end
     keys: Keys
     ranks: IntArray
 
@@ -210,12 +190,7 @@ def _rank_bounds(reports: list[_Ranks], k: int, at: Keys) -> IntArray:
 
 
 def _begin(partition: Partition) -> int:
-    partition.state.update(
-        labels=np.full(partition.n_rows, -1, np.int64),
-        left=np.arange(partition.n_rows),
-        keys=[np.zeros(0, np.complex128)] * partition.n_classes,
-        rows=[np.zeros(0, np.int64)] * partition.n_classes,
-    )
+    partition.reset(labels=np.full(partition.n_rows, -1, np.int64), left=np.arange(partition.n_rows), keys=[], rows=[])
     return partition.n_rows
 
 
@@ -252,9 +227,7 @@ def _count_before(partition: Partition, bound: np.complex128) -> IntArray:
 
 
 def _keep_labels(partition: Partition) -> None:
-    labels = partition.state["labels"]
-    partition.state.clear()
-    partition.state["labels"] = labels
+    partition.reset(labels=partition.state["labels"])
 
 
 def _use_change_costs(partition: Partition) -> None:

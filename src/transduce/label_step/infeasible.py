@@ -22,11 +22,7 @@ from transduce.suggest import name_list
 
 @dataclass(frozen=True)
 class NodeNames:
-    """Classes and groups that a sentence lists: by number, or by name where `named`.
-
-    >>> f"{NodeNames((0, 2), (1,))} must get 5 rows."
-    'classes 0 and 2 and group 1 must get 5 rows.'
-    """
+    """Classes and groups that a sentence lists: by number, or by name where `named`."""
 
     classes: tuple[Any, ...] = ()
     groups: tuple[Any, ...] = ()

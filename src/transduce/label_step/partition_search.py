@@ -1,7 +1,7 @@
 """Rows in partitions as the exact label step sees them: what a partition does when it is asked, and what it reports.
 
-At given prices a partition gives its rows their cheapest labels and computes their margins (see `_kernels.ties`). It
-reports a tally of labels and a histogram of margins. On request it sends the costs of rows with small margins.
+At given prices a partition gives its rows their cheapest labels, and reports a tally of labels and a histogram of
+margins (see `_kernels.ties`). On request it sends the costs of rows with small margins.
 """
 
 from collections.abc import Sequence
@@ -146,18 +146,14 @@ def near_rows(partition: Partition, prices: FloatArray, radius: float, length: i
     return GatheredRows(near, partition.take(near), labels[near], limit)
 
 
-def evaluate(
-    partition: Partition, own: tuple[FloatArray, IntArray, IntArray]
-) -> tuple[LabelValue, LabelValue | None, int]:
-    """Write new labels of some rows, evaluate all new and all present labels, and count the rows that changed."""
+def evaluate(partition: Partition, own: tuple[FloatArray, IntArray, IntArray]) -> tuple[list[LabelValue], int]:
+    """Write new labels of some rows, evaluate all new and any present labels, and count the rows that changed."""
     prices, rows, changed = own
     labels = partition.state["labels"]
     labels[rows] = changed
-    partition.state.clear()
-    partition.state["labels"] = labels
+    partition.reset(labels=labels)
     both = np.stack((labels, partition.labels) if np.all(partition.labels >= 0) else (labels,))
-    new, *present = label_values(partition, prices, both)
-    return new, present[0] if present else None, int(np.count_nonzero(labels != partition.labels))
+    return label_values(partition, prices, both), int(np.count_nonzero(labels != partition.labels))
 
 
 # ---- what is known of all partitions
@@ -165,18 +161,16 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class PricedRows:
-    """All rows at some prices: the rows of each class (K,), and what partitions reported."""
+    """All rows at some prices, as partitions report them."""
 
     tree: CountTree
     prices: Prices
-    tally: IntArray
     summaries: Sequence[Summary]
 
-    @classmethod
-    def create(cls, tree: CountTree, prices: Prices, summaries: Sequence[Summary]) -> "PricedRows":
-        """Add up what partitions report."""
-        tally = sum((own.tally for own in summaries), np.zeros(tree.n_classes, np.int64))
-        return cls(tree, prices, tally, summaries)
+    @cached_property
+    def tally(self) -> IntArray:
+        """Rows of each class (K,)."""
+        return sum((own.tally for own in self.summaries), np.zeros(self.tree.n_classes, np.int64))
 
     def imbalance(self) -> Imbalance:
         """How far the labels are from the bounds."""
@@ -231,7 +225,7 @@ class Search:
     def price(self, prices: Prices) -> PricedRows:
         """Price all rows."""
         summaries = self.partitions.each_with(price_rows, [(prices, first) for first in self.first])
-        return PricedRows.create(self.tree, prices, summaries)
+        return PricedRows(self.tree, prices, summaries)
 
 
 def bin_of(margin: float) -> int:

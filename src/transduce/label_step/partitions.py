@@ -18,18 +18,19 @@ Arguments = TypeVarTuple("Arguments")
 
 @dataclass(eq=False)
 class Partition(CostRows):
-    """Some of the rows.
+    """Some of the rows, and what a label step keeps here between calls.
 
-    costs     (n, K) cost of each label, +inf where it is forbidden
-    labels    (n,) present label of each row, or −1
-    state     what a label step keeps here between calls; in the end "labels" (n,), or "posterior" (n, K) of soft labels
-    original  costs and labels that are set aside while the label step works with others
+    In the end its state holds "labels" (n,), or "posterior" (n, K) of a soft label step, and nothing else.
     """
 
-    costs: NDArray[Any]
-    labels: IntArray
+    costs: NDArray[Any]  # (n, K), +inf where a label is forbidden
+    labels: IntArray  # (n,) present labels, or −1
     state: dict[str, Any] = field(default_factory=dict)
-    original: tuple[NDArray[Any], IntArray] | None = None
+    original: tuple[NDArray[Any], IntArray] | None = None  # costs and labels, while the label step works with others
+
+    def reset(self, **result: Any) -> None:
+        """Forget everything that a label step has kept, but for its result."""
+        self.state = result
 
 
 class Partitions(Protocol):
@@ -46,13 +47,7 @@ class Partitions(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LocalPartitions:
-    """Partitions in this process.
-
-    >>> import numpy as np
-    >>> both = [Partition(np.zeros((n, 3)), np.zeros(n, int)) for n in (2, 1)]
-    >>> LocalPartitions(both).each(lambda partition: partition.n_rows)
-    [2, 1]
-    """
+    """Partitions in this process."""
 
     partitions: Sequence[Partition]
 
@@ -63,8 +58,3 @@ class LocalPartitions:
     def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
         """Return function(partition, own[p]) for all partitions p, in order."""
         return [function(partition, mine) for partition, mine in zip(self.partitions, own, strict=True)]
-
-
-def clear_state(partition: Partition) -> None:
-    """Forget everything that a label step has kept."""
-    partition.state.clear()

@@ -2,8 +2,7 @@
 
     min over y of Σ_i costs[i, y_i]     subject to     low_k ≤ #{i : y_i = k} ≤ high_k
 
-Nested groups of classes may have bounds too (see `count_tree`). A cost of +inf forbids a label for a row. The caller's
-array stays as it is, whatever its dtype and memory order; solvers read C-ordered float64 blocks.
+A cost of +inf forbids a label for a row. Nested groups of classes may have bounds too (see `count_tree`).
 """
 
 from dataclasses import dataclass

@@ -6,9 +6,7 @@ the class is capacity that stays unused. Other cells of pool and fillers are for
 
 The problem is degenerate, so it is solved at N times the supplies plus 1, N times the demands, and as many more units
 for the pool as there are rows: then no tree flow is 0, each pivot lowers the cost, and rounding flow / N gives the
-labels (N exceeds twice the number of rows).
-
-Each pivot reads all n × K cells to move one of them: expect it to be slow, and use the exact step in practice.
+labels (N exceeds twice the number of rows). Each pivot reads all n × K cells, so it is slow.
 """
 
 import time

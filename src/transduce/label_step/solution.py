@@ -38,8 +38,7 @@ class LabelSolution:
     labels : ndarray of shape (n,)
         Class of each row.
     prices : ndarray of shape (K,)
-        Dual variables of the counts: what a class pays its rows to come, negative where it keeps them away. The price
-        of a class includes those of the groups that it is in.
+        Dual variables of the counts, those of the groups of a class included: what a class pays its rows to come.
     cost : float
         Σ_i costs[i, labels[i]].
     dual_value : float
@@ -72,11 +71,7 @@ class LabelSolution:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartitionedSolution(LabelSolution):
-    """The same for labels that stay in their partitions, as state["labels"]; `labels` is empty.
+    """The same for labels that stay in their partitions, as state["labels"]; `labels` is empty."""
 
-    n_changed   rows whose label is not the present one
-    n_gathered  rows whose costs were sent to the driver
-    """
-
-    n_changed: int
-    n_gathered: int
+    n_changed: int  # rows whose label is not the present one
+    n_gathered: int  # rows whose costs were sent to the driver

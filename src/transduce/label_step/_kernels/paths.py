@@ -1,8 +1,7 @@
 """Shortest augmenting paths on the graph of classes: the exact label step moves its last rows along them.
 
-Problem. Rows hold labels that are cheapest at the prices v, but some classes hold too many rows (excess > 0) and some
-too few (excess < 0). Move rows along paths of classes a → b → ... so that every excess becomes 0 and every row keeps
-a label that is cheapest at the prices.
+Problem. Rows have labels that are cheapest at the prices v, but some classes hold too many rows (excess > 0), some too
+few. Move rows along paths of classes a → b → ... so that every excess becomes 0 and labels stay cheapest at the prices.
 
 Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and out
          prices (N+1,)  in and out, those of all nodes    moves         in and out, see `shortlists`
@@ -21,7 +20,6 @@ passed fall by the rest of the distance, so lengths stay ≥ 0 and the path beco
 
 Trust.   Rows that are not among these would pay at least `radius` for any other label at the prices of entry. As long
 as the prices have not drifted apart by more than that, none of them can shorten a path.
-
 Reference: the successive shortest path method (Ahuja, Magnanti and Orlin, 1993, section 9.7).
 """
 

@@ -8,10 +8,8 @@ holds the least of them, and all below its limit. `Lists` are five arrays, writt
     lengths (K, K)         the least key, or where nothing is listed the limit: then a lower bound
 
 `Members` are the rows of each class as doubly linked lists: first (K,), after (n,), before (n,), −1 at the ends. A
-row that has left its class is dropped when it comes to the top of a list.
-
-The caller allocates the arrays in Python: a kernel that passed its own arrays on in a tuple would count references at
-every call.
+row that has left its class is dropped when it comes to the top of a list. All arrays are allocated in Python: a kernel
+that passed its own on in a tuple would count references at every call.
 """
 
 from typing import TypeAlias

@@ -77,41 +77,32 @@ def list_switches(costs: Floats, members: Labels, first: Labels, tolerance: floa
 @kernel
 def list_moves(costs: Floats, labels: Labels, tally: Labels, low: Labels, high: Labels, tolerance: float) -> Changes:
     """Single moves out of a class above its low count into one below its high count."""
-    gains, rows, targets = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
+    gains, ones, others = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
     for i in range(labels.size):
         y = labels[i]
-        if tally[y] > low[y]:
-            for k in range(tally.size):
-                change = costs[i, k] - costs[i, y]
-                if tally[k] < high[k] and change < -tolerance:
-                    gains.append(change)
-                    rows.append(i)
-                    targets.append(-1 - k)
-    return gains, rows, targets
+        for k in range(tally.size if tally[y] > low[y] else 0):
+            if tally[k] < high[k] and costs[i, k] - costs[i, y] < -tolerance:
+                gains.append(costs[i, k] - costs[i, y])
+                ones.append(i)
+                others.append(-1 - k)
+    return gains, ones, others
 
 
 @kernel
 def apply_in_order(ones: Labels, others: Labels, labels: Labels, tally: Labels, low: Labels, high: Labels) -> int:
-    """Steps 9 to 12: make changes, the best first, passing over those with a row that has moved. Returns rows moved.
-
-    labels and tally are written in place.
-    """
-    n_moves = 0
+    """Steps 9 to 12: make changes to labels and tally, passing over rows that have moved; return how many have."""
     has_moved = np.zeros(labels.size, np.bool_)
     for place in range(ones.size):
         i, j = ones[place], others[place]
         if has_moved[i] or (j >= 0 and has_moved[j]):
             continue
+        y, k = labels[i], -1 - j
         if j >= 0:
             labels[i], labels[j] = labels[j], labels[i]
             has_moved[i] = has_moved[j] = True
-            n_moves += 2
-        else:
-            y, k = labels[i], -1 - j
-            if tally[y] > low[y] and tally[k] < high[k]:
-                labels[i] = k
-                tally[y] -= 1
-                tally[k] += 1
-                has_moved[i] = True
-                n_moves += 1
-    return n_moves
+        elif tally[y] > low[y] and tally[k] < high[k]:
+            labels[i] = k
+            tally[y] -= 1
+            tally[k] += 1
+            has_moved[i] = True
+    return int(has_moved.sum())
