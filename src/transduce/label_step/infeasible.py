@@ -67,9 +67,8 @@ CLASS_PRIOR = {
 class InfeasibleError(Record, ValueError):
     """Counts that forbidden labels make impossible.
 
-    Fields: `needing`, `holding` and `limiting` are NodeNames. The first must get `needed` rows; only `held` rows may
-    take the second (TOO_FEW_ROWS), or `held` rows may take nothing else (TOO_MANY_ROWS); the third may get at most
-    `limit` rows. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
+    Fields: NodeNames `needing` must get `needed` rows; only `held` rows may take `holding`, or nothing else; `limiting`
+    may get at most `limit` rows. `opening`, `allow` and `sizes` are how the caller speaks of the constraints.
     """
 
     def __str__(self) -> str:
@@ -104,7 +103,6 @@ def explain_infeasible(now: Imbalance, tally: IntArray, allowed: BoolArray) -> I
 
     Of the nodes in the set, those whose node above is not in it need their low counts. Rows come to them from the rows
     that hold their classes, and from nodes outside whose node above is inside, which are at their high counts.
-    `allowed` (K, K) is whether a row of a class may move to another.
     """
     tree, K, deficient = now.tree, now.tree.n_classes, _closure(_steps(now, allowed).T, now.excess < 0)
     inside, over = deficient[:-1], deficient[tree.above]

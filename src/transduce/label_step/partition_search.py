@@ -131,9 +131,9 @@ def sample_rows(partition: Partition, own: tuple[Near | None, float, float]) -> 
 
 
 def near_rows(partition: Partition, prices: FloatArray, radius: float, length: int) -> GatheredRows:
-    """Send the rows with margins below a radius; with a `length`, only the `length` cheapest moves of each pair.
+    """Send new rows with margins below a radius; with a `length`, only the `length` cheapest moves of each pair.
 
-    A row is sent once only. Moves of rows that were never sent cost at least the limits (K, K), prices aside.
+    Moves of rows that were never sent cost at least the limits (K, K), prices aside.
     """
     labels, margins = partition.state["labels"], partition.state["margins"]
     near, limit = np.flatnonzero(margins < radius), radius + prices - prices[:, None]
@@ -220,7 +220,7 @@ class Search:
     @property
     def first(self) -> list[int]:
         """The number of the first row of each partition."""
-        return [int(end) - size for end, size in zip(np.cumsum(self.sizes), self.sizes, strict=True)]
+        return [int(n) for n in np.cumsum([0, *self.sizes])[:-1]]
 
     def price(self, prices: Prices) -> PricedRows:
         """Price all rows."""

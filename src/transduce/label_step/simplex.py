@@ -77,7 +77,6 @@ class _Basis:
     unit: int  # the flow of one row
     cells: IntArray  # (2, m) row and column of each, as nodes of the tree
     flow: IntArray
-    potential: FloatArray
 
     @classmethod
     def from_labels(cls, problem: LabelProblem, labels: IntArray) -> "_Basis":
@@ -101,13 +100,13 @@ class _Basis:
         over = np.bincount(columns, weights=flow, minlength=pool + 1)[:pool].astype(np.int64) - unit * high
         flow[linked_by] -= over
         flow[n + fillers.size :] += over
-        cells, potential = np.stack((rows, n + fillers.size + columns)), np.zeros(n + fillers.size + pool + 1)
-        return cls(_finite_costs(problem, classes, fillers), classes, unit, cells, flow, potential)
+        cells = np.stack((rows, n + fillers.size + columns))
+        return cls(_finite_costs(problem, classes, fillers), classes, unit, cells, flow)
 
     def pivot(self, max_pivots: int) -> tuple[int, bool]:
         """Improve the basis; returns the pivots made and whether it is optimal."""
         tolerance = ROUNDING * float(np.abs(self.costs).max())
-        return pivot(self.costs, self.cells, self.flow, self.potential, tolerance, max_pivots)
+        return pivot(self.costs, self.cells, self.flow, tolerance, max_pivots)
 
     def labels(self, problem: LabelProblem) -> IntArray:
         """The class whose cell carries the whole unit of a row, the perturbation rounded away."""

@@ -11,8 +11,7 @@ Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and o
                         excess (N+1,) in and out
          search         distance (N+1,), parent (N+1,), done (N+1,), movers (N+1,): scratch of a shortest path
 Nodes 0 to K−1 are classes, then come groups of classes, then all rows, node N. What a node gets goes up to the node
-above: its low count in any case, and of the `spare` rows that bounds leave open, `flow`, at no cost. Without groups all
-rows are above every class: a pool that lends each of them its flow.
+above: its low count in any case, and `flow` of the `spare` rows at no cost. Without groups all rows are a pool.
 
 Update.  The length of a → b is the least reduced cost (costs[i, b] − v_b) − (costs[i, a] − v_a) of a row in a, read
 from the short lists. Dijkstra from a class with excess to the nearest class with a deficit; prices of the classes

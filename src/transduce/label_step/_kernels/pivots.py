@@ -107,13 +107,11 @@ def turn_cycle(row: int, column: int, tree: Tree, flow: Labels) -> int:
 
 
 @kernel
-def pivot(
-    costs: Floats, cells: Labels, flow: Labels, potential: Floats, tolerance: float, max_pivots: int
-) -> tuple[int, bool]:
+def pivot(costs: Floats, cells: Labels, flow: Labels, tolerance: float, max_pivots: int) -> tuple[int, bool]:
     """Make up to `max_pivots` pivots on the basis, in place; return how many, and whether the optimum is reached."""
     n_nodes = costs.shape[0] + costs.shape[1]
     first, touching = np.empty(n_nodes + 1, np.int64), np.empty(2 * flow.size, np.int64)
-    scratch = np.empty((4, n_nodes), np.int64)
+    potential, scratch = np.empty(n_nodes), np.empty((4, n_nodes), np.int64)
     tree = (scratch[0], scratch[1], scratch[2], scratch[3])
     for done in range(max_pivots + 1):
         list_neighbours(cells, first, touching)
