@@ -24,7 +24,7 @@ from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labe
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import is_in_rows, read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
-from transduce.engines.local_data import LocalData
+from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint

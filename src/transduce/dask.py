@@ -118,9 +118,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             try:
                 return get_client()
             except ValueError:
-                raise ValueError(
-                    "No Dask client is in use. Create one with distributed.Client(), or pass it."
-                ) from None
+                raise ValueError("No Dask client is in use. Create one, or pass it as client.") from None
         if not isinstance(self.client, Client):
             raise ValueError(f"client must be a distributed.Client, but is {self.client!r}. Pass one, or None.")
         if self.client.status == "closed":
@@ -174,8 +172,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             fetched = iter(WorkerPool(self._client()).results(futures) if futures else ())
         except WorkerLostError as error:
             raise ClusterError(
-                "Blocks to be scored were cancelled, or lost with their worker. Compute them again, and keep futures "
-                "in variables while they are in use."
+                "Blocks to be scored were lost or cancelled. Compute them again, and keep them."
             ) from error
         return [next(fetched) if isinstance(block, Future) else block for block in started]
 

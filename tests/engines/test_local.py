@@ -10,8 +10,7 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import Design
 from transduce.engines.base import LabelOptions, ProblemSettings
 from transduce.engines.common import STEP_LENGTHS, first_targets
-from transduce.engines.local import PARALLEL_CELLS, LocalEngine
-from transduce.engines.local_data import LocalData
+from transduce.engines.local import PARALLEL_CELLS, LocalData, LocalEngine
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.losses import LargeMargin, MaxEnt

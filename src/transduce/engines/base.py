@@ -151,13 +151,13 @@ class Restart(Sizes, Protocol):
     """
 
     def supervise(self, tol: float) -> WeightSummary:
-        """Learn weights from the labelled rows alone, and accept them."""
+        """Steps 1 and 2 of Algorithm 1: learn weights from the labelled rows alone, and accept them."""
 
     def greedy(self) -> None:
-        """Give all other rows greedy labels at these weights."""
+        """Steps 3 to 9: greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
-        """Weight step for the present labels; the unlabelled rows weigh `weight` together."""
+        """Step 12: weight step for the present labels; the unlabelled rows weigh `weight` together."""
 
     def descend(self, objective: float) -> tuple[float, float]:
         """Move from the accepted weights towards the new ones as far as J stays below `objective`.
@@ -166,7 +166,7 @@ class Restart(Sizes, Protocol):
         """
 
     def propose(self, prices: Array) -> LabelProposal:
-        """Label step at the weights that `descend` reached."""
+        """Step 13: label step at the weights that `descend` reached."""
 
     def accept(self, take_labels: bool) -> None:
         """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""

@@ -1,22 +1,32 @@
-"""Rows in memory: the engine that runs weight steps and label steps over arrays of this process."""
+"""Rows in memory: labels and problem as the user passed them, and the engine over arrays of this process."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.engines.base import Engine, FittedLabels, StepSettings
+from transduce.design import Design
+from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import model_posterior, posterior_costs, predicted_counts
 from transduce.engines.local_restart import LocalRestart
+from transduce.errors import LabelError, LabelErrorKind
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.io.fingerprint import fingerprint
 from transduce.label_step import LabelProblem
 from transduce.label_step.entropic import Entropic
+from transduce.labels.classes import as_objects, find_classes, warn_similar_names
+from transduce.labels.encode import EncodedLabels, check_labels, encode_labels
+from transduce.labels.missing import find_labeled
+from transduce.labels.partial import read_matrix
 from transduce.losses.blockwise import as_distributions
 from transduce.problem import TrainingProblem, allowed_costs
+from transduce.taxonomy import Taxonomy
+from transduce.validation import check_labeled_weight, check_sample_weight
 from transduce.weight_step import weight_step_for
 
 PARALLEL_CELLS = 10_000_000
@@ -37,21 +47,17 @@ class LocalEngine:
 
     @property
     def n_unlabeled(self) -> int:
-        """Rows without a full label."""
         return self.problem.n_rows - self.problem.n_labeled
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return self.problem.n_classes
 
     @property
     def forbids(self) -> bool:
-        """Whether some rows must not get some labels."""
         return self.problem.forbidden is not None
 
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
-        """Start a restart with the best weight step for the loss."""
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
         return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
 
@@ -65,19 +71,15 @@ class LocalEngine:
         return n_threads, replace(self, problem=replace(self.problem, design=design))
 
     def predicted_counts(self, W: Array) -> Array:
-        """Count rows without a full label by the class of the best allowed score (K,)."""
         return predicted_counts(self.problem, self._unlabeled_scores(W))
 
     def predicted_proportions(self, W: Array) -> Array:
-        """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
         return np.asarray(model_posterior(self.problem, self._unlabeled_scores(W)).mean(axis=0))
 
     def in_original_order(self, W: Array) -> Array:
-        """Reorder weights so that they have one row for each column of X."""
         return self.problem.design.in_original_order(W)
 
     def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
-        """Gather labels and distributions of all rows, in the order of y."""
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)
         predicted, distributions = predicted_counts(problem, scores), None
@@ -102,7 +104,6 @@ class LocalEngine:
         return self.in_order_of_y(np.vstack((labeled, posterior)))
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
-        """Open the checkpoint folder of the fit with these parameters to this data."""
         problem = self.problem
         parts = parameters | {
             "X": (*problem.design.rows, problem.design.n_features, problem.row_weights),
@@ -112,3 +113,86 @@ class LocalEngine:
 
     def _unlabeled_scores(self, W: Array) -> Array:
         return self.problem.design.scores(W)[self.problem.n_labeled :]
+
+
+@dataclass(eq=False)
+class LocalData:
+    """X (n, d), checked, with y and sample weights as users have them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    taxonomy: Taxonomy = field(init=False)
+    encoded: EncodedLabels = field(init=False)
+
+    def encode(self, options: LabelOptions) -> LabelSummary:
+        y, columns = read_matrix(self.y)
+        values, labeled = find_labeled(y, options.unlabeled)
+        check_labels(self.X.shape[0], values, labeled)
+        self.sample_weight = check_sample_weight(self.sample_weight, values.size)
+        self.encoded, summary = encode_entries(values, labeled, columns, self.sample_weight, self.X.shape, options)
+        self.taxonomy = summary.taxonomy
+        return summary
+
+    def build(self, settings: ProblemSettings) -> LocalEngine:
+        engine = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings)
+        design = engine.problem.design.reordered_by_frequency()
+        return replace(engine, problem=replace(engine.problem, design=design))
+
+
+def encode_entries(
+    values: Array,
+    labeled: Array,
+    columns: Sequence[Any],
+    weights: Array | None,
+    shape: tuple[int, int],
+    options: LabelOptions,
+    warn: bool = True,
+) -> tuple[EncodedLabels, LabelSummary]:
+    """Find the classes, and encode these entries of y, those of all labelled rows among them; X has this shape."""
+    prior, taxonomy = options.class_prior, options.taxonomy
+    classes, tree = find_classes(values, labeled, prior, taxonomy, columns)
+    encoded = encode_labels(as_objects(values), labeled, classes.tolist(), tree, taxonomy is not None)
+    if warn and taxonomy is None and not columns:
+        warn_similar_names(values, labeled, prior)
+    full, allowed = encoded.codes >= 0, encoded.allowed
+    if not full.any():
+        raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
+    own_weights, forbidden = None if weights is None else weights[full], None if allowed is None else ~allowed[~full]
+    check_labeled_weight(own_weights)
+    n_unlabeled, labels = shape[0] - int(full.sum()), encoded.codes[full]
+    return encoded, LabelSummary(shape[1], classes, tree, labels, own_weights, n_unlabeled, forbidden)
+
+
+def build_rows(
+    X: Any,
+    sample_weight: Array | None,
+    encoded: EncodedLabels,
+    taxonomy: Taxonomy,
+    settings: ProblemSettings,
+    total_weights: tuple[float, float] | None = None,
+) -> LocalEngine:
+    """Order rows by label (full, partial, none), and build a problem whose columns keep their order.
+
+    `total_weights` are for rows that are one block of many, see TrainingProblem.create.
+    """
+    codes, partial, allowed = encoded.codes, encoded.partial, encoded.allowed
+    order = np.lexsort((codes < 0, ~partial & (codes < 0)))
+    n_labeled = int((codes >= 0).sum())
+    problem = TrainingProblem.create(
+        Design.create(_with_constant(X) if settings.fit_intercept else X, taxonomy, settings.n_jobs, order),
+        settings.loss,
+        settings.alpha,
+        n_labeled,
+        None if sample_weight is None else sample_weight[order],
+        int(partial.sum()) if settings.partial_as_labeled else 0,
+        None if allowed is None else ~allowed[order[n_labeled:]],
+        total_weights,
+    )
+    return LocalEngine(problem, np.maximum(codes[order], 0), order)
+
+
+def _with_constant(X: Any) -> Any:
+    """Append a column of ones."""
+    constant = np.ones((X.shape[0], 1), X.dtype)
+    return sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))

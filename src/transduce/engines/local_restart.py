@@ -56,14 +56,12 @@ class LocalRestart(RowState):
         self.state = self.weight_step.start(self.problem, self.labels)
 
     def supervise(self, tol: float) -> WeightSummary:
-        """Steps 1 and 2 of Algorithm 1: learn weights from the labelled rows alone, and accept them."""
         self.reset_weights()
         step = self.weights(0.0, tol)
         self.W[...] = self.state.W
         return step
 
     def greedy(self) -> None:
-        """Steps 3 to 9: greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
         costs = allowed_costs(self.problem, -self.new_scores[self.unlabeled])
         problem = LabelProblem(costs, *self.settings.bounds)
         self.labels[self.unlabeled] = (
@@ -71,7 +69,6 @@ class LocalRestart(RowState):
         )
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
-        """Step 12: weight step for the present labels."""
         self.weight_step.retarget(self.problem, self.state, self.labels, self.problem.kappa(weight))
         report = self.weight_step.solve(self.problem, self.state, tol, self.rng)
         self.state.scores = report.scores
@@ -79,7 +76,6 @@ class LocalRestart(RowState):
         return self.report
 
     def descend(self, objective: float) -> tuple[float, float]:
-        """Move from the accepted weights towards the new ones as far as J stays below `objective`."""
         assert self.report is not None
         best, self.step_length = self.report.objective, 1.0
         if best > objective and self.scores is not None:
@@ -89,7 +85,6 @@ class LocalRestart(RowState):
         return best, self.step_length
 
     def propose(self, prices: Array) -> LabelProposal:
-        """Step 13: label step at the weights that `descend` reached."""
         costs = self.label_costs(self.problem.design.n_threads)
         problem = LabelProblem(weighted_costs(self.problem, costs, self.state.kappa), *self.settings.bounds)
         solution = self.settings.label_step.solve(problem, prices, self.labels[self.unlabeled])
@@ -97,7 +92,6 @@ class LocalRestart(RowState):
         return LabelProposal(solution.prices, *self.weigh_proposal(costs, solution.labels))
 
     def accept(self, take_labels: bool) -> None:
-        """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
         move_towards(self.W, self.state.W, self.step_length)
         if take_labels:
             assert self.proposed is not None
@@ -105,22 +99,18 @@ class LocalRestart(RowState):
         self.proposed = None
 
     def soft_labels(self) -> "LocalSoftLabels":
-        """Start soft labels for this restart."""
         return LocalSoftLabels(self)
 
     def result(self, result: FitResult) -> None:
-        """Write the accepted weights and labels into the result."""
         result.W, result.labels = self.W, self.labels
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
-        """Save the state with these arrays and metadata; without that of the weight step if the restart is done."""
         if slot.path is None:
             return
         own = {"W": self.W, "labels": self.labels} | ({} if done else packed_state(self.state))
         slot.save(arrays | own, metadata | {"rng": self.rng.bit_generator.state})
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Restore the state; return arrays and metadata, or None if nothing was saved."""
         saved = slot.load()
         if saved is None:
             return None
@@ -158,7 +148,6 @@ class LocalSoftLabels:
         self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
 
     def start(self) -> None:
-        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
         restart, problem = self.restart, self.problem
         targets = first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
         self.state = self.step.start(problem, targets)
@@ -168,7 +157,6 @@ class LocalSoftLabels:
         self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
         problem, n_threads, targets = self.problem, self.problem.design.n_threads, self.state.targets
         posterior = targets[self.restart.unlabeled]
         soft, self.temperature = solve_at_entropy(
@@ -190,21 +178,18 @@ class LocalSoftLabels:
         return LabelProblem(weighted_costs(problem, costs, row_weights), *self.restart.settings.bounds)
 
     def harden(self, weight: float) -> None:
-        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
         restart = self.restart
         label_problem = self._label_problem(restart.problem, restart.problem.kappa(weight))
         restart.labels[restart.unlabeled] = restart.settings.label_step.solve(label_problem).labels
         restart.reset_weights()
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
-        """Save the state and this metadata."""
         if slot.path is None:
             return
         arrays = packed_state(self.state) | {"prices": self.prices, "best": self.best}
         slot.save(arrays, metadata | {"temperature": self.temperature, "rng": self.restart.rng.bit_generator.state})
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Restore the state; return the metadata, or None if nothing was saved."""
         saved = slot.load()
         if saved is None:
             return None

@@ -15,14 +15,14 @@ class Cluster:
 
     def __init__(self, **status):
         self.now, self.status, self.answers = 100.0, "running", True
-        self.scheduler = SimpleNamespace(address="tcp://scheduler:8786")
+        self.scheduler = SimpleNamespace(address="tcp://scheduler:8786", identity=None)
         self.workers = {name: {"status": one, "last_seen": 0.0} for name, one in status.items()}
         self.stopped = set()
         self.on_sleep = lambda: None
 
-    def sync(self, function, client, *args, **options):
+    def sync(self, function, *args, **options):
         if function is run_on_each:
-            pid, arguments, _ = args
+            _, pid, arguments, _ = args
             assert pid is os.getpid
             return {name: TimeoutError() if name in self.stopped else 1 for name in arguments}
         if not self.answers:

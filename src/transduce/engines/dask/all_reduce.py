@@ -24,11 +24,11 @@ from distributed.protocol.pickle import dumps
 
 from transduce.engines.dask import shards
 from transduce.engines.dask.restart_state import RestartState, ShardLostError
-from transduce.engines.dask.shards import call_restart, sendable
+from transduce.engines.dask.shards import Function, call_restart, sendable
 from transduce.engines.dask.weight_deltas import WeightDelta, chunk_bounds, split_delta, sum_deltas
 from transduce.parallel import one_blas_thread
 
-Call: TypeAlias = tuple[str, Callable[..., Any], Sequence[Any]]
+Call: TypeAlias = tuple[str, Function, Sequence[Any]]
 """Key of a shard, a function, and further arguments."""
 
 
@@ -145,7 +145,7 @@ def _end_fit(fit: str) -> None:
 async def run_calls(calls: Sequence[Call], dask_worker: Any = None) -> list[Any]:
     """Return function(shard, *args) of calls to shards of this worker, in order; where one raised, its exception."""
 
-    async def run(key: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    async def run(key: str, function: Function, args: Sequence[Any]) -> Any:
         try:
             return await _in_thread(dask_worker, shards.call, key, function, *args)
         except Exception as error:
@@ -154,7 +154,7 @@ async def run_calls(calls: Sequence[Call], dask_worker: Any = None) -> list[Any]
     return list(await asyncio.gather(*(run(*one) for one in calls)))
 
 
-async def _in_thread(worker: Any, function: Callable[..., Any], *args: Any) -> Any:
+async def _in_thread(worker: Any, function: Function, *args: Any) -> Any:
     """Run a function in a thread of the worker, which keeps answering messages meanwhile."""
     try:
         running = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
@@ -189,7 +189,7 @@ class Participant:
     reduction: Reduction
     worker: Any
 
-    async def call(self, key: str, function: Callable[..., Any], *args: Any) -> Any:
+    async def call(self, key: str, function: Function, *args: Any) -> Any:
         """Return function(restart, *args) of a shard."""
         return await _in_thread(self.worker, shards.call, key, call_restart, self.reduction.restart, function, *args)
 
@@ -211,7 +211,7 @@ class Participant:
         for key in (key for g in own for key in groups[g].keys):
             await self.call(key, RestartState.receive, sums, bounds, self.reduction.replace)
 
-    async def take_turns(self, key: str, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+    async def take_turns(self, key: str, function: Function, args: Sequence[Any]) -> list[Any]:
         """Return function(restart, *args, count, deltas of others since the last turn) of every turn of a shard."""
         shard_addresses = [(group.address, other) for group in self.groups for other in group.keys]
         own = [other for _, other in shard_addresses].index(key)

@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from transduce.arrays import Array
 from transduce.engines.base import ProblemSettings
 from transduce.engines.dask.block_state import Block
-from transduce.engines.local_data import build_rows
+from transduce.engines.local import build_rows
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.fingerprint import fingerprint
 from transduce.labels.classes import as_objects

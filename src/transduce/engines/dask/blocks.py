@@ -22,11 +22,7 @@ from transduce.engines.dask.worker_pool import WorkerPool
 
 
 def as_blocks(thing: Any, name: str) -> list[Any]:
-    """Return what was passed as a list of blocks.
-
-    >>> [block.shape for block in as_blocks(np.zeros((5, 2)), "X")]
-    [(5, 2)]
-    """
+    """Return what was passed as a list of blocks."""
     if is_single_block(thing):
         return [thing]
     if hasattr(thing, "to_delayed"):
@@ -105,9 +101,8 @@ class BlockSource:
                 info.add_note(f"This is block {b} of the {len(infos)} blocks, counted from 0.")
                 raise info
             if info.n_features != infos[0].n_features:
-                raise ValueError(
-                    f"Block {b} has {info.n_features} columns, but the first has {infos[0].n_features}. Match them."
-                )
+                expected = infos[0].n_features
+                raise ValueError(f"Block {b} has {info.n_features} columns, but the first has {expected}. Match them.")
         return list(infos.values())
 
     def _assign(self, workers: dict[str, Any], holders: dict[int, list[str]]) -> list[list[list[int]]]:
@@ -173,10 +168,6 @@ class BlockSource:
 
 
 def _split(blocks: list[int], n_shards: int) -> list[list[int]]:
-    """Divide blocks into at most so many shards of neighbours.
-
-    >>> _split([0, 1, 2, 3, 4], 2)
-    [[0, 1], [2, 3, 4]]
-    """
+    """Divide blocks into at most so many shards of neighbours."""
     ends = np.linspace(0, len(blocks), min(n_shards, len(blocks)) + 1).astype(int)
     return [blocks[a:b] for a, b in pairwise(ends)]

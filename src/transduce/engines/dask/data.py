@@ -16,7 +16,7 @@ from transduce.engines.dask.engine import DaskEngine, LabeledRows
 from transduce.engines.dask.sharded_state import tree_sum
 from transduce.engines.dask.shards import Shard
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.engines.local_data import encode_entries
+from transduce.engines.local import encode_entries
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.labels.classes import common_dtype
 from transduce.labels.encode import EncodedLabels
@@ -57,7 +57,6 @@ class DaskData:
         return self.labels
 
     def build(self, settings: ProblemSettings) -> DaskEngine:
-        """Build the training problem of every block."""
         infos, source, spec = self.infos, self.source, self._spec(settings)
         ends = np.cumsum([0, *(len(info.entries) for info in infos)])
         labels = [(i.positions, _rows(self.encoded, slice(*ends[b : b + 2]))) for b, i in enumerate(infos)]

@@ -66,12 +66,10 @@ class DaskEngine:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return self.spec.taxonomy.n_classes
 
     @property
     def forbids(self) -> bool:
-        """Whether some rows must not get some labels."""
         return self.spec.has_forbidden
 
     @property
@@ -80,7 +78,6 @@ class DaskEngine:
         return self.spec.settings.n_jobs or 1
 
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> DaskRestart:
-        """Start a restart."""
         return DaskRestart(self, str(next(self.names)), settings, rng)
 
     def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
@@ -88,15 +85,12 @@ class DaskEngine:
         return 1, self
 
     def in_original_order(self, W: Array) -> Array:
-        """Reorder weights so that they have one row for each column of X."""
         return W if self.column_order is None else undo_order(W, self.column_order)
 
     def predicted_counts(self, W: Array) -> Array:
-        """Count rows without a full label by the class of the best allowed score (K,)."""
         return np.asarray(self._predictions(W)[0])
 
     def predicted_proportions(self, W: Array) -> Array:
-        """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
         return np.asarray(self._predictions(W)[1] / max(self.n_unlabeled, 1))
 
     def _predictions(self, W: Array) -> list[Array]:

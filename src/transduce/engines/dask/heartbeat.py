@@ -96,7 +96,7 @@ class Heartbeats:
         try:
             if self.client.status != "running":
                 raise OSError(f"the client is {self.client.status}")
-            known = dict(self.client.sync(_identity, self.client, callback_timeout=self.timeout / 3)["workers"])
+            identity = self.client.sync(self.client.scheduler.identity, callback_timeout=self.timeout / 3)
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             if time.monotonic() - self._answered > self.timeout or self.client.status == "closed":
                 raise ClusterError(
@@ -105,6 +105,7 @@ class Heartbeats:
                 ) from error
             return None
         now = self._answered = time.monotonic()
+        known = dict(identity["workers"])
         for address, info in known.items():
             last, _ = self._heartbeats.setdefault(address, (info["last_seen"], now))
             if last != info["last_seen"] and info["status"] == "running":
@@ -143,7 +144,3 @@ async def run_on_each(
         address: answer if isinstance(answer, BaseException) else answer[address]
         for address, answer in zip(arguments, answers, strict=True)
     }
-
-
-async def _identity(client: Client) -> Any:
-    return await client.scheduler.identity()

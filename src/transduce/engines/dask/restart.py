@@ -37,7 +37,6 @@ class DaskRestart(ShardedWeights):
         self.n_unlabeled, self.n_classes = self.rows.n_unlabeled, self.rows.n_classes
 
     def supervise(self, tol: float) -> WeightSummary:
-        """Learn weights from the labelled rows alone, and accept them."""
         self.start()
         labeled = self.rows.labeled
         if labeled is None:
@@ -55,7 +54,6 @@ class DaskRestart(ShardedWeights):
         self.accept_weights()
 
     def greedy(self) -> None:
-        """Give all other rows greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
         self.call_blocks(BlockState.set_greedy_costs)
         if self.settings.bounds.groups is None:
             greedy_partitions(self, self.settings.bounds)
@@ -64,7 +62,6 @@ class DaskRestart(ShardedWeights):
         self.call(RestartState.accept, True)
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
-        """Weight step for the present labels."""
         self.has_scores = not self.retarget(weight) and self.has_scores
         step = weight_step_for(self.rows.spec.settings.loss, self.settings.max_sweeps)
         last = np.inf if self.report is None else self.report.objective
@@ -72,7 +69,6 @@ class DaskRestart(ShardedWeights):
         return self.report
 
     def descend(self, objective: float) -> tuple[float, float]:
-        """Move from the accepted weights towards the new ones as far as J stays below `objective`."""
         assert self.report is not None
         best, self.step_length = self.report.objective, 1.0
         if best > objective:
@@ -84,17 +80,14 @@ class DaskRestart(ShardedWeights):
         return float(sum(map(sum, self.call_blocks(BlockState.loss_between, step_length))))
 
     def propose(self, prices: Array) -> LabelProposal:
-        """Label step at the weights that `descend` reached."""
         self.call_blocks(BlockState.set_hard_costs, self.step_length)
         answer = Exact().solve_partitions(self, self.settings.bounds, prices)
         return LabelProposal(answer.prices, *self.sum_blocks(BlockState.weigh_found))
 
     def accept(self, take_labels: bool) -> None:
-        """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
         self.call(RestartState.accept, take_labels, self.step_length, uninterrupted=True)
 
     def soft_labels(self) -> "DaskSoftLabels":
-        """Start soft labels for this restart."""
         return DaskSoftLabels(self.rows, f"{self.name} soft", self.settings, self.rng, restart=self)
 
     def result(self, result: FitResult) -> None:
@@ -103,7 +96,6 @@ class DaskRestart(ShardedWeights):
         self.call(RestartState.finish)
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
-        """Save the state, these arrays and metadata; without the state of the weight step if the restart is done."""
         if slot.path is None or not slot.disk.is_writable:
             return
         weights = {"W": self.get_weights(accepted=True)}
@@ -114,7 +106,6 @@ class DaskRestart(ShardedWeights):
         self.save_stage(slot, arrays | weights, metadata | own, done)
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
-        """Restore the state; return arrays and metadata, or None if nothing was saved."""
         saved = self.load_stage(slot, soft=False)
         if saved is None:
             return None
@@ -142,7 +133,6 @@ class DaskSoftLabels(ShardedWeights):
         self.loss = smoothed(self.rows.spec.settings.loss)
 
     def start(self) -> None:
-        """Learn weights from the labelled rows alone; all other rows get the class proportions."""
         rows, labeled = self.rows, self.rows.labeled
         self.pool.call(Shard.start_soft, self.name, self.settings.bounds, rows.n_unlabeled)
         self.prices, step = np.zeros(rows.n_classes), weight_step_for(self.loss, FIRST_SWEEPS)
@@ -154,7 +144,6 @@ class DaskSoftLabels(ShardedWeights):
             self.fit_labeled(smoothed_problem(labeled.problem), step, targets, FIRST_TOL)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        """Choose distributions of this entropy at the present weights, then improve the weights a little."""
         self.call_blocks(BlockState.set_soft_costs)
         soft = solve_partitions_at_entropy(
             self, self.settings.bounds, entropy, self.temperature, self.prices, n_threads=self.rows.n_threads
@@ -174,13 +163,11 @@ class DaskSoftLabels(ShardedWeights):
         return sum(self.pool.call_and_reduce(self.name, RestartState.retarget_soft, weight, first, replace=True))
 
     def harden(self, weight: float) -> None:
-        """Give the restart the best hard labels at the present weights, and reset its weights to 0."""
         self.call_blocks(BlockState.set_hard_costs)
         Exact().solve_partitions(self, self.settings.bounds)
         self.restart.start(soft=self.name)
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
-        """Save the state and these metadata."""
         if slot.path is None or not slot.disk.is_writable:
             return
         arrays = {"now": self.get_weights(accepted=False), "prices": self.prices}
@@ -188,7 +175,6 @@ class DaskSoftLabels(ShardedWeights):
         self.save_stage(slot, arrays, metadata | own)
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
-        """Restore the state; return the metadata, or None if nothing was saved."""
         saved = self.load_stage(slot, soft=True)
         if saved is None:
             return None

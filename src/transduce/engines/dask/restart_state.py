@@ -45,7 +45,6 @@ class RestartState:
 
     @property
     def W(self) -> Array:  # noqa: N802 -- the notation of the paper
-        """The weights."""
         return self.weights.W
 
     @property
@@ -172,7 +171,6 @@ class RestartState:
         self._running.add(deltas)
 
     def set_weights(self, W: WeightDelta) -> None:
-        """Replace W."""
         self.weights.clear()
         self.weights.add([W])
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from distributed import Future
@@ -16,12 +16,12 @@ from distributed import Future
 from transduce.arrays import Array
 from transduce.engines.base import StepSettings, WeightSummary
 from transduce.engines.dask.restart_state import RestartState, SweepStats
-from transduce.engines.dask.shards import Shard, add_up, call_blocks, call_partitions, call_restart
+from transduce.engines.dask.shards import Function, Shard, add_up, call_blocks, call_partitions, call_restart
 from transduce.engines.dask.weight_deltas import WeightDelta, as_delta, sum_deltas
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import CheckpointSlot, Stage
-from transduce.label_step.partitions import Partition
+from transduce.label_step.partitions import Answer, Arguments, Partition
 from transduce.problem import TrainingProblem
 from transduce.weight_step import LBFGS, WeightStep
 from transduce.weight_step.lbfgs import minimize_regularized
@@ -29,9 +29,6 @@ from transduce.weight_step.sweep_schedule import CheckRule, Sweeps, run_sweeps, 
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
-
-Answer = TypeVar("Answer")
-Arguments = ParamSpec("Arguments")
 
 MAX_IN_TURN = 2
 """Shards that sweep in turn; more of them sweep at once, which needs more reductions but no waiting."""
@@ -50,50 +47,42 @@ class ShardedState:
 
     @property
     def pool(self) -> WorkerPool:
-        """The workers."""
         return self.rows.pool
 
-    def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
+    def call(self, function: Function, *args: Any, **options: Any) -> list[Any]:
         """Return function(restart, *args) of all shards; options are those of the pool."""
         return self.pool.call(call_restart, self.name, function, *args, **options)
 
-    def call_blocks(self, function: Callable[..., Any], *args: Any) -> list[list[Any]]:
+    def call_blocks(self, function: Function, *args: Any) -> list[list[Any]]:
         """Return function(block, *args) of the blocks of each shard."""
         return self.pool.call(call_blocks, self.name, function, *args)
 
-    def sum_blocks(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def sum_blocks(self, function: Function, *args: Any) -> list[Any]:
         """Add up tuples function(block, *args): first over the blocks of each shard, then over shards."""
         return add_up(map(add_up, self.call_blocks(function, *args)))
 
-    def each(
-        self,
-        function: Callable[Concatenate[Partition, Arguments], Answer],
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> list[Answer]:
+    def each(self, function: Callable[[Partition, *Arguments], Answer], *args: *Arguments) -> list[Answer]:
         """Return function(partition, *args) of all partitions."""
-        return self._call_partitions(function, [args] * len(self.rows.source.X), kwargs)
+        return self._call_partitions(function, [args] * len(self.rows.source.X))
 
     def each_with(self, function: Callable[[Partition, Any], Answer], own: Sequence[Any]) -> list[Answer]:
         """Return function(partition, own[p]) of all partitions p."""
-        return self._call_partitions(function, [(one,) for one in own], {})
+        return self._call_partitions(function, [(one,) for one in own])
 
-    def _call_partitions(self, function: Any, args: Sequence[Any], kwargs: Any) -> list[Any]:
+    def _call_partitions(self, function: Function, args: Sequence[Any]) -> list[Any]:
         ends = np.cumsum([0, *map(len, self.rows.source.shards)])
-        own = [(args[a:b], kwargs) for a, b in pairwise(ends)]
+        own = [(args[a:b],) for a, b in pairwise(ends)]
         answers = self.pool.call(call_partitions, self.name, function, per_shard=own)
         return [answer for of_shard in answers for answer in of_shard]
 
     def set_weights(self, W: Array) -> None:
-        """Replace W on all shards."""
         self.run_with_weights(RestartState.set_weights, W)
 
-    def run_with_weights(self, function: Callable[..., Any], W: Array) -> None:
+    def run_with_weights(self, function: Function, W: Array) -> None:
         """Run function(restart, W) on all shards; W is sent to one worker, from which the others fetch it."""
         self.pool.run_all(call_restart, self.name, function, send_weights(self.pool, W))
 
     def get_weights(self, accepted: bool) -> Array:
-        """Fetch W, or the accepted weights."""
         future = self.pool.start(0, call_restart, self.name, RestartState.get_weights, accepted)
         return np.asarray(self.pool.results([future])[0])
 

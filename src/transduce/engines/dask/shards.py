@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from distributed.protocol.pickle import dumps, loads
@@ -30,6 +30,7 @@ from transduce.losses import smoothed
 from transduce.problem import TrainingProblem
 from transduce.weight_step import weight_step_for
 
+Function: TypeAlias = Callable[..., Any]
 ORPHAN_SECONDS = 3600.0
 """Seconds without a call after which a shard is dropped when another arrives: its driver is gone."""
 
@@ -205,7 +206,7 @@ def drop(keys: Sequence[str]) -> None:
         SHARDS.pop(key, None)
 
 
-def call(key: str, function: Callable[..., Any], *args: Any) -> Any:
+def call(key: str, function: Function, *args: Any) -> Any:
     """Return function(shard, *args)."""
     shard = SHARDS.get(key)
     if shard is None:
@@ -217,19 +218,17 @@ def call(key: str, function: Callable[..., Any], *args: Any) -> Any:
             shard.last_call = time.monotonic()
 
 
-def call_restart(shard: Shard, restart: str, function: Callable[..., Any], *args: Any) -> Any:
+def call_restart(shard: Shard, restart: str, function: Function, *args: Any) -> Any:
     """Return function(restart, *args)."""
     return function(shard.restarts[restart], *args)
 
 
-def call_blocks(shard: Shard, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
+def call_blocks(shard: Shard, restart: str, function: Function, *args: Any) -> list[Any]:
     """Return function(block, *args) of each block of a restart."""
     return [function(block, *args) for block in shard.restarts[restart].blocks]
 
 
-def call_partitions(
-    shard: Shard, restart: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Any
-) -> list[Any]:
+def call_partitions(shard: Shard, restart: str, function: Function, args: Sequence[Any]) -> list[Any]:
     """Return function(partition, *args[b]) of the label costs of each block b."""
     blocks = shard.restarts[restart].blocks
-    return [function(block.partition, *own, **kwargs) for block, own in zip(blocks, args, strict=True)]
+    return [function(block.partition, *own) for block, own in zip(blocks, args, strict=True)]

@@ -34,11 +34,7 @@ class WeightDelta(NamedTuple):
 
 
 def as_delta(W: Array) -> WeightDelta:
-    """Return weights as a delta from zero, without the rows that are zero.
-
-    >>> as_delta(np.array([[0.0], [0.0], [3.0]]))
-    WeightDelta(rows=array([2]), values=array([[3.]]))
-    """
+    """Return weights as a delta from zero, without the rows that are zero."""
     rows = np.flatnonzero(W.any(axis=1))
     return WeightDelta(None, W) if rows.size > DENSE * len(W) else WeightDelta(rows, W[rows])
 
@@ -52,11 +48,7 @@ def add_delta(W: Array, delta: WeightDelta) -> None:
 
 
 def split_delta(delta: WeightDelta, bounds: Sequence[int]) -> list[WeightDelta]:
-    """Cut a delta into chunks between each two bounds; the rows of a chunk count from its lower bound.
-
-    >>> split_delta(WeightDelta(np.array([1, 3]), np.array([[1.0], [2.0]])), [0, 2, 4])[1]
-    WeightDelta(rows=array([1]), values=array([[2.]]))
-    """
+    """Cut a delta into chunks between each two bounds; the rows of a chunk count from its lower bound."""
     if delta.rows is None:
         return [WeightDelta(None, delta.values[low:high]) for low, high in pairwise(bounds)]
     ends = np.searchsorted(delta.rows, bounds)
@@ -67,12 +59,7 @@ def split_delta(delta: WeightDelta, bounds: Sequence[int]) -> list[WeightDelta]:
 
 
 def sum_deltas(deltas: Sequence[WeightDelta], n_rows: int) -> WeightDelta:
-    """Add up deltas of weights with this many rows, in the order given.
-
-    >>> one = WeightDelta(np.array([0]), np.array([[1.0]]))
-    >>> sum_deltas([one, one], 3)
-    WeightDelta(rows=array([0]), values=array([[2.]]))
-    """
+    """Add up deltas of weights with this many rows, in the order given."""
     if len(deltas) == 1:
         return deltas[0]
     touched = np.zeros(n_rows, np.bool_)
@@ -89,11 +76,7 @@ def sum_deltas(deltas: Sequence[WeightDelta], n_rows: int) -> WeightDelta:
 
 
 def chunk_bounds(shape: tuple[int, int], itemsize: int, n_groups: int) -> list[int]:
-    """Return the bounds of at most `n_groups` chunks of W that are each worth the messages.
-
-    >>> chunk_bounds((100_000, 20), 4, 2), chunk_bounds((10, 2), 4, 2)
-    ([0, 50000, 100000], [0, 10])
-    """
+    """Return the bounds of at most `n_groups` chunks of W that are each worth the messages."""
     n_bytes = shape[0] * shape[1] * itemsize
     n_chunks = int(np.clip(n_bytes // MIN_CHUNK_BYTES, 1, min(n_groups, shape[0])))
     return [int(bound) for bound in np.linspace(0, shape[0], n_chunks + 1)]

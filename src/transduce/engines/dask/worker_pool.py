@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import secrets
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import Call, Reduction, ShardGroup, call_and_reduce, join_fit, release, run_calls
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
 from transduce.engines.dask.restart_state import ShardLostError
+from transduce.engines.dask.shards import Function
 
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
@@ -50,14 +51,11 @@ class WorkerPool:
 
     @property
     def n_shards(self) -> int:
-        """Number of shards."""
         return len(self.shards)
 
     def workers(self) -> dict[str, Any]:
         """Return the workers that respond, by address."""
         return self.heartbeats.wait_for_workers()
-
-    # ---- placing shards
 
     def place(self, arguments: Sequence[Sequence[Any]], addresses: Sequence[str], sizes: Sequence[int]) -> list[Any]:
         """Create shards from these arguments; the first sizes[0] of them are a group on worker addresses[0], and so on.
@@ -91,14 +89,8 @@ class WorkerPool:
                 self.client.sync(run_on_each, self.client, release, arguments, POLL_SECONDS)
         self.groups = []
 
-    # ---- calls to shards, with small arguments and results
-
     def call(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_shard: Sequence[Sequence[Any]] | None = None,
-        uninterrupted: bool = False,
+        self, function: Function, *args: Any, per_shard: Sequence[Any] | None = None, uninterrupted: bool = False
     ) -> list[Any]:
         """Return function(shard, *args, *per_shard[s]) of all shards s, in one round trip.
 
@@ -107,22 +99,18 @@ class WorkerPool:
         own = [()] * self.n_shards if per_shard is None else per_shard
         return self._round_trip(function, [(*args, *mine) for mine in own], uninterrupted)
 
-    def call_first(self, function: Callable[..., Any], *args: Any) -> Any:
+    def call_first(self, function: Function, *args: Any) -> Any:
         """Return function(shard, *args) of the first shard."""
         return self._round_trip(function, [args])[0]
 
-    def call_and_reduce(self, restart: str, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
+    def call_and_reduce(self, restart: str, function: Function, *args: Any, **options: Any) -> list[Any]:
         """Return function(restart, *args) of all shards, whose deltas of W are reduced; options are of `Reduction`."""
         self.n_reductions += 1
         reduction = Reduction(self.fit, self.n_reductions, restart, **options)
         return self._round_trip(function, [args] * self.n_shards, reduction=reduction)
 
     def _round_trip(
-        self,
-        function: Callable[..., Any],
-        arguments: Sequence[Sequence[Any]],
-        uninterrupted: bool = False,
-        reduction: Reduction | None = None,
+        self, function: Function, arguments: Sequence[Any], uninterrupted: bool = False, reduction: Any = None
     ) -> list[Any]:
         """Call the first shards, as many as there are arguments: one message to each of their workers, and one back."""
         self.n_round_trips += 1
@@ -140,18 +128,16 @@ class WorkerPool:
             _raise(min(errors, key=lambda one: isinstance(one, ShardLostError)))
         return results
 
-    # ---- tasks, with large arguments or results that stay on the workers
-
-    def start(self, shard: int, function: Callable[..., Any], *args: Any) -> Future:
+    def start(self, shard: int, function: Function, *args: Any) -> Future:
         """Return a future of function(shard, *args), which stays on the worker of the shard."""
         address, key = self.shards[shard]
         return self.submit(shards.call, key, function, *args, address=address)
 
-    def run_all(self, function: Callable[..., Any], *args: Any) -> None:
+    def run_all(self, function: Function, *args: Any) -> None:
         """Run function(shard, *args) on all shards, with arguments that may be futures."""
         self.results([self.start(shard, function, *args) for shard in range(self.n_shards)], fetch=False)
 
-    def submit(self, function: Callable[..., Any], *args: Any, address: str) -> Future:
+    def submit(self, function: Function, *args: Any, address: str) -> Future:
         """Start a task on the worker at this address."""
         where = {"workers": [address], "allow_other_workers": False}
         return self.client.submit(function, *args, pure=False, retries=0, **where)
@@ -180,7 +166,7 @@ class WorkerPool:
         self.results(futures, fetch=False)
         return dict(self._await(self.client.who_has, list(futures)))
 
-    def _await(self, function: Callable[..., Any], *args: Any, uninterrupted: bool = False, **kwargs: Any) -> Any:
+    def _await(self, function: Function, *args: Any, uninterrupted: bool = False, **kwargs: Any) -> Any:
         """Return function(*args), awaited in the event loop of the client while heartbeats are checked."""
 
         async def run() -> Any:
