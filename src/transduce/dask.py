@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from transduce import estimators
 from transduce.engines.dask.blocks import BlockSource, as_blocks, is_single_block
-from transduce.engines.dask.data import DaskData
-from transduce.engines.dask.engine import stored_groups
+from transduce.engines.dask.engine import DaskData, stored_groups
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.label_step import Exact

@@ -64,12 +64,10 @@ class ProblemSettings(NamedTuple):
 
 
 class FittedLabels(NamedTuple):
-    """Labels of the training rows after a fit, in the containers and the order of y.
+    """Classes of the training rows, and distributions if the loss has a posterior, in the containers and order of y.
 
-    transduction      class of every row
-    class_counts      (K,) rows without a full label that each class got
-    predicted_counts  (K,) the same by the best allowed scores, without prices
-    distributions     distribution over the classes for every row, or None if the loss has no posterior
+    `class_counts` (K,) are rows without a full label that each class got, `predicted_counts` (K,) the same by the best
+    allowed scores, without prices.
     """
 
     transduction: Any

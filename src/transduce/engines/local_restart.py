@@ -6,20 +6,8 @@ from typing import Any
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.engines import common
 from transduce.engines.base import LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
-from transduce.engines.common import (
-    FIRST_SWEEPS,
-    FIRST_TOL,
-    SOFT_ITERATIONS,
-    SOFT_SWEEPS,
-    RowState,
-    best_step,
-    first_targets,
-    inner_products,
-    move_towards,
-    packed_state,
-    unpacked_state,
-)
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.label_step import Exact, LabelProblem
@@ -31,7 +19,7 @@ from transduce.weight_step import LBFGS, WeightState, WeightStep, weight_step_fo
 
 
 @dataclass(eq=False)
-class LocalRestart(RowState):
+class LocalRestart(common.RowState):
     """One run of a solver in memory.
 
     W          accepted weights; `descend` reached the point `step_length` of the way from there to those of the state
@@ -79,8 +67,8 @@ class LocalRestart(RowState):
         assert self.report is not None
         best, self.step_length = self.report.objective, 1.0
         if best > objective and self.scores is not None:
-            products = inner_products(self.W, self.state.W)
-            best, self.step_length = best_step(objective, self.problem.alpha, products, self.loss_between)
+            products = common.inner_products(self.W, self.state.W)
+            best, self.step_length = common.best_step(objective, self.problem.alpha, products, self.loss_between)
         self.scores = self.scores_between(self.step_length)
         return best, self.step_length
 
@@ -92,7 +80,7 @@ class LocalRestart(RowState):
         return LabelProposal(solution.prices, *self.weigh_proposal(costs, solution.labels))
 
     def accept(self, take_labels: bool) -> None:
-        move_towards(self.W, self.state.W, self.step_length)
+        common.move_towards(self.W, self.state.W, self.step_length)
         if take_labels:
             assert self.proposed is not None
             self.labels[self.unlabeled] = self.proposed
@@ -107,7 +95,7 @@ class LocalRestart(RowState):
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
         if slot.path is None:
             return
-        own = {"W": self.W, "labels": self.labels} | ({} if done else packed_state(self.state))
+        own = {"W": self.W, "labels": self.labels} | ({} if done else common.packed_state(self.state))
         slot.save(arrays | own, metadata | {"rng": self.rng.bit_generator.state})
 
     def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
@@ -118,7 +106,7 @@ class LocalRestart(RowState):
         self.W[...], self.labels[...] = arrays["W"], arrays["labels"]
         if "state_W" in arrays:
             self.rng.bit_generator.state = metadata["rng"]
-            self.state = unpacked_state(self.problem, arrays)
+            self.state = common.unpacked_state(self.problem, arrays)
         return arrays, metadata
 
 
@@ -142,18 +130,18 @@ class LocalSoftLabels:
     def __post_init__(self) -> None:
         hard = self.restart.problem
         self.problem = replace(hard, loss=smoothed(hard.loss))
-        self.step = weight_step_for(self.problem.loss, SOFT_SWEEPS)
+        self.step = weight_step_for(self.problem.loss, common.SOFT_SWEEPS)
         if isinstance(self.step, LBFGS):
-            self.step = replace(self.step, max_iter=SOFT_ITERATIONS)
+            self.step = replace(self.step, max_iter=common.SOFT_ITERATIONS)
         self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
 
     def start(self) -> None:
         restart, problem = self.restart, self.problem
-        targets = first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
+        targets = common.first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
         self.state = self.step.start(problem, targets)
-        first = weight_step_for(problem.loss, FIRST_SWEEPS)
+        first = weight_step_for(problem.loss, common.FIRST_SWEEPS)
         first.retarget(problem, self.state, targets, problem.kappa(0.0))
-        self.state.scores = first.solve(problem, self.state, FIRST_TOL, restart.rng).scores
+        self.state.scores = first.solve(problem, self.state, common.FIRST_TOL, restart.rng).scores
         self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
@@ -186,7 +174,7 @@ class LocalSoftLabels:
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         if slot.path is None:
             return
-        arrays = packed_state(self.state) | {"prices": self.prices, "best": self.best}
+        arrays = common.packed_state(self.state) | {"prices": self.prices, "best": self.best}
         slot.save(arrays, metadata | {"temperature": self.temperature, "rng": self.restart.rng.bit_generator.state})
 
     def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
@@ -194,7 +182,7 @@ class LocalSoftLabels:
         if saved is None:
             return None
         arrays, metadata = saved
-        self.state = unpacked_state(self.problem, arrays)
+        self.state = common.unpacked_state(self.problem, arrays)
         self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         self.prices, self.best = arrays["prices"], arrays["best"]
         return metadata

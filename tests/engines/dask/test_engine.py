@@ -10,8 +10,8 @@ from helpers.inline_pool import InlinePool, fit_inline
 from transduce import RuledOut, TransductiveClassifier, design
 from transduce.dask import ClusterError
 from transduce.dask import TransductiveClassifier as OverDask
-from transduce.engines.dask import data, sharded_state
-from transduce.engines.dask.data import DaskData
+from transduce.engines.dask import engine, sharded_state
+from transduce.engines.dask.engine import DaskData
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.memmap import pack_rows
 
@@ -149,8 +149,8 @@ def test_labelled_rows_that_stay_on_the_workers_give_the_same_fit(loss, annealin
     X, truth = make_rows()
     y, gathered = hide_most(truth), record(monkeypatch, DaskData, "_gather_labeled")
     models, how = [], {"alpha": 0.1, "class_prior": "labeled", "tol": 1e-5, "early_tol": 1e-5, "random_state": 0}
-    for n_bytes in (data.MIN_GATHERED_BYTES, 0):
-        monkeypatch.setattr(data, "MIN_GATHERED_BYTES", n_bytes)
+    for n_bytes in (engine.MIN_GATHERED_BYTES, 0):
+        monkeypatch.setattr(engine, "MIN_GATHERED_BYTES", n_bytes)
         models.append(OverDask(loss, annealing=annealing, **how))
         fit_inline(models[-1], split(X, (60, 99)), split(y, (60, 99)), n_workers=3)
     assert [rows is None for rows in gathered] == [False, True]

@@ -38,7 +38,7 @@ from scipy import sparse
 
 from transduce import dask as estimator
 from transduce.dask import ClusterError, TransductiveClassifier
-from transduce.engines.dask import data
+from transduce.engines.dask import engine
 from transduce.engines.dask.engine import GROUPS_FILE
 from transduce.engines.dask.weight_deltas import chunk_bounds
 
@@ -358,7 +358,7 @@ def test_ctrl_c_in_a_reduction_keeps_the_last_round_and_no_shards(steady, expect
 
 
 def test_ctrl_c_in_the_first_reduction_is_raised(steady, monkeypatch, tmp_path):
-    monkeypatch.setattr(data, "MIN_GATHERED_BYTES", 0)  # so that the supervised weights need a reduction too
+    monkeypatch.setattr(engine, "MIN_GATHERED_BYTES", 0)  # so that the supervised weights need a reduction too
     with disarmed(steady, "all_reduce", "sum_deltas"), record_ctrl_c(tmp_path / "arrived"):
         arm(steady, "all_reduce", "sum_deltas", 1, functools.partial(interrupt, os.getpid(), tmp_path / "arrived"))
         with pytest.raises(KeyboardInterrupt):

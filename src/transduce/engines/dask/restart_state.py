@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,18 +16,12 @@ from transduce.weight_step.sweep_schedule import sweep_order
 
 MIN_WORK, MAX_SWEEPS = 5e6, 4
 """Multiplications that a shard should do before a reduction, and sweeps that it may take for them."""
+SweepStats: TypeAlias = tuple[int, float, int]
+"""Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
 
 
 class ShardLostError(Exception):
     """The shard is not in this process, or the reduction it takes part in cannot be completed."""
-
-
-class SweepStats(NamedTuple):
-    """Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
-
-    n_visited: int
-    gap: float
-    n_live: int
 
 
 @dataclass(eq=False)
@@ -141,7 +135,7 @@ class RestartState:
                 work += order.size * self.W.shape[1] * design.n_values // design.n_rows
             if work > MIN_WORK:
                 break
-        return SweepStats(n_visited, gap, n_live)
+        return n_visited, gap, n_live
 
     def take_delta(self) -> WeightDelta:
         """Return the delta that waits to be reduced."""
