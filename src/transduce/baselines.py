@@ -101,7 +101,7 @@ class ExpectationRegularizedClassifier(_WeightedMaxEntClassifier):
     ----------
     unlabeled_weight : float or None, default=None
         Weight of the squared distance of the class proportions; 100 if None.
-    **parameters
+    alpha, class_prior, taxonomy, fit_intercept, tol, max_iter, unlabeled, random_state, n_jobs, verbose
         As in `ExpectationConstrainedClassifier`, with max_iter=100.
 
     References
@@ -129,7 +129,7 @@ class EntropyRegularizedClassifier(_WeightedMaxEntClassifier):
     ----------
     unlabeled_weight : float or None, default=None
         Final weight of the mean entropy, which grows in stages; 1 if None.
-    **parameters
+    alpha, class_prior, taxonomy, fit_intercept, tol, max_iter, unlabeled, random_state, n_jobs, verbose
         As in `ExpectationConstrainedClassifier`, with max_iter=100.
 
     References
@@ -156,7 +156,7 @@ class PosteriorRegularizedClassifier(_WeightedMaxEntClassifier):
     ----------
     unlabeled_weight : float or None, default=None
         Weight of the divergence from these distributions, C^KL of the paper; 0.1 if None.
-    **parameters
+    alpha, class_prior, taxonomy, fit_intercept, tol, max_iter, unlabeled, random_state, n_jobs, verbose
         As in `ExpectationConstrainedClassifier`, with max_iter=100.
 
     References

@@ -51,8 +51,10 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         The label step.
     n_jobs : int or None, default=None
         Threads of each shard; one if None.
-    **parameters
-        All other parameters are those of `transduce.TransductiveClassifier`.
+    loss, alpha, class_prior, taxonomy, fit_intercept, tol, max_iter, unlabeled, random_state, verbose
+        See `transduce.TransductiveClassifier`.
+    unlabeled_weight, annealing, partial_weight, price_shift, early_tol, checkpoint
+        See `transduce.TransductiveClassifier`.
 
     Attributes
     ----------
@@ -62,6 +64,13 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         Distributions over the classes of each block, likewise.
     **attributes
         All other attributes are those of `transduce.TransductiveClassifier`.
+
+    Examples
+    --------
+    >>> from transduce.testing import blobs
+    >>> X, _, y = blobs()
+    >>> clf = TransductiveClassifier(client=Client(processes=False))  # doctest: +SKIP
+    >>> clf.fit([X[:60], X[60:]], [y[:60], y[60:]]).transduction_  # doctest: +SKIP
     """
 
     client: Client | None = None
@@ -136,20 +145,30 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             raise ValueError(f"loss must be an object that can be pickled, but is {self.loss!r}.") from error
 
     def decision_function(self, X: Any) -> Any:
-        """Return the scores of the classes, for one block or each of many."""
+        """Return the scores of one block or many; see `transduce.TransductiveClassifier.decision_function`."""
         return self._map_blocks("decision_function", X)
 
     @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes, for one block or each of many."""
+        """Return the probabilities of one block or many; see `transduce.TransductiveClassifier.predict_proba`."""
         return self._map_blocks("predict_proba", X)
 
     def predict(self, X: Any) -> Any:
-        """Return the class with the best score for each row, for one block or each of many."""
+        """Return the classes of the rows of one block or many; see `transduce.TransductiveClassifier.predict`."""
         return self._map_blocks("predict", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on the rows of y with a full label; true labels and weights are in the blocks of X."""
+        """Return the accuracy on the rows of y with a full label.
+
+        Parameters
+        ----------
+        X, y, sample_weight : block, list of blocks, dask array, bag or frame
+            Features, true labels and weights in the same blocks.
+
+        Returns
+        -------
+        accuracy : float
+        """
         single = not self._is_list(X)
         given = {"X": self.predict(X), "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
         blocks = {name: self._fetch([v] if single else as_blocks(v, name)) for name, v in given.items()}

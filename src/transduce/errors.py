@@ -25,7 +25,15 @@ class Names(tuple[Any, ...]):
 
 
 class Record(Exception):  # noqa: N818 -- the base of errors and of warnings
-    """A kind of problem and its fields; a subclass is an error or a warning."""
+    """A kind of problem and its fields; a subclass is an error or a warning.
+
+    Parameters
+    ----------
+    kind : Enum
+        Kind of problem; its value is the sentence.
+    **fields : object
+        What fills the sentence.
+    """
 
     def __init__(self, kind: Enum, **fields: Any) -> None:
         super().__init__(kind, fields)
@@ -197,9 +205,20 @@ class PriorWarningKind(Enum):
 class PriorConflict(NamedTuple):
     """A class or branch whose stated size disagrees with the data; sizes are fractions of the rows to label.
 
-    It should get `low` to `high`, but has `labeled` of the `n_labeled` labels (None where the numbers of labels say
-    nothing about class sizes), and `predicted` of the predictions of the supervised classifier. `suggestion` is a range
-    that would fit: in rows, as integers, where sizes were stated in rows.
+    Attributes
+    ----------
+    name : object
+        Class or branch.
+    low, high : float
+        Stated size.
+    labeled : float or None
+        Its fraction of the labels; None where the numbers of labels say nothing about class sizes.
+    predicted : float
+        Its fraction of the predictions of the supervised classifier.
+    suggestion : tuple of two numbers
+        Range that would fit: in rows, as integers, where sizes were stated in rows.
+    n_labeled : int
+        Number of labels.
     """
 
     name: object
@@ -234,7 +253,7 @@ class PriorWarning(Record, UserWarning):
 
 
 def user_stacklevel() -> int:
-    """Stack level of the user's code, for a warning issued in a function that the caller calls.
+    """Return the stack level of the user's code, for a warning issued in a function that the caller calls.
 
     The first frame outside this package is the user's; subtract 1 for a warning that the caller issues itself.
     """

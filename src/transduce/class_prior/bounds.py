@@ -94,7 +94,12 @@ class Groups:
         return members[self.n_classes : -1]
 
     def members(self, n_classes: int) -> NDArray[np.bool_]:
-        """Mask of the classes in each group, (G, K)."""
+        """Return a mask (G, K) of the classes in each group.
+
+        Parameters
+        ----------
+        n_classes : int
+        """
         if n_classes != self.n_classes:
             raise ValueError(
                 f"groups must be those of the {n_classes} classes there are, but are of {self.n_classes}. "
@@ -103,12 +108,17 @@ class Groups:
         return self._members
 
     def name_of(self, g: int) -> str:
-        """Name of a group in messages."""
+        """Return the name of a group in messages.
+
+        Parameters
+        ----------
+        g : int
+        """
         numbers = np.flatnonzero(self._members[g]).tolist()
         return repr(self.names[g]) if self.names else f"group {g} (classes {name_list(numbers)})"
 
     def levels(self) -> Iterator[IntArray]:
-        """Partitions of all rows into nodes, from the topmost groups and classes down to classes alone.
+        """Yield partitions of all rows into nodes, from the topmost groups and classes down to classes alone.
 
         >>> [nodes.tolist() for nodes in Groups(above=[4, 3, 3, 4], low=[2], high=[5]).levels()]
         [[0, 3], [0, 1, 2]]
@@ -121,9 +131,16 @@ class Groups:
         yield nodes
 
     def find_conflict(self, low: IntArray, high: IntArray, n_rows: int) -> CountConflict | None:
-        """Find bounds that no whole numbers of rows can meet, given the bounds (K,) of the classes.
+        """Return bounds that no whole numbers of rows can meet, or None.
 
         From the classes upwards, a group must get what its parts must get, and may get what its parts may.
+
+        Parameters
+        ----------
+        low, high : ndarray of shape (K,)
+            Bounds on the counts of the classes.
+        n_rows : int
+            Number of rows to label.
         """
         self.members(low.size)  # raises if the groups are those of other classes
         needed = np.concatenate((low, np.zeros(self.n_groups + 1, np.int64)))
@@ -142,7 +159,7 @@ class Groups:
         return None
 
     def check(self, low: IntArray, high: IntArray, n_rows: int) -> None:
-        """Raise ValueError if no whole numbers of rows meet the bounds (K,) of the classes and those of the groups."""
+        """Raise ValueError if no whole numbers of rows meet all bounds; see `Groups.find_conflict`."""
         conflict = self.find_conflict(low, high, n_rows)
         if conflict is not None:
             name = "all classes together" if conflict.group is None else self.name_of(conflict.group)
@@ -152,7 +169,10 @@ class Groups:
             )
 
     def center(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
-        """Class proportions (K,) in the middle of all bounds: low + t (high − low), the same t for parts of a group."""
+        """Return class proportions (K,) in the middle of all bounds: low + t (high − low), one t for parts of a group.
+
+        For the parameters see `Groups.find_conflict`.
+        """
         least = np.concatenate((low, self.low, [0])).astype(np.float64)
         most = np.minimum(np.concatenate((high, self.high, [n_rows])).astype(np.float64), n_rows)
         sums = np.zeros((2, least.size))
@@ -189,13 +209,13 @@ def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:
 class Bounds(NamedTuple):
     """Bounds on the class counts of the rows to label.
 
-    Attributes
+    Parameters
     ----------
     low : ndarray of shape (K,)
         Smallest count of each class.
     high : ndarray of shape (K,)
         Largest count of each class; equal to `low` where the size is exact.
-    groups : Groups or None
+    groups : Groups or None, default=None
         Bounds on the counts of groups of classes.
     """
 
@@ -205,7 +225,12 @@ class Bounds(NamedTuple):
 
     @classmethod
     def exact(cls, counts: IntArray) -> "Bounds":
-        """Bounds that allow these counts (K,) alone."""
+        """Return bounds that allow these counts alone.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (K,)
+        """
         return cls(counts, counts)
 
     def center(self, n_rows: int) -> NDArray[np.float64]:
@@ -213,6 +238,13 @@ class Bounds(NamedTuple):
 
         With groups, t is the same for all parts of a group (see `Groups.center`).
 
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows to label.
+
+        Examples
+        --------
         >>> Bounds(np.array([0, 0]), np.array([10, 2])).center(10).round(2)
         array([0.83, 0.17])
         """

@@ -49,8 +49,8 @@ def pack_rows(parts: Iterable[Any], folder: str | Path) -> sparse.csr_matrix:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     X = pack_rows((sparse.random(5, 3, 0.5, format="csr", random_state=k) for k in range(4)), f"{folder}/rows")
-    ...     X.shape, type(X.data.base).__name__
-    ((20, 3), 'memmap')
+    ...     X.shape, type(X.data.base).__name__, open_rows(f"{folder}/rows").nnz == X.nnz
+    ((20, 3), 'memmap', True)
     """
     path = Path(folder)
     is_new = not path.exists()
@@ -69,7 +69,18 @@ def pack_rows(parts: Iterable[Any], folder: str | Path) -> sparse.csr_matrix:
 
 
 def open_rows(folder: str | Path) -> sparse.csr_matrix:
-    """Open the rows that `pack_rows` wrote into a folder; they are memory-mapped and read-only."""
+    """Open the rows that `pack_rows` wrote into a folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder of packed rows.
+
+    Returns
+    -------
+    csr_matrix
+        The rows, memory-mapped and read-only.
+    """
     path = Path(folder)
     if not (path / HEADER).is_file():
         raise ValueError(f"{path} has no {HEADER}, so it is not a complete folder of packed rows. Use pack_rows.")
@@ -90,7 +101,17 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
 
 
 def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
-    """Read the .npz files of scipy.sparse.save_npz in a folder, in the order of their names, one at a time."""
+    """Read parts of rows from .npz files, one at a time; made for `pack_rows`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with files of scipy.sparse.save_npz, which are read in the order of their names.
+
+    Yields
+    ------
+    csr_matrix
+    """
     paths = sorted(Path(folder).glob("*.npz"))
     if not paths:
         raise ValueError(f"{folder} has no .npz files of scipy.sparse.save_npz.")

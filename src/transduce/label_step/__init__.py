@@ -128,8 +128,15 @@ def solve_labels(
 
 
 def is_label_step(thing: object) -> TypeGuard[LabelStep]:
-    """Whether an object, not a class, has a method solve(problem, prices, start).
+    """Return whether an object, not a class, has a method solve(problem, prices, start).
 
+    Parameters
+    ----------
+    thing : object
+        What may be a label step.
+
+    Examples
+    --------
     >>> from transduce.label_step.entropic import Entropic
     >>> is_label_step(Exact()), is_label_step(Exact), is_label_step(Entropic(1.0))  # soft labels
     (True, False, False)

@@ -84,6 +84,21 @@ class Exact:
     ) -> PartitionedSolution:
         """Leave optimal labels, the present ones where they are as good, in state["labels"] of every partition.
 
+        Parameters
+        ----------
+        partitions : Partitions
+            Costs of the rows, in partitions that may be on other machines.
+        bounds : Bounds
+            Bounds on the class counts.
+        prices : ndarray of shape (K,), default=None
+            Prices of an earlier solution, to start from.
+
+        Returns
+        -------
+        PartitionedSolution
+
+        Examples
+        --------
         >>> from transduce.label_step.partitions import LocalPartitions
         >>> costs, present = np.array([[0.0, 1.0], [0.0, 3.0], [2.0, 0.0]]), np.full(3, -1)
         >>> rows = LocalPartitions([Partition(costs[:1], present[:1]), Partition(costs[1:], present[1:])])

@@ -88,7 +88,15 @@ class InfeasibleError(Record, ValueError):
         return str(self.kind.value).format_map(self.fields | texts)
 
     def with_names(self, classes: NDArray[Any], groups: Groups | None) -> "InfeasibleError":
-        """The same for someone who gave class names, a class_prior and partial labels."""
+        """Return the same error in terms of class names, class_prior and partial labels.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (K,)
+            Names of the classes.
+        groups : Groups or None
+            Groups of classes with their names.
+        """
         names = classes.tolist(), () if groups is None else groups.names or range(groups.n_groups)
         nodes = {key: own.with_names(*names) for key, own in self.fields.items() if isinstance(own, NodeNames)}
         return InfeasibleError(self.kind, **(self.fields | nodes | CLASS_PRIOR))

@@ -31,7 +31,7 @@ FAULTS = (
 class LabelProblem(CostRows):
     """Costs of all labels for all rows, and bounds on the number of rows of each class.
 
-    Attributes
+    Parameters
     ----------
     costs : ndarray of shape (n, K)
         Cost of each label for each row; +inf forbids a label.
@@ -56,7 +56,7 @@ class LabelProblem(CostRows):
     def create(
         cls, costs: ArrayLike, counts: ArrayLike | tuple[ArrayLike, ArrayLike], groups: Groups | None = None
     ) -> "LabelProblem":
-        """Validate costs, counts and groups."""
+        """Make a problem after checking costs, counts and groups; see `solve_labels`."""
         array = _cost_matrix(costs)
         low, high = count_bounds(counts, *array.shape)
         if groups is not None:
@@ -78,12 +78,18 @@ class LabelProblem(CostRows):
         return self.tree.exact
 
     def refuse_groups(self, label_step: str) -> None:
-        """Raise ValueError if there are groups, which this label step does not support."""
+        """Raise ValueError if there are groups, which a label step does not support.
+
+        Parameters
+        ----------
+        label_step : str
+            Name of the label step in the message.
+        """
         if self.groups is not None:
             raise ValueError(f"{label_step} takes no groups of classes. Use method='exact', or leave groups out.")
 
     def check_prices(self, prices: ArrayLike) -> FloatArray:
-        """Copy starting prices after checking that they are finite numbers, one for each class."""
+        """Return a copy of starting prices after checking that they are finite; see `solve_labels`."""
         advice = "Pass those of an earlier solution, or none."
         try:
             array = np.array(prices, dtype=np.float64)
@@ -98,7 +104,12 @@ class LabelProblem(CostRows):
         return array
 
     def check_labels(self, labels: ArrayLike) -> IntArray:
-        """Copy starting labels after checking that they are allowed and meet the counts."""
+        """Return a copy of starting labels after checking that they are allowed and meet the counts.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n,)
+        """
         try:
             start = np.array(labels)
         except ValueError as error:

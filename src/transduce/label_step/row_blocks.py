@@ -36,16 +36,32 @@ class CostRows:
         return int(self.costs.shape[1])
 
     def blocks(self, rows: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield blocks of all rows, or of the given ones; without a copy where all costs are C-ordered float64."""
+        """Yield blocks of rows, each as a slice and its costs; without a copy where all costs are C-ordered float64.
+
+        Parameters
+        ----------
+        rows : ndarray of int, default=None
+            Rows to read; None for all.
+        """
         for some in row_blocks(self.n_rows if rows is None else rows.size, rows_per_block(self.n_classes)):
             yield some, np.ascontiguousarray(self.costs[some if rows is None else rows[some]], dtype=np.float64)
 
     def take(self, rows: IntArray) -> FloatArray:
-        """Copy the given rows."""
+        """Return a copy of the costs of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
         return np.ascontiguousarray(self.costs[rows], dtype=np.float64)
 
     def tally(self, labels: IntArray) -> IntArray:
-        """Count the rows of each class."""
+        """Return the number of rows (K,) of each class.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n,)
+        """
         return np.bincount(labels, minlength=self.n_classes).astype(np.int64)
 
 

@@ -22,7 +22,17 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class TracePoint:
-    """Progress of a solver: seconds since its start, steps made, and the cost of the labels."""
+    """Progress of a solver.
+
+    Attributes
+    ----------
+    seconds : float
+        Time since its start.
+    n_steps : int
+        Steps made.
+    cost : float
+        Cost of the labels.
+    """
 
     seconds: float
     n_steps: int

@@ -34,7 +34,7 @@ class RuledOut:
     def __init__(self, labels: Hashable | Iterable[Any]) -> None:
         if isinstance(labels, tuple):
             advice = f"Write [{labels!r}] for a path, and {list(labels)!r} for several labels."
-            raise TypeError(f"RuledOut got {labels!r}, which may be a path or several labels. {advice}")
+            raise TypeError(f"RuledOut takes a label, list or set, but got the tuple {labels!r}. {advice}")
         several: Iterable[Any] = labels if isinstance(labels, (list, Set, np.ndarray)) else [labels]
         self.labels: frozenset[Any] = frozenset(tuple(one) if isinstance(one, list) else one for one in several)
 

@@ -55,5 +55,12 @@ class Loss(Protocol):
     def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
         """Compute the gradient, or a subgradient, of the losses with respect to the scores.
 
-        Takes what `value` takes, and returns an ndarray of shape (n_rows, n_classes).
+        Parameters
+        ----------
+        scores, targets
+            As in `value`.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_rows, n_classes)
         """

@@ -62,6 +62,10 @@ def smoothed(loss: Loss) -> Loss:
     loss : Loss
         A built-in loss or a user's own.
 
+    Returns
+    -------
+    Loss
+
     Examples
     --------
     >>> smoothed(LargeMargin())
@@ -82,6 +86,10 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
         Scores.
     n_threads : int, default=1
         Number of threads for a built-in loss.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_rows, n_classes)
 
     Examples
     --------
@@ -106,6 +114,12 @@ def value_and_gradient(
     weights : ndarray of shape (n_rows,)
         Weights w of the rows.
 
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (n_rows, n_classes)
+        The array `scores`.
+
     Examples
     --------
     >>> value_and_gradient(MaxEnt(), np.zeros((1, 2)), np.array([1]), np.array([2.0]))
@@ -119,8 +133,15 @@ def value_and_gradient(
 
 
 def is_builtin(loss: object) -> TypeGuard[BlockwiseLoss]:
-    """Whether a loss is one of this package, and not a subclass, which may change its methods.
+    """Return whether a loss is one of this package, and not a subclass, which may change its methods.
 
+    Parameters
+    ----------
+    loss : object
+        A loss.
+
+    Examples
+    --------
     >>> is_builtin(MaxEnt()), is_builtin(Averaged(MaxEnt()))
     (True, False)
     """

@@ -46,7 +46,7 @@ class MaxEnt(BlockwiseLoss):
         return self
 
     def posterior(self, scores: ArrayLike) -> FloatArray:
-        """Return the class probabilities (n, K), softmax(s)."""
+        """Return the class probabilities (n, K), softmax(s); for `scores` see `Loss.value`."""
         return _softmax(scores, 1.0)
 
 
@@ -56,7 +56,12 @@ class MarginLoss(BlockwiseLoss):
     margins: NDArray[np.float64] | None
 
     def margin_matrix(self, n_classes: int) -> NDArray[np.float64]:
-        """Return the margins as a matrix, after checking them against the number of classes."""
+        """Return the margins as a matrix, after checking them.
+
+        Parameters
+        ----------
+        n_classes : int
+        """
         if self.margins is None:
             return 1.0 - np.eye(n_classes)
         margins, shape = np.asarray(self.margins, dtype=np.float64), (n_classes, n_classes)
@@ -71,7 +76,7 @@ class MarginLoss(BlockwiseLoss):
         return SmoothMargin(WIDTH * self._largest_margin, self.margins)
 
     def posterior(self, scores: ArrayLike) -> FloatArray:
-        """Return class probabilities (n, K), a softmax at a fixed temperature."""
+        """Return class probabilities (n, K), a softmax at a fixed temperature; for `scores` see `Loss.value`."""
         return _softmax(scores, POSTERIOR_TEMPERATURE * self._largest_margin)
 
     @property
@@ -114,7 +119,14 @@ class SmoothMargin(MarginLoss):
         return self
 
     def margin_offsets(self, targets: ArrayLike, n_classes: int) -> FloatArray:
-        """Return the margins (n, K) of the targets, which are added to the scores."""
+        """Return the margins (n, K) of the targets, which are added to the scores.
+
+        Parameters
+        ----------
+        targets : array-like of shape (n_rows,) or (n_rows, n_classes)
+            Labels, or distributions over labels.
+        n_classes : int
+        """
         targets = np.asarray(targets)
         dtype = np.dtype(np.float32 if targets.dtype == np.float32 else np.float64)
         return self._prepared(n_classes, dtype).offsets(targets)

@@ -49,7 +49,13 @@ def labeled_scorer(
 
 @dataclass(frozen=True)
 class LabeledScorer:
-    """Scorer made by `labeled_scorer`."""
+    """Scorer made by `labeled_scorer`, called as scorer(estimator, X, y).
+
+    Parameters
+    ----------
+    metric, unlabeled, taxonomy
+        See `labeled_scorer`.
+    """
 
     metric: str | Metric
     unlabeled: object = AUTO

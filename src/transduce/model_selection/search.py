@@ -86,7 +86,20 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     verbose: object = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose by cross-validation, then fit on all labels, as TransductiveClassifier.fit. Scores are unweighted."""
+        """Choose by cross-validation, then fit with all labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or boolean matrix of shape (n_samples, n_classes)
+            Labels, as in TransductiveClassifier.fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in fits; scores are unweighted.
+
+        Returns
+        -------
+        self : object
+        """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
         candidates, base, test_seed = self._candidates(), *self._seeded()
@@ -108,23 +121,61 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return self._set_fitted(model, results, best, len(tests))
 
     def predict(self, X: Any) -> Array:
-        """Return the class of each row, as TransductiveClassifier.predict."""
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes, as TransductiveClassifier.decision_function."""
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes, as TransductiveClassifier.predict_proba."""
+        """Return the probabilities of the classes, if the chosen loss has them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the score by `scoring` of rows X with true labels y; the built-in scores ignore unlabelled rows."""
+        """Return the score by `scoring`; the built-in scores ignore unlabelled rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            True labels.
+
+        Returns
+        -------
+        score : float
+        """
         check_is_fitted(self)
         return float(self._scorer(self.best_estimator_)(self.best_estimator_, X, y))
 

@@ -64,11 +64,35 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
                 raise ValueError(f"{name} must be an integer of at least {least}, but is {value!r}.")
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits, n_splits · n_repeats; the arguments are ignored."""
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        int
+            n_splits · n_repeats.
+        """
         return int(self.n_splits * self.n_repeats)
 
     def hidden(self, y: Any, test: Any) -> Array:
-        """Copy y with the rows of a test set unlabelled, as `hide` does."""
+        """Copy y with the rows of a test set unlabelled, as `hide` does.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            Labels.
+        test : array-like
+            Indices of the rows to hide, or a boolean mask.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels to fit with.
+        """
         return hide(y, test, self.unlabeled)
 
     def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[Array]:
@@ -80,8 +104,9 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
             warn_inner_nodes(names)
         n_testable = count_testable(codes)
         if n_testable < self.n_splits:
-            reason = "the number of labels that are not the only one of their class"
-            raise ValueError(f"n_splits must be at most {n_testable}, {reason}, but is {self.n_splits}. Lower it.")
+            limit = f"{n_testable}, the number of labels that are not the only one of their class"
+            advice = "Lower it, or label more rows."
+            raise ValueError(f"n_splits must be at most {limit}, but is {self.n_splits}. {advice}")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         for _ in range(self.n_repeats):
             folds = assign_folds(codes, self.n_splits, self.stratified, rng)
@@ -114,7 +139,8 @@ def count_testable(codes: Array) -> int:
     """Count the labels of classes with two or more; raise an error if there are none."""
     sizes = np.bincount(codes, minlength=1)
     if sizes.max() < 2:
-        raise ValueError(f"at least one class needs two labels, but y has {codes.size} labels of as many classes.")
+        found = f"y has {codes.size} labels of as many classes"
+        raise ValueError(f"at least one class needs two labels, one of them to hide, but {found}. Label more rows.")
     return int(sizes[sizes > 1].sum())
 
 

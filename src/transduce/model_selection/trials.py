@@ -19,7 +19,19 @@ Params = dict[str, Any]
 
 
 class Trial(NamedTuple):
-    """One fit of a search: parameters of the candidate, number of the split, score on hidden rows, time of the fit."""
+    """One fit of a search.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the candidate.
+    split : int
+        Number of the split.
+    score : float
+        Score on the hidden rows.
+    seconds : float
+        Time of the fit.
+    """
 
     params: Params
     split: int

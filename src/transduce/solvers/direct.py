@@ -184,7 +184,8 @@ class PosteriorRegularization(DirectMethod):
     def _rounds(self, result: FitResult) -> Iterator[HistoryRow]:
         problem, unlabeled = self.problem, slice(self.problem.n_labeled, None)
         if np.ptp(problem.row_weights[unlabeled]) > 1e-12:
-            raise ValueError("sample_weight must be the same for all unlabelled rows in posterior regularisation.")
+            found = "must be the same for all unlabelled rows in posterior regularisation, but varies"
+            raise ValueError(f"sample_weight {found}. Set it to 1 for them.")
         kappa, bounds = problem.kappa(self.weight), SizeBounds.create(self.bounds)
         targets = np.zeros((problem.n_rows, problem.n_classes), problem.design.dtype)
         targets[np.arange(problem.n_labeled), self.labels[: problem.n_labeled]] = 1.0

@@ -89,7 +89,13 @@ class Taxonomy:
 
     @classmethod
     def flat(cls, labels: Iterable[Hashable]) -> "Taxonomy":
-        """Make a tree in which every class is a top node, named by its label as a string."""
+        """Return a tree in which every class is a top node, named by its label as a string.
+
+        Parameters
+        ----------
+        labels : iterable of hashable
+            Label of each class.
+        """
         labels = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
         return cls(labels, tuple((str(label),) for label in labels))
 
@@ -156,8 +162,15 @@ class Taxonomy:
         return self.distances / max(float(self.distances.max()), 1.0)
 
     def leaf_of(self, label: object) -> int:
-        """Find a leaf by its label, its path, its joined path, or its name if no other leaf has that name.
+        """Return the leaf with a label, a path, a joined path, or a name that no other leaf has.
 
+        Parameters
+        ----------
+        label : object
+            Label, path or name.
+
+        Examples
+        --------
         >>> tree = Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"])
         >>> tree.leaf_of("rec/misc"), tree.leaf_of(["sci", "misc"]), tree.leaf_of("hockey")
         (1, 2, 0)
@@ -165,12 +178,19 @@ class Taxonomy:
         return self._only(label, self._leaves_by_name)
 
     def is_inner(self, name: object) -> bool:
-        """Whether a name, a path or a joined path is that of an inner node, and of no leaf."""
+        """Return whether a name, path or joined path is that of an inner node, and of no leaf; see `Taxonomy.below`."""
         return _key(name) not in self._leaves_by_name and _key(name) in self._inner_by_name
 
     def below(self, name: object) -> NDArray[np.bool_]:
         """Return a mask (K,) of the leaves below an inner node.
 
+        Parameters
+        ----------
+        name : object
+            Name, path or joined path of the node.
+
+        Examples
+        --------
         >>> Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"]).below("rec")
         array([ True,  True, False])
         """
@@ -179,6 +199,13 @@ class Taxonomy:
     def reorder(self, labels: Iterable[object]) -> "Taxonomy":
         """Return the tree of these leaves, in this order, and the nodes above them.
 
+        Parameters
+        ----------
+        labels : iterable
+            Leaves, as in `leaf_of`.
+
+        Examples
+        --------
         >>> Taxonomy.create(["rec/hockey", "rec/autos", "sci/med"]).reorder(["med", "hockey"]).labels
         ('sci/med', 'rec/hockey')
         """

@@ -40,19 +40,55 @@ def blobs(seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def true_counts(truth: Array, y: Array) -> Array:
-    """Return the class counts of the unlabelled rows."""
+    """Return the class counts of the unlabelled rows.
+
+    Parameters
+    ----------
+    truth, y : ndarray of shape (n_rows,)
+        Classes of the rows, and labels with -1 for unlabelled rows, as from `blobs`.
+
+    Returns
+    -------
+    ndarray of shape (3,)
+    """
     return np.bincount(truth[y < 0], minlength=N_CLASSES)
 
 
 def labels_as(y: Array, missing: object) -> Array:
-    """Return y as objects: "class 0", "class 1", ..., with `missing` for unlabelled rows."""
+    """Return y as objects: "class 0", "class 1", ...
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Labels, -1 for unlabelled rows.
+    missing : object
+        Entry of unlabelled rows.
+
+    Returns
+    -------
+    ndarray of objects, shape (n_rows,)
+    """
     values = np.empty(y.size, dtype=object)
     values[:] = [missing if label < 0 else f"class {label}" for label in y]
     return values
 
 
 def fitted(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:
-    """Fit a clone with `random_state=0` and these parameters, ignoring warnings about the class prior."""
+    """Fit a clone with `random_state=0`, ignoring warnings about the class prior.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier, which stays as it is.
+    X, y : array-like
+        Rows and labels.
+    **parameters : object
+        Other parameters to set.
+
+    Returns
+    -------
+    estimator
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PriorWarning)
         return clone(estimator).set_params(random_state=0, **parameters).fit(X, y)
