@@ -121,7 +121,7 @@ def solve_labels(
     """
     problem = LabelProblem.create(costs, counts, groups)
     step = METHODS.get(method) if isinstance(method, str) else method
-    if not is_label_step(step):
+    if step is None or (step is method and not is_label_step(step)):
         raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep object, but is {method!r}.")
     warm = None if prices is None else problem.check_prices(prices)
     return step.solve(problem, prices=warm, start=None if start is None else problem.check_labels(start))
