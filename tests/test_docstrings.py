@@ -113,6 +113,21 @@ def test_every_parameter_is_described(name):
     assert not undescribed(OBJECTS[name])
 
 
+@pytest.mark.parametrize("name", OBJECTS)
+def test_types_and_defaults_are_those_of_the_signature(name):
+    """Only entries that refer to another docstring, "See" or "As in", may leave them out."""
+    thing = OBJECTS[name]
+    entries = re.findall(r"^(\S.*)\n?( .*)?", section(inspect.getdoc(thing) or "", "Parameters"), re.MULTILINE)
+    for entry, description in entries:
+        names, _, kind = entry.partition(" : ")
+        assert kind or re.match(r" +(See|As in) ", description)
+        for key in [key.strip(" *") for key in names.split(",") if kind]:
+            default = inspect.signature(thing).parameters[key].default
+            stated = kind.partition("default=")[2]
+            assert (default is inspect.Parameter.empty) == (not stated)
+            assert not stated or eval(stated) == default
+
+
 @pytest.mark.parametrize("name", [name for name, thing in OBJECTS.items() if inspect.isfunction(thing)])
 def test_the_result_is_described(name):
     """By a section, by the summary, or by the docstring of the interface."""

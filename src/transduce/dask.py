@@ -80,8 +80,10 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight : list of blocks, dask array, bag or frame
-            Features, labels and weights in the same blocks; without weights all rows are equal.
+        X, y : list of blocks, dask array, bag or frame
+            Features and labels in the same blocks.
+        sample_weight : list of blocks, dask array, bag or frame, default=None
+            Weights of the rows; all equal if None.
 
         Returns
         -------
@@ -162,8 +164,10 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight : block, list of blocks, dask array, bag or frame
-            Features, true labels and weights in the same blocks.
+        X, y : block, list of blocks, dask array, bag or frame
+            Features and true labels in the same blocks.
+        sample_weight : block, list of blocks, dask array, bag or frame, default=None
+            Weights of the rows.
 
         Returns
         -------

@@ -63,10 +63,10 @@ def test_repeats_differ_and_seeds_repeat():
 @pytest.mark.parametrize(
     ("y", "parameters", "message"),
     [
-        ([0, -1, -1], {}, "at least one class needs two labels"),
+        ([0, -1, -1], {}, "at least one class needs two labels.* Label more rows."),
         ([0, 1, 2, -1], {}, "y has 3 labels"),
         ([-1, -1], {}, "y has 0 labels"),
-        ([0, 0, 1, -1], {}, "n_splits must be at most 2"),
+        ([0, 0, 1, -1], {}, "n_splits must be at most 2.* Lower it, or label more rows."),
         (None, {}, "needs y"),
         ([0, 0], {"n_splits": 1}, "n_splits must be an integer of at least 2, but is 1"),
         ([0, 0], {"n_splits": 2.5}, "n_splits must be an integer"),

@@ -121,7 +121,8 @@ def _check_sizes(sizes: Iterable[int], n_classes: int, n_labeled: int) -> list[i
     for size in numbers:
         if not isinstance(size, Integral) or not n_classes <= size < n_labeled:
             limits = f"{n_classes}, the number of classes, to {n_labeled - 1}, one fewer than the labels"
-            raise ValueError(f"sizes must be integers from {limits}, but contain {size!r}. Change it, or label more.")
+            found = f"contain {size!r}. Change it, or label more rows."
+            raise ValueError(f"sizes must be integers from {limits}, but {found}")
     if not numbers:
         raise ValueError("sizes is empty. Pass at least one number of labels.")
     return [int(size) for size in numbers]

@@ -26,7 +26,9 @@ def labeled_scorer(
     ----------
     metric : {"accuracy", "f1_macro", "f1_micro"} or callable, default="accuracy"
         Score; "f1_macro" is the mean over the classes of the labelled rows. A callable gets true and predicted labels.
-    unlabeled, taxonomy : object, default="auto" and None
+    unlabeled : object, default="auto"
+        As in TransductiveClassifier.
+    taxonomy : object, default=None
         As in TransductiveClassifier.
 
     Returns

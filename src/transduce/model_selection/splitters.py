@@ -32,7 +32,9 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
         Number of folds, at least 2.
     n_repeats : int, default=1
         Number of times that the rows are split into folds.
-    unlabeled, taxonomy : object, default="auto" and None
+    unlabeled : object, default="auto"
+        As in TransductiveClassifier.
+    taxonomy : object, default=None
         As in TransductiveClassifier.
     stratified : bool, default=True
         Whether the labels of each class are spread evenly over the folds.
