@@ -123,3 +123,17 @@ def test_catch_interrupt_catches_nothing_else():
     assert interruption.happened
     with pytest.raises(ValueError, match="other"), CatchInterrupt():
         raise ValueError("other")
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_the_first_restart_has_a_result_even_if_another_is_interrupted_before_it_starts(n_threads):
+    loop, results = Loop(), {}
+    loop.stopped.set()
+
+    def run_one(k):
+        results[k] = loop.run(Counting((2, 3)), restart=k)
+
+    assert loop.run_all(run_one, 3, n_threads)
+    assert list(results) == [0]
+    assert results[0].status is FitStatus.INTERRUPTED
+    assert np.isfinite(results[0].objective)

@@ -91,11 +91,14 @@ class Loop:
         return result
 
     def run_all(self, run_one: Callable[[int], None], n_restarts: int, n_threads: int) -> bool:
-        """Run the restarts until one is interrupted, in this thread if n_threads is 1; return whether one was."""
+        """Run the restarts until one is interrupted, in this thread if n_threads is 1; return whether one was.
+
+        The first restart always runs its first round, so that there is a result to keep.
+        """
         with CatchInterrupt() as interruption:
             if n_threads == 1:
                 for restart in range(n_restarts):
-                    if not self.stopped.is_set():
+                    if restart == 0 or not self.stopped.is_set():
                         run_one(restart)
             else:
                 self._in_threads(run_one, n_restarts, n_threads)
@@ -106,7 +109,7 @@ class Loop:
 
         def run_when_all_started(restart: int) -> None:
             all_started.wait()  # Ctrl-C while the pool starts a thread would leave that thread running
-            if not self.stopped.is_set():
+            if restart == 0 or not self.stopped.is_set():
                 run_one(restart)
 
         try:
