@@ -6,9 +6,9 @@ from transduce.dask import TransductiveClassifier
 from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import group_chunks
 from transduce.engines.dask.heartbeat import WorkerLostError
-from transduce.engines.dask.restart_state import RestartState, ShardLostError
+from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.shards import call_restart
-from transduce.engines.dask.weight_deltas import chunk_bounds, sum_deltas
+from transduce.engines.dask.weight_deltas import ShardLostError, chunk_bounds, sum_deltas
 from transduce.engines.dask.worker_pool import WorkerPool
 
 

@@ -12,9 +12,9 @@ from helpers.weight_deltas import random_delta, sum_in_order
 
 from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import Exchange, Participant, Reduction, ShardGroup
-from transduce.engines.dask.restart_state import RestartState, ShardLostError
+from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.shards import Shard
-from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta, add_delta
+from transduce.engines.dask.weight_deltas import ShardLostError, TrackedWeights, WeightDelta, add_delta
 
 
 class Workers:
@@ -64,7 +64,7 @@ def _no_shards_left():
 
 
 def add_shard(key, W, delta=None):
-    shards.SHARDS[key] = Shard([], restarts={"0": RestartState(TrackedWeights.create(W.copy()), [], delta)})
+    shards.SHARDS[key] = Shard([], restarts={"0": RestartState(TrackedWeights.create(W.copy()), delta)})
 
 
 def weights_of(key):

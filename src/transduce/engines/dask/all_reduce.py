@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TypeAlias
 from distributed.protocol.pickle import dumps
 
 from transduce.engines.dask import shards
-from transduce.engines.dask.restart_state import RestartState, ShardLostError
+from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.shards import Function, call_restart, sendable
-from transduce.engines.dask.weight_deltas import WeightDelta, chunk_bounds, split_delta, sum_deltas
+from transduce.engines.dask.weight_deltas import ShardLostError, WeightDelta, chunk_bounds, split_delta, sum_deltas
 from transduce.parallel import one_blas_thread
 
 Call: TypeAlias = tuple[str, Function, Sequence[Any]]

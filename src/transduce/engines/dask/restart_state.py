@@ -1,15 +1,14 @@
 """One restart on a shard: sweeps over its rows, the delta of W they cause, losses and gaps at W, and results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.engines.common import inner_products, move_towards
 from transduce.engines.dask.block_state import BlockState
-from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta, add_delta
+from transduce.engines.dask.weight_deltas import SharedWeights, TrackedWeights, WeightDelta, add_delta
 from transduce.weight_step import WeightState, weight_step_for
 from transduce.weight_step.dual import DualMaxEnt, DualStep
 from transduce.weight_step.sweep_schedule import sweep_order
@@ -20,33 +19,11 @@ SweepStats: TypeAlias = tuple[int, float, int]
 """Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
 
 
-class ShardLostError(Exception):
-    """The shard is not in this process, or the reduction it takes part in cannot be completed."""
-
-
 @dataclass(eq=False)
-class RestartState:
-    """One restart on all blocks of a shard.
+class RestartState(SharedWeights):
+    """One restart on all blocks of a shard."""
 
-    W is the same on all shards after every reduction; `delta` waits to be reduced. The first shard has the `accepted`
-    weights.
-    """
-
-    weights: TrackedWeights
-    blocks: list[BlockState]
-    delta: WeightDelta | None = None
-    accepted: Array | None = None
-
-    @property
-    def W(self) -> Array:  # noqa: N802 -- the notation of the paper
-        return self.weights.W
-
-    @property
-    def _running(self) -> TrackedWeights:
-        """The weights of a restart that was not finished meanwhile, as after Ctrl-C in a reduction."""
-        if not self.W.size:
-            raise ShardLostError("this restart is finished")
-        return self.weights
+    blocks: list[BlockState] = field(default_factory=list)
 
     def retarget(self, weight: float) -> tuple[int, int, int]:
         """Hand labels and row weights to the state of the weight step.
@@ -136,47 +113,6 @@ class RestartState:
             if work > MIN_WORK:
                 break
         return n_visited, gap, n_live
-
-    def take_delta(self) -> WeightDelta:
-        """Return the delta that waits to be reduced."""
-        if self.delta is None:
-            raise ShardLostError("a delta can be taken only once")
-        delta, self.delta = self.delta, None
-        return delta
-
-    def shape(self) -> tuple[tuple[int, int], int]:
-        """Return the shape of W, and the bytes of a number."""
-        return (self.W.shape[0], self.W.shape[1]), self.W.itemsize
-
-    def products(self) -> tuple[float, float, float]:
-        """Return ⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩ for the accepted weights V."""
-        assert self.accepted is not None
-        return inner_products(self.accepted, self.W)
-
-    def receive(self, chunks: Sequence[WeightDelta], bounds: Sequence[int], replace_w: bool) -> None:
-        """Add the chunks of a sum over all shards to W, or replace W by them."""
-        weights = self._running
-        if replace_w:
-            weights.clear()
-        weights.add(chunks, bounds)
-
-    def add_deltas(self, deltas: Sequence[WeightDelta]) -> None:
-        """Add deltas of other shards to W."""
-        self._running.add(deltas)
-
-    def set_weights(self, W: WeightDelta) -> None:
-        self.weights.clear()
-        self.weights.add([W])
-
-    def accept_weights(self, step_length: float = 1.0) -> None:
-        """Accept W, or the point this far between the accepted weights and W."""
-        if self.accepted is None:
-            self.accepted = self.W.copy()
-        move_towards(self.accepted, self.W, step_length)
-
-    def get_weights(self, accepted: bool) -> Array:
-        """Return a copy of W, or of the accepted weights."""
-        return self.W.copy() if not accepted or self.accepted is None else self.accepted.copy()
 
     def measure(self, has_scores: bool) -> tuple[float, float, float]:
         """Return the loss and gap of the rows with a weight, and ‖W‖²; `has_scores` says that scores at W are known."""

@@ -21,8 +21,8 @@ from transduce.design import Design
 from transduce.engines.common import first_targets, model_posterior, packed_state, predicted_counts, unpacked_state
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec, build_block, read_block
 from transduce.engines.dask.block_state import Block, BlockState
-from transduce.engines.dask.restart_state import RestartState, ShardLostError, as_array, empty_state
-from transduce.engines.dask.weight_deltas import TrackedWeights, WeightDelta
+from transduce.engines.dask.restart_state import RestartState, as_array, empty_state
+from transduce.engines.dask.weight_deltas import ShardLostError, TrackedWeights, WeightDelta
 from transduce.io.atomic_write import WriteError
 from transduce.io.checkpoint import CheckpointSlot, Disk
 from transduce.labels.encode import EncodedLabels
@@ -99,7 +99,7 @@ class Shard:
             state = weight_step_for(problem.loss, 0).start(problem, goal)
             state.W = weights.W
             blocks.append(BlockState(problem, own, state, block))
-        self.restarts[restart] = RestartState(weights, blocks)
+        self.restarts[restart] = RestartState(weights, blocks=blocks)
 
     def save(self, restart: str, done: bool, path: str) -> tuple[Any, ...] | None:
         """Write the state of all blocks, or their labels alone if the restart is done; returns the error, if any."""
@@ -128,7 +128,7 @@ class Shard:
             state = unpacked_state(problem, arrays | {"state_W": W}) if "state_kappa" in arrays else empty_state(W)
             state.scores = None
             blocks.append(BlockState(problem, arrays["labels"], state, block, best=arrays.get("best")))
-        self.restarts[restart] = RestartState(weights, blocks)
+        self.restarts[restart] = RestartState(weights, blocks=blocks)
         return True
 
     def predictions(self, W: WeightDelta) -> list[Array]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.design import Design
+from transduce.engines.common import inner_products, move_towards
 from transduce.kernels import kernel
 
 DENSE = 0.5
@@ -160,3 +161,71 @@ def _take_rows(W: Array, base: Array, rows: Array, scale: float, revert: bool, o
             if not revert:
                 before[m] += out[r, m]
             now[m] = before[m]
+
+
+class ShardLostError(Exception):
+    """The shard is not in this process, or the reduction it takes part in cannot be completed."""
+
+
+@dataclass(eq=False)
+class SharedWeights:
+    """The weights W of one restart, the same on all shards after every reduction.
+
+    `delta` waits to be reduced. The first shard has the `accepted` weights.
+    """
+
+    weights: TrackedWeights
+    delta: WeightDelta | None = None
+    accepted: Array | None = None
+
+    @property
+    def W(self) -> Array:  # noqa: N802 -- the notation of the paper
+        return self.weights.W
+
+    @property
+    def _running(self) -> TrackedWeights:
+        """The weights of a restart that was not finished meanwhile, as after Ctrl-C in a reduction."""
+        if not self.W.size:
+            raise ShardLostError("this restart is finished")
+        return self.weights
+
+    def take_delta(self) -> WeightDelta:
+        """Return the delta that waits to be reduced."""
+        if self.delta is None:
+            raise ShardLostError("a delta can be taken only once")
+        delta, self.delta = self.delta, None
+        return delta
+
+    def shape(self) -> tuple[tuple[int, int], int]:
+        """Return the shape of W, and the bytes of a number."""
+        return (self.W.shape[0], self.W.shape[1]), self.W.itemsize
+
+    def products(self) -> tuple[float, float, float]:
+        """Return ⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩ for the accepted weights V."""
+        assert self.accepted is not None
+        return inner_products(self.accepted, self.W)
+
+    def receive(self, chunks: Sequence[WeightDelta], bounds: Sequence[int], replace_w: bool) -> None:
+        """Add the chunks of a sum over all shards to W, or replace W by them."""
+        weights = self._running
+        if replace_w:
+            weights.clear()
+        weights.add(chunks, bounds)
+
+    def add_deltas(self, deltas: Sequence[WeightDelta]) -> None:
+        """Add deltas of other shards to W."""
+        self._running.add(deltas)
+
+    def set_weights(self, W: WeightDelta) -> None:
+        self.weights.clear()
+        self.weights.add([W])
+
+    def accept_weights(self, step_length: float = 1.0) -> None:
+        """Accept W, or the point this far between the accepted weights and W."""
+        if self.accepted is None:
+            self.accepted = self.W.copy()
+        move_towards(self.accepted, self.W, step_length)
+
+    def get_weights(self, accepted: bool) -> Array:
+        """Return a copy of W, or of the accepted weights."""
+        return self.W.copy() if not accepted or self.accepted is None else self.accepted.copy()

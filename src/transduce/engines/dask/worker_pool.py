@@ -20,8 +20,8 @@ from distributed.scheduler import KilledWorker
 from transduce.engines.dask import shards
 from transduce.engines.dask.all_reduce import Call, Reduction, ShardGroup, call_and_reduce, join_fit, release, run_calls
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
-from transduce.engines.dask.restart_state import ShardLostError
 from transduce.engines.dask.shards import Function
+from transduce.engines.dask.weight_deltas import ShardLostError
 
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
