@@ -62,15 +62,25 @@ class PriorErrorKind(Enum):
 
     # the class prior as a whole
     NONE = "class_prior is None. Leave it out to estimate class sizes; None is for single classes in a mapping."
-    KEYWORD = "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}."
-    NOT_NUMBERS = "class_prior must be numbers, fractions that sum to 1 or counts, but is {value!r}."
+    KEYWORD = (
+        "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}. "
+        "Pass one of these."
+    )
+    NOT_NUMBERS = (
+        "class_prior must be numbers, one for each class, but is {value!r}. Pass fractions that sum to 1, or counts."
+    )
     SHAPE = "class_prior must have one entry for each of the {n_classes} classes {classes}, but has shape {shape}."
     SUM = (
         "class_prior sums to {total:.6g}, but fractions must sum to 1 and counts to the {n_rows} rows to label. "
         "Divide it by its sum, or count the rows to label only."
     )
-    LOW_SUM = "class_prior asks for {total} of {n_rows} rows to label ({fraction:.1%}) or more. Lower some low bounds."
-    HIGH_SUM = "class_prior allows {total} of {n_rows} rows to label ({fraction:.1%}) at most. Raise some high bounds."
+    LOW_SUM = (
+        "class_prior asks for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). "
+        "Lower some low bounds."
+    )
+    HIGH_SUM = (
+        "class_prior allows at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some high bounds."
+    )
     MIXED_UNITS = "class_prior has a fraction for {fraction_name!r} and rows for {count_name!r}. Use one unit."
 
     # one class or branch
@@ -80,9 +90,9 @@ class PriorErrorKind(Enum):
         "class_prior names {name!r}, which is not a class but a branch with {below}. State their sizes instead."
     )
     MISSING_CLASS = "class_prior has no entry for {name!r}{hint}. Add a size, 0, or None if you do not know it{branch}."
-    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}."
+    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}. Pass one of these."
     NAN = "class_prior has nan for {name!r}. Pass None for an unknown size."
-    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}."
+    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}. Correct it, or pass 0."
     INFINITE = "class_prior has inf for {name!r}, but only a high bound may be inf. Pass None for an unknown size."
     REVERSED = "class_prior gives {name!r} the range ({low:.6g}, {high:.6g}): low is above high. Swap them."
     TOO_MANY_ROWS = "class_prior gives {name!r} {value:.6g} rows, but only {n_rows} are to be labelled. Count those."
@@ -97,9 +107,15 @@ class PriorErrorKind(Enum):
     )
 
     # sizes as text, in options and files
-    SYNTAX = "{source} must be a fraction (0.2 or 20%), rows (120), a range such as 10%:30%, or ?, but is {value!r}."
+    SYNTAX = (
+        "{source} must be a fraction (0.2 or 20%), rows (120), a range such as 10%:30%, or ?, but is {value!r}. "
+        "Write one of these."
+    )
     OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}. Correct it."
-    NEITHER_UNIT = "{source} has {value}, which is neither a fraction nor a whole number of rows. Write one of these."
+    NEITHER_UNIT = (
+        "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "
+        "fractions, larger ones are rows. Write one or the other."
+    )
     REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
     BAD_FILE = "{source} is not valid {format}: {reason} Correct it."
     NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}. Correct it."
@@ -135,7 +151,8 @@ class LabelErrorKind(Enum):
     MIXED_TYPES = "class names must have one type that can be sorted, but are {types}. Convert y or class_prior."
     ARRAY_ENTRY = "row {row} of y is an array, which is not a label. Use a set such as {example} for a partial label."
     MISSING_IN_SET = (
-        "row {row} of y has {name!r} in {entry!r}, but it marks unlabelled rows. Remove it; None is an unlabelled row."
+        "row {row} of y has {name!r} in {entry!r}, but it marks unlabelled rows and is not a class. Remove it, or use "
+        "None for an unlabelled row."
     )
     PATH_WITHOUT_TAXONOMY = (
         "row {row} of y is {entry!r}. Use a set, {example}, for a partial label, or taxonomy= for paths."
@@ -146,8 +163,10 @@ class LabelErrorKind(Enum):
         "row {row} of y names {name!r}, but no class under it is labelled or in class_prior. Label one, or change this."
     )
     EMPTY_SET = "row {row} of y is an empty set, which allows no class. Use None for an unlabelled row."
-    ALL_RULED_OUT = "row {row} of y rules out all {n_classes} classes. Rule out fewer; None is an unlabelled row."
-    TWO_NAMES = "y and class_prior name each class once, but {name!r} and {other!r} are the same class. Keep one."
+    ALL_RULED_OUT = "row {row} of y rules out all {n_classes} classes. Rule out fewer, or use None if it is unlabelled."
+    TWO_NAMES = (
+        "a class must have one name in y and class_prior, but {name!r} and {other!r} are the same class. Keep one."
+    )
     NO_CLASS_ALLOWED = "row {row} of y allows no class. Allow at least one; allow all for an unlabelled row."
     ONE_COLUMN = "y is a boolean matrix with one column. Pass one column for each class, or one label for each row."
     SPARSE_NUMBERS = "y is a sparse matrix of {dtype}. Pass y.astype(bool) if it holds partial labels."

@@ -280,3 +280,12 @@ def test_every_step_names_the_classes_that_have_too_few_rows(method):
     costs[10:, 3:5] = INF
     with pytest.raises(ValueError, match="classes 3 and 4 must get 16 rows, but only 10 rows may take them, 6 too few"):
         solve_labels(costs, [8] * 11 + [12], method)
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_a_cost_above_the_limit_is_refused_whatever_the_other_rows_are(forbidden):
+    costs = np.zeros((4, 2))
+    costs[1, 0] = 1e152
+    costs[3, 1] = np.inf if forbidden else 0.0
+    with pytest.raises(ValueError, match="costs must be below 1e150"):
+        solve_labels(costs, [2, 2])

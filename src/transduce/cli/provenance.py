@@ -44,7 +44,7 @@ def describe_fit(
             "label": task.label,
         },
         "sizes": sizes,
-        "branches": _branch_sizes(task, sizes),
+        **({"branches": branches} if (branches := _branch_sizes(task, sizes)) else {}),
     }
 
 

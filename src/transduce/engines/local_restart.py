@@ -66,7 +66,7 @@ class LocalRestart(common.RowState):
     def descend(self, objective: float) -> tuple[float, float]:
         assert self.report is not None
         best, self.step_length = self.report.objective, 1.0
-        if best > objective and self.scores is not None:
+        if not best <= objective and self.scores is not None:  # also where a user's loss gives NaN
             products = common.inner_products(self.W, self.state.W)
             best, self.step_length = common.best_step(objective, self.problem.alpha, products, self.loss_between)
         self.scores = self.scores_between(self.step_length)

@@ -165,7 +165,7 @@ def _cost_matrix(costs: ArrayLike) -> NDArray[Any]:
 
 def _check_costs(problem: LabelProblem) -> None:
     for rows, block in problem.blocks():
-        if np.isfinite(np.vdot(block, block)):  # then every cost is finite and below 1e154, and nothing is forbidden
+        if np.vdot(block, block) <= LARGEST_COST**2:  # then no cost is larger, NaN or infinite
             continue
         is_allowed = block < np.inf
         bad = ~(block > -np.inf), ~is_allowed.any(axis=1, keepdims=True), is_allowed & (np.abs(block) > LARGEST_COST)

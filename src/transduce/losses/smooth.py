@@ -1,7 +1,7 @@
 """Maxent, ξ(s, y) = log Σ_k exp s_k − s_y, and the smooth margin γ log Σ_k exp((Δ(k, y) + s_k − s_y) / γ)."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -50,6 +50,13 @@ class MaxEnt(BlockwiseLoss):
         return _softmax(scores, 1.0)
 
 
+@lru_cache(maxsize=4)
+def _unit_margins(n_classes: int) -> NDArray[np.float64]:
+    margins = 1.0 - np.eye(n_classes)
+    margins.setflags(write=False)
+    return margins
+
+
 class MarginLoss(BlockwiseLoss):
     """A loss with margins (K, K) between classes, one row per right label; None stands for margins of 1."""
 
@@ -63,7 +70,7 @@ class MarginLoss(BlockwiseLoss):
         n_classes : int
         """
         if self.margins is None:
-            return 1.0 - np.eye(n_classes)
+            return _unit_margins(n_classes)
         margins, shape = np.asarray(self.margins, dtype=np.float64), (n_classes, n_classes)
         if margins.shape != shape:
             raise ValueError(f"margins must have shape {shape}, one row per class, but have shape {margins.shape}.")

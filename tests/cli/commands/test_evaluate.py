@@ -114,3 +114,9 @@ def test_scores_on_the_training_file_are_called_optimistic(example, run_command,
     assert OPTIMISTIC in run_command("evaluate", example.model, example.file, "--label", "truth").err
     write_table(documents(seed=4), str(tmp_path / "fresh.csv"))
     assert OPTIMISTIC not in run_command("evaluate", example.model, tmp_path / "fresh.csv", "--label", "truth").err
+
+
+def test_one_class_is_scored_without_a_warning():
+    found = score_labels(["tea", "tea"], ["tea", "tea"], "here")
+    assert found["confusion"] == [[2]]
+    assert found["macro_f"] == 1.0

@@ -1,5 +1,6 @@
 """transduce evaluate: compare a model's predictions with the labels of a file."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,13 +94,13 @@ def score_labels(
     The result is what --json prints: confusion[i][j] counts rows of class names[i] that are predicted as names[j], and
     levels are the scores of paths that are cut off at a depth.
     """
-    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+    from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
     pairs = [(right, guess) for right, guess in zip(truth, predicted, strict=True) if right is not None]
     if not pairs:
         raise InputError(f"{where} has no label to compare with. Name the column of true labels with --label.")
     names = sorted({name for pair in pairs for name in pair})
-    sides = tuple(map(list, zip(*pairs, strict=True)))
+    sides, counts = tuple(map(list, zip(*pairs, strict=True))), Counter(pairs)
     by_class = precision_recall_fscore_support(*sides, labels=names, zero_division=0)
     columns = [names, *(values.tolist() for values in by_class)]
     levels = []
@@ -115,7 +116,7 @@ def score_labels(
         "classes": [dict(zip(CLASS_SCORES, values, strict=True)) for values in zip(*columns, strict=True)],
         "levels": levels,
         "names": names,
-        "confusion": confusion_matrix(*sides, labels=names).tolist(),
+        "confusion": [[counts[truth, guess] for guess in names] for truth in names],
     }
 
 

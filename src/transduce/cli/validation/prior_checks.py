@@ -11,6 +11,7 @@ from transduce.class_prior.resolve import prior_bounds
 from transduce.class_prior.spec import ROUNDING, complete_prior
 from transduce.cli.classes import parents_of
 from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
+from transduce.errors import PriorError
 from transduce.suggest import find_misspelled, number_of
 from transduce.taxonomy import Taxonomy
 
@@ -115,12 +116,14 @@ def _is_harmful(documents: Documents) -> bool:
     classes, n_rows = list(documents.rows_of), len(documents.labels) - documents.n_labeled
     counts = np.array([len(rows) for rows in documents.rows_of.values()])
     stated = {name: low if low == high else (low, high) for name, (low, high) in documents.prior.items()}
+    if documents.tree and any("" in name.split("/") for name in classes):
+        return False
     try:
         sizes = complete_prior(stated, classes, tree=documents.tree).sizes
         taxonomy = Taxonomy.create(classes) if documents.tree else None
         labels = np.repeat(np.arange(len(classes)), counts)
         bounds = prior_bounds(sizes, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
-    except ValueError:
+    except PriorError:
         return False
     predicted = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is needed
     found = diagnose_prior(bounds, counts, predicted, np.zeros(len(classes)))

@@ -71,7 +71,7 @@ class DaskRestart(ShardedWeights):
     def descend(self, objective: float) -> tuple[float, float]:
         assert self.report is not None
         best, self.step_length = self.report.objective, 1.0
-        if best > objective:
+        if not best <= objective:  # also where a user's loss gives NaN
             products = self.pool.call_first(call_restart, self.name, RestartState.products)
             best, self.step_length = best_step(objective, self.rows.spec.settings.alpha, products, self._loss_between)
         return best, self.step_length
