@@ -30,7 +30,9 @@ _PRIOR_ERRORS: Mapping[Kind, str] = {
         "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
         "whole number. Widen it."
     ),
-    Kind.MIXED_UNITS: "{fraction_name!r} has a fraction and {count_name!r} rows. Use fractions for both, or rows.",
+    Kind.MIXED_UNITS: (
+        "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use fractions for both, or rows."
+    ),
     Kind.UNKNOWN_CLASS: (
         "no row is labelled {name!r}.{hint} Label a row of it, or leave it out. The labelled classes are {classes}."
     ),
