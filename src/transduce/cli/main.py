@@ -31,7 +31,7 @@ def cli() -> None:
     """Label documents, given labels for a few of them and the size of each class.
 
     \b
-    transduce label tickets.csv -o labelled.csv --prior billing=0.3 --model m.safetensors --report r.html
+    transduce label tickets.csv -o labelled.csv --model m.safetensors --report r.html
     transduce predict m.safetensors next-week.csv -o next-week-labelled.csv
     """
 
