@@ -78,6 +78,20 @@ def test_an_interrupt_before_the_first_result_is_passed_on():
     assert not solver.finished
 
 
+def test_an_error_at_the_end_of_an_interrupted_solver_is_an_interrupt():
+    """A lost worker would start the fit again, which nobody wants after Ctrl-C."""
+
+    class Lost(Counting):
+        def finish(self, result):
+            raise OSError("gone")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Loop(stop_after(2)).run(Lost())
+    assert isinstance(caught.value.__cause__, OSError)
+    with pytest.raises(OSError, match="gone"):
+        Loop().run(Lost())
+
+
 def test_a_saved_fit_continues_with_the_next_stage_and_ends_the_same(tmp_path):
     whole = Loop().run(Counting())
     Loop(stop_after(5)).run(Counting(), CheckpointSlot(tmp_path / "restart"))

@@ -86,7 +86,12 @@ class Loop:
             result.status = FitStatus.INTERRUPTED
             if not np.isfinite(result.objective):
                 raise KeyboardInterrupt
-        solver.finish(result)
+        try:
+            solver.finish(result)
+        except Exception as error:
+            if interruption.happened:  # so that nothing starts again after Ctrl-C, as a fit on a cluster may
+                raise KeyboardInterrupt from error
+            raise
         result.history = history
         return result
 

@@ -380,7 +380,11 @@ def test_workers_leave_ctrl_c_in_the_terminal_to_the_driver(steady, expected):
             for pid in (*pids.values(), os.getpid()):
                 os.kill(pid, signal.SIGINT)
 
-    clf = TransductiveClassifier(client=steady, verbose=press, **QUICK).fit(*BLOCKS)
+    clf = TransductiveClassifier(client=steady, verbose=press, **QUICK)
+    try:
+        clf.fit(*BLOCKS)
+    except KeyboardInterrupt as error:
+        pytest.fail(f"the labels found so far were lost: {error.__cause__!r}")
     assert "nterrupted" in clf.termination_condition_
     assert 0 < len(clf.history_) < len(expected.history_)
     assert steady.run(os.getpid) == pids
