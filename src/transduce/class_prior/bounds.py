@@ -1,13 +1,14 @@
-"""Bounds on class counts: whole numbers low <= count <= high for classes and for nested groups of classes."""
+"""Bounds on class counts: low <= count <= high for classes and nested groups of classes, and beliefs within them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from transduce.class_prior.belief import Belief
 from transduce.suggest import name_list
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -168,6 +169,26 @@ class Groups:
                 f"{conflict.needed} and allow at most {conflict.allowed}. Change some of these counts."
             )
 
+    def narrowed(self, low: IntArray, high: IntArray, mean: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return bounds (K,) of the classes, in rows, at which counts in the proportions of the means meet the groups.
+
+        Parameters
+        ----------
+        low, high : ndarray of shape (K,)
+            Bounds on the counts of the classes.
+        mean : ndarray of shape (K,)
+            Believed counts.
+        """
+        least, most = low.astype(np.float64), high.astype(np.float64)
+        for members, group_low, group_high in zip(self._members, self.low, self.high, strict=True):
+            inside = np.clip(mean, least, most)[members]
+            parts = inside / max(inside.sum(), np.finfo(np.float64).tiny)
+            if inside.sum() < group_low:
+                least[members] = np.clip(group_low * parts, least[members], most[members])
+            elif inside.sum() > group_high:
+                most[members] = np.clip(group_high * parts, least[members], most[members])
+        return least, most
+
     def center(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
         """Return class proportions (K,) in the middle of all bounds: low + t (high − low), one t for parts of a group.
 
@@ -217,11 +238,14 @@ class Bounds(NamedTuple):
         Largest count of each class; equal to `low` where the size is exact.
     groups : Groups or None, default=None
         Bounds on the counts of groups of classes.
+    belief : Belief or None, default=None
+        Cost of the counts within their bounds; None for none.
     """
 
     low: IntArray
     high: IntArray
     groups: Groups | None = None
+    belief: Belief | None = None
 
     @classmethod
     def exact(cls, counts: IntArray) -> "Bounds":
@@ -234,9 +258,9 @@ class Bounds(NamedTuple):
         return cls(counts, counts)
 
     def center(self, n_rows: int) -> NDArray[np.float64]:
-        """Class proportions (K,) in the middle of the bounds: low + t (high − low), the same t for every class.
+        """Class proportions (K,) that are believed; or those in the middle of the bounds if there is no belief.
 
-        With groups, t is the same for all parts of a group (see `Groups.center`).
+        The middle is low + t (high − low), the same t for every class, or for all parts of a group (`Groups.center`).
 
         Parameters
         ----------
@@ -248,13 +272,39 @@ class Bounds(NamedTuple):
         >>> Bounds(np.array([0, 0]), np.array([10, 2])).center(10).round(2)
         array([0.83, 0.17])
         """
+        high = np.minimum(self.high, n_rows)
+        if self.belief is not None:
+            narrow = (self.low, high)
+            if self.groups is not None:
+                narrow = self.groups.narrowed(self.low, high, self.belief.mean)
+            counts = self.belief.center(*narrow, n_rows)
+            return np.asarray(counts / max(counts.sum(), 1.0))
         if self.groups is not None:
             return self.groups.center(self.low, self.high, n_rows)
-        high = np.minimum(self.high, n_rows)
         width = int((high - self.low).sum())
         t = (n_rows - int(self.low.sum())) / width if width else 0.0
         counts = self.low + t * (high - self.low)
         return np.asarray(counts / max(counts.sum(), 1.0))
+
+    def without_belief(self, n_rows: int) -> "Bounds":
+        """Return bounds for methods that take no belief: the whole numbers on both sides of the believed counts.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows to label.
+
+        Examples
+        --------
+        >>> belief = Belief.create([2.5, 7.5], strength=1.0)
+        >>> Bounds(np.array([0, 0]), np.array([10, 10]), belief=belief).without_belief(10)[:2]
+        (array([2, 7]), array([3, 8]))
+        """
+        if self.belief is None:
+            return self
+        counts = n_rows * self.center(n_rows)
+        low, high = np.floor(counts + 1e-6).astype(np.int64), np.ceil(counts - 1e-6).astype(np.int64)
+        return Bounds(np.clip(low, self.low, self.high), np.clip(high, self.low, self.high), self.groups)
 
 
 def count_bounds(

@@ -89,6 +89,12 @@ def best_step(
     return best, best_length
 
 
+def count_cost(bounds: Bounds, counts: Array, weight: float) -> float:
+    """Cost of class counts (K,) in J by the belief about them, if unlabelled rows weigh `weight` together."""
+    belief = bounds.belief
+    return 0.0 if belief is None else weight / max(int(counts.sum()), 1) * float(belief.cost(counts).sum())
+
+
 def inner_products(V: Array, W: Array) -> tuple[float, float, float]:
     """⟨V, V⟩, ⟨V, W⟩ and ⟨W, W⟩."""
     return float(np.vdot(V, V)), float(np.vdot(V, W)), float(np.vdot(W, W))

@@ -59,9 +59,17 @@ class LocalRestart(common.RowState):
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.weight_step.retarget(self.problem, self.state, self.labels, self.problem.kappa(weight))
         report = self.weight_step.solve(self.problem, self.state, tol, self.rng)
-        self.state.scores = report.scores
-        self.report = WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
+        self.state.scores, objective = report.scores, report.objective + self._count_cost(self.labels[self.unlabeled])
+        self.report = WeightSummary(objective, report.gap, report.n_sweeps, report.converged)
         return self.report
+
+    def _count_cost(self, labels: Array) -> float:
+        """Cost in J of the class counts of these labels (n_unlabeled,)."""
+        counts = np.bincount(labels, minlength=self.n_classes)
+        return common.count_cost(self.settings.bounds, counts, float(self.state.kappa[self.unlabeled].sum()))
+
+    def loss_between(self, t: float) -> float:
+        return super().loss_between(t) + self._count_cost(self.labels[self.unlabeled])
 
     def descend(self, objective: float) -> tuple[float, float]:
         assert self.report is not None
@@ -77,7 +85,9 @@ class LocalRestart(common.RowState):
         problem = LabelProblem(weighted_costs(self.problem, costs, self.state.kappa), *self.settings.bounds)
         solution = self.settings.label_step.solve(problem, prices, self.labels[self.unlabeled])
         self.proposed = solution.labels
-        return LabelProposal(solution.prices, *self.weigh_proposal(costs, solution.labels))
+        n_moved, change, old_loss = self.weigh_proposal(costs, solution.labels)
+        change += self._count_cost(solution.labels) - self._count_cost(self.labels[self.unlabeled])
+        return LabelProposal(solution.prices, n_moved, change, old_loss)
 
     def accept(self, take_labels: bool) -> None:
         common.move_towards(self.W, self.state.W, self.step_length)

@@ -11,6 +11,7 @@ from typing import Protocol, TypeGuard
 
 from numpy.typing import ArrayLike
 
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Groups
 from transduce.label_step.exact import Exact
 from transduce.label_step.greedy import Greedy
@@ -41,7 +42,8 @@ __all__ = [
 class LabelStep(Protocol):
     """Interface of a label step; pass your own as `method` or `label_step`.
 
-    An attribute `takes_groups = False` tells estimators that it does not support bounds on groups of classes.
+    Attributes `takes_groups = False` and `takes_beliefs = False` tell estimators that it does not support bounds on
+    groups of classes, or beliefs about counts; it then gets the whole numbers on both sides of the believed counts.
     """
 
     def solve(
@@ -80,11 +82,12 @@ METHODS: Mapping[str, LabelStep] = MappingProxyType(
 
 def solve_labels(
     costs: ArrayLike,
-    counts: ArrayLike | tuple[ArrayLike, ArrayLike],
+    counts: ArrayLike | tuple[ArrayLike, ArrayLike] | None,
     method: str | LabelStep = "exact",
     prices: ArrayLike | None = None,
     start: ArrayLike | None = None,
     groups: Groups | None = None,
+    belief: Belief | None = None,
 ) -> LabelSolution:
     """Find labels of least total cost that give each class its number of rows.
 
@@ -92,8 +95,8 @@ def solve_labels(
     ----------
     costs : array-like of shape (n, K)
         Cost of each label for each row; +inf forbids a label.
-    counts : array-like of shape (K,) or tuple of two
-        Rows that each class gets, or a pair (low, high) of bounds.
+    counts : array-like of shape (K,), tuple of two, or None
+        Rows that each class gets, or a pair (low, high) of bounds; None for any.
     method : str or LabelStep, default="exact"
         "exact" (optimal), "switching" (Algorithm 2 of the paper), "multi_switch" (one pass of it), "single_switch" (its
         best switch only), "simplex" (optimal and slow), "greedy", or a label step of your own.
@@ -103,6 +106,8 @@ def solve_labels(
         Labels that meet the counts, to start from. "exact" keeps them if they are optimal; "greedy" ignores them.
     groups : Groups, default=None
         Nested groups of classes with bounds on the rows of each, for "exact". Counts may then be wide ranges.
+    belief : Belief, default=None
+        Cost of the counts within their bounds, for "exact" and "greedy"; it is part of the cost of the solution.
 
     Returns
     -------
@@ -118,8 +123,15 @@ def solve_labels(
     (array([0, 1, 2, 0]), 2.0, 0.0)
     >>> solve_labels(costs, counts=([1, 0, 0], [3, 2, 1])).labels
     array([0, 1, 0, 0])
+
+    A belief pulls towards counts without forcing them:
+
+    >>> belief = Belief.create(mean=[2, 1, 1], strength=0.8)
+    >>> answer = solve_labels(costs, counts=None, belief=belief)
+    >>> answer.labels, round(answer.cost, 3), answer.gap
+    (array([0, 0, 2, 0]), 1.973, 0.0)
     """
-    problem = LabelProblem.create(costs, counts, groups)
+    problem = LabelProblem.create(costs, counts, groups, belief)
     step = METHODS.get(method) if isinstance(method, str) else method
     if step is None or (step is method and not is_label_step(step)):
         raise ValueError(f"method must be one of {', '.join(METHODS)}, or a LabelStep object, but is {method!r}.")

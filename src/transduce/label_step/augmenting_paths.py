@@ -67,6 +67,8 @@ def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray)
     """Write the cheapest label of each row, keeping those given (≥ 0) on ties; return the margin to the next best."""
     margins = np.empty(problem.n_rows)
     capacity = problem.high.copy()
+    if problem.belief is not None:
+        capacity = np.minimum(capacity, np.ceil(problem.belief.mean - problem.belief.offset).astype(np.int64))
     for rows, costs in problem.blocks():
         choose_labels(costs, prices, labels[rows], margins[rows], capacity)
     return margins
@@ -82,7 +84,12 @@ def augment_paths(now: Imbalance, costs: FloatArray, labels: IntArray, radius: f
     members = (np.full(n_classes, -1, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows, np.int32))
     join_all(costs, labels, (lists, members))
     search = (np.empty(size), np.empty(size, np.int32), np.empty(size, np.bool_), np.empty(size, np.int32))
-    nodes = (now.tree.above, now.flow, now.tree.high - now.tree.low, now.excess)
+    tree, belief = now.tree, now.tree.belief
+    counts, strength = tree.low + now.flow, np.where(tree.believed, belief.strength, 0.0)
+    known = belief._replace(strength=strength)
+    marginal = np.column_stack((known.marginal(np.maximum(counts - 1, 0)), known.marginal(counts)))
+    beliefs = (tree.low + belief.offset, belief.mean, strength, marginal)
+    nodes = (tree.above, now.flow, tree.high - tree.low, now.excess, beliefs)
     return settle(costs, labels, now.potentials, nodes, radius, (lists, members), search)
 
 

@@ -2,6 +2,8 @@
 
     dual(v) = Σ_k (low_k v_k if v_k > 0 else high_k v_k) + Σ_i min_k (costs[i, k] − v_k)  ≤  optimum  ≤  cost
 
+With a belief about the counts, low_k v_k or high_k v_k becomes the least f_k(n) + v_k n, and the cost includes f_k.
+
 With groups of classes the first sum goes over classes and groups, each with its own multiplier u_j in place of v_k
 (see `count_tree`). The gap, cost − dual, is summed from terms that are each 0 at the optimum.
 """
@@ -65,6 +67,8 @@ def certificate(
     cost, magnitude, distance = sum((value.sums for value in values), np.zeros(3)).tolist()
     tally = sum((value.tally for value in values), np.zeros(tree.n_classes, np.int64))
     gap = tree.slack(tally, tree.multipliers(prices, group_prices)) + distance
+    count_cost = tree.count_cost(tally)
+    cost, magnitude = cost + count_cost, magnitude + abs(count_cost)
     span = max(float(np.ptp(prices)), float(np.abs(group_prices).max(initial=0.0)))
     is_rounding = gap <= ROUNDING * (magnitude + tree.n_rows * span) and np.isfinite(gap)
     status = Status.OPTIMAL if is_rounding and tree.is_met(tally) else otherwise
@@ -99,9 +103,9 @@ def prices_of_labels(problem: LabelProblem, labels: IntArray) -> FloatArray:
     lengths = np.full((n + 1, n + 1), np.inf)
     for part, block in problem.blocks():
         shortest_moves(block, labels[part], lengths)
-    above_low = problem.tally(labels) - problem.low
-    lengths[:n, n] = np.where(above_low < problem.high - problem.low, 0.0, np.inf)
-    lengths[n, :n] = np.where(above_low > 0, 0.0, np.inf)
+    tally, belief = problem.tally(labels), CountTree.create(problem.bounds._replace(groups=None), problem.n_rows).belief
+    lengths[:n, n] = np.where(tally < problem.high, belief.marginal(tally), np.inf)
+    lengths[n, :n] = np.where(tally > problem.low, -belief.marginal(np.maximum(tally - 1, 0)), np.inf)
     prices = relax(np.zeros(n + 1), lengths, min(n + 1, MAX_RELAXATIONS))
     return problem.tree.normalized(prices[:n] - prices[n])
 

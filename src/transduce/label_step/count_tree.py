@@ -4,7 +4,9 @@
 
 Nodes 0 to K−1 are the classes, K to N−1 the groups, and node N is all rows. The price v_k of a class is the sum of the
 multipliers u_j of the bounds from the class up to the root. So u_j is the potential of node j less that of the node
-above, with potential 0 for all rows. The bounds are worth Σ_j (low_j u_j if u_j > 0 else high_j u_j).
+above, with potential 0 for all rows. The bounds are worth Σ_j min over n of (f_j(n) + u_j n), low_j ≤ n ≤ high_j, with
+the cost f_j of the belief about node j (see `class_prior.belief`); without one that is low_j u_j if u_j > 0 else
+high_j u_j.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Bounds
 from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray
 
@@ -42,17 +45,20 @@ class CountTree:
     low: IntArray  # (N,)
     high: IntArray  # (N,)
     members: BoolArray  # (G, K) which classes each group has
+    belief: Belief  # about all nodes (N,), with a strength of 0 where there is none
 
     @classmethod
     def create(cls, bounds: Bounds, n_rows: int, implied_groups: bool = False) -> "CountTree":
         """Build the tree; unless `implied_groups`, groups are left out where exact counts of classes imply theirs."""
-        low, high, groups = bounds
+        low, high, groups, belief = bounds
         K = low.size
+        belief = belief or Belief(np.ones(K), np.zeros(K), np.zeros(K))
         if groups is None or (np.array_equal(low, high) and not implied_groups):
-            return cls(bounds, n_rows, np.full(K, K), low, high, np.zeros((0, K), bool))
-        group_high = np.minimum(groups.high, n_rows)
+            return cls(bounds, n_rows, np.full(K, K), low, high, np.zeros((0, K), bool), belief)
+        group_high, none = np.minimum(groups.high, n_rows), np.zeros(groups.n_groups)
         both = np.concatenate((low, groups.low)), np.concatenate((high, group_high))
-        return cls(bounds, n_rows, groups.above, *both, groups.members(K))
+        parts = zip(belief, (none + 1.0, none, none), strict=True)
+        return cls(bounds, n_rows, groups.above, *both, groups.members(K), Belief(*map(np.concatenate, parts)))
 
     @property
     def n_classes(self) -> int:
@@ -63,6 +69,28 @@ class CountTree:
     def n_groups(self) -> int:
         """Number of groups in the tree."""
         return int(self.members.shape[0])
+
+    @cached_property
+    def believed(self) -> BoolArray:
+        """Nodes (N,) with a belief and more than one possible count."""
+        return np.asarray((self.belief.strength > 0) & (self.low < self.high) & ~self.closed)
+
+    def best_counts(self, multipliers: FloatArray) -> tuple[IntArray, IntArray]:
+        """Least and greatest counts (N,) at which the bounds are worth most, given the multipliers (N,)."""
+        low = np.where(multipliers < 0, self.high, self.low)
+        high = np.where(multipliers > 0, self.low, self.high)
+        if self.believed.any():
+            least, most = self.belief.whole_counts(multipliers)
+            low = np.where(self.believed, np.clip(least, self.low, self.high), low)
+            high = np.where(self.believed, np.clip(most, self.low, self.high), high)
+        return low, high
+
+    def best_masses(self, multipliers: FloatArray) -> FloatArray:
+        """The same in real numbers (N,); the least where there are several."""
+        masses = np.where(multipliers < 0, self.high, self.low).astype(np.float64)
+        if not self.believed.any():
+            return masses
+        return np.where(self.believed, np.clip(self.belief.real_counts(multipliers), self.low, self.high), masses)
 
     @cached_property
     def exact(self) -> bool:
@@ -135,23 +163,29 @@ class CountTree:
 
     def slack(self, tally: IntArray, multipliers: FloatArray) -> float:
         """Complementary slackness: what counts (K,) lose against the bounds that the multipliers (N,) point to."""
-        bound = np.where(multipliers > 0, self.low, self.high)
-        return float(np.dot(self.sums(tally) - bound, multipliers))
+        sizes, best = self.sums(tally), self.best_counts(multipliers)[0]
+        slack = float(np.dot(sizes - best, multipliers))
+        return slack + self.count_cost(sizes) - self.count_cost(best)
+
+    def count_cost(self, sizes: NDArray[Any]) -> float:
+        """Cost of the sizes (N,) of all nodes by the beliefs about them; or of class counts (K,)."""
+        if self.bounds.belief is None:
+            return 0.0
+        return float(self.belief.cost(self.sums(sizes) if sizes.size < self.above.size else sizes).sum())
 
     def imbalance(self, tally: IntArray, potentials: FloatArray) -> Imbalance:
         """The imbalance of class counts (K,), with the flow that the potentials (N+1,) ask for."""
-        K, over, spare = self.n_classes, self.differences(potentials), self.high - self.low
-        beyond = tally - self.low[:K]
-        flow = np.where(over > 0, 0, spare)
-        flow[:K] = np.where(over[:K] == 0, np.clip(beyond, 0, spare[:K]), flow[:K])
+        K, (least, most) = self.n_classes, self.best_counts(self.differences(potentials))
+        least, most, beyond = least - self.low, most - self.low, tally - self.low[:K]
+        flow = most.copy()
+        flow[:K] = np.clip(beyond, least[:K], most[:K])
         excess = beyond - flow[:K]
         if self.n_groups == 0:
             return Imbalance(self, potentials.copy(), flow, np.append(excess, -excess.sum()))
         excess = np.concatenate((excess, -self.low[K:], [-self.n_rows]))
         np.add.at(excess, self.above[:K], (self.low + flow)[:K])
         for g in range(K, self.above.size):
-            if over[g] == 0:
-                flow[g] = min(max(excess[g], 0), spare[g])
+            flow[g] = min(max(excess[g], least[g]), most[g])
             excess[g] -= flow[g]
             excess[self.above[g]] += self.low[g] + flow[g]
         return Imbalance(self, potentials.copy(), flow, excess)
@@ -167,6 +201,8 @@ class CountTree:
         potentials = np.concatenate((prices, np.zeros(self.n_groups + 1)))
         if self.n_groups == 0:
             return potentials
+        if self.believed.any():
+            return self._believed_potentials(potentials)
         order = np.argsort(prices, kind="stable")
         ends = np.concatenate(([-np.inf], prices[order], [np.inf]))
         taken = np.zeros((self.n_groups + 1, K + 1), np.int64)  # for x between two prices
@@ -182,4 +218,36 @@ class CountTree:
             over = potentials[self.above[K + g]]
             here = min(max(over, within[g, 0]), within[g, 1])
             potentials[K + g] = here if np.isfinite(here) else over
+        return potentials
+
+    def _believed_potentials(self, potentials: FloatArray) -> FloatArray:
+        """The same where beliefs make the counts of classes vary with their multipliers: by bisection."""
+        K, span = self.n_classes, 1.0 + np.ptp(potentials) + 50.0 * float(self.belief.strength.max())
+        within = np.tile((-np.inf, np.inf), (self.above.size, 1))
+
+        def taken(g: int, at: float) -> float:
+            """Rows that the parts of a group take at this potential of the group."""
+            total = 0.0
+            for part in np.flatnonzero(self.above == g).tolist():
+                if part < K:
+                    multipliers = np.zeros(self.above.size)
+                    multipliers[part] = potentials[part] - at
+                    total += float(self.best_masses(multipliers)[part])
+                else:
+                    own = taken(part, float(np.clip(at, *within[part])))
+                    total += float(np.clip(own, self.low[part], self.high[part]))
+            return total
+
+        middle = float(potentials[:K].mean())
+        for g in range(K, self.above.size):
+            for end, bound in enumerate((self.low[g], self.high[g])):
+                low, high = middle - span, middle + span
+                if (taken(g, low) >= bound) if end == 0 else (taken(g, high) <= bound):
+                    continue
+                for _ in range(60):
+                    at = 0.5 * (low + high)
+                    low, high = (at, high) if taken(g, at) < bound else (low, at)
+                within[g, end] = low
+        for g in range(self.above.size - 1, K - 1, -1):
+            potentials[g] = np.clip(potentials[self.above[g]], *within[g])
         return potentials

@@ -3,17 +3,19 @@
     max over u of Σ_j (low_j u_j if u_j > 0 else high_j u_j) − Σ_i log Σ_k exp(v_k − costs[i, k] / T)
 
 The multiplier u_j belongs to class or group j, in units of T, and the price v_k of a class is the sum of those from the
-class up to the root (see `count_tree`). Where low_j < high_j the dual has a kink at u_j = 0. A step that would not
-raise the dual gives way to Sinkhorn's scaling step, which always does.
+class up to the root (see `count_tree`). Where low_j < high_j the dual has a kink at u_j = 0. With a belief about j the
+first term is the least f_j(n) / T + u_j n, which is smooth. A step that would not raise the dual gives way to
+Sinkhorn's scaling step, which always does.
 Minus the second derivative in v is the Laplacian of a graph of the classes: k and l ≠ k are joined by Σ_i q_ik q_il.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from transduce.label_step.count_tree import CountTree
-from transduce.label_step.row_blocks import FloatArray, IntArray
+from transduce.label_step.row_blocks import BoolArray, FloatArray, IntArray
 from transduce.label_step.soft_partitions import SoftPartitions
 from transduce.label_step.softmax_sums import Sums, product_columns
 
@@ -46,6 +48,11 @@ class DualNewton:
     T: float
     rows: SoftPartitions
 
+    @cached_property
+    def has_kink(self) -> BoolArray:
+        """Nodes (N,) whose count may vary without a belief about it."""
+        return np.asarray((self.tree.low < self.tree.high) & ~self.tree.believed)
+
     @property
     def open_classes(self) -> IntArray:
         """Classes that may have rows."""
@@ -54,22 +61,24 @@ class DualNewton:
     def at(self, u: FloatArray, products: bool = False) -> Point:
         """Sums at these multipliers, and the value of the dual."""
         tree, v = self.tree, self.tree.prices(u)
-        if tree.n_groups:
+        if tree.n_groups and not tree.believed.any():
             u = tree.differences(tree.potentials(v))
         columns = product_columns(self.open_classes, v.size) if products else None
         sums = self.rows.sums(v, self.T, columns)
-        bounds = np.where(u > 0, tree.low, tree.high)
-        return Point(u, v, tree.sums(sums.mass), float(np.dot(bounds, u)) - sums.normalizer, sums)
+        best = tree.best_masses(self.T * u)
+        value = float(np.dot(best, u)) + tree.count_cost(best) / self.T
+        return Point(u, v, tree.sums(sums.mass), value - sums.normalizer, sums)
 
     def deficit(self, point: Point) -> FloatArray:
         """Rows that each node lacks, negative where it has too many: the slope of the dual."""
-        low, high, u = self.tree.low, self.tree.high, point.u
-        at_kink = np.clip(point.mass, low, high)
-        return np.asarray(np.where(u > 0, low, np.where(u < 0, high, at_kink)) - point.mass)
+        best = self.tree.best_masses(self.T * point.u)
+        at_kink = np.clip(point.mass, self.tree.low, self.tree.high)
+        return np.asarray(np.where((point.u == 0) & ~self.tree.believed, at_kink, best) - point.mass)
 
     def maximize(self, v: FloatArray, tol: float, max_steps: int) -> tuple[Point, int, bool]:
         """Maximise the dual from prices v until the counts are met; return the end, the steps, and whether they are."""
-        allowed = tol * np.maximum(self.tree.low, 1.0)
+        believed = np.where(self.tree.believed, self.tree.belief.mean, 0.0)
+        allowed = tol * np.maximum(np.maximum(self.tree.low, np.minimum(believed, self.tree.high)), 1.0)
         start = np.append(np.where(self.tree.closed_classes, 0.0, v), np.zeros(self.tree.n_groups))
         point = self.at(start, self.rows.eager_products)
         best, since, step = np.inf, 0, 0
@@ -111,7 +120,7 @@ class DualNewton:
         H = self._curvature(point, moving)
         direction = np.zeros_like(point.u)
         direction[moving] = np.linalg.solve(H, deficit[moving])
-        at_kink = (point.u == 0) & (self.tree.low < self.tree.high) if self.tree.n_groups else self.tree.closed
+        at_kink = (point.u == 0) & self.has_kink if self.tree.n_groups else self.tree.closed
         while np.any(wrong := (at_kink & (direction * deficit < 0))[moving]):
             direction[moving[wrong]] = 0.0
             moving, H = moving[~wrong], H[np.ix_(~wrong, ~wrong)]
@@ -129,10 +138,16 @@ class DualNewton:
         else:
             among = np.searchsorted(columns, moving)
             H = L if among.size == columns.size else L[np.ix_(among, among)]
-        H[np.diag_indices_from(H)] += RIDGE * (1.0 + self.tree.high[moving])
+        H[np.diag_indices_from(H)] += RIDGE * (1.0 + self.tree.high[moving]) + self._belief_curvature(point.u)[moving]
         if self.tree.exact:
             H += 1.0  # the constant direction, along which nothing changes
         return np.asarray(H)
+
+    def _belief_curvature(self, u: FloatArray) -> FloatArray:
+        """How fast the best count of each node (N,) falls with its multiplier: 0 without a belief, and at a bound."""
+        tree, best = self.tree, self.tree.best_masses(self.T * u)
+        varies = tree.believed & (best > tree.low) & (best < tree.high)
+        return np.where(varies, self.T * (best + tree.belief.offset) / np.where(varies, tree.belief.strength, 1.0), 0.0)
 
     def _laplacian(self, point: Point, wanted: IntArray) -> tuple[IntArray, FloatArray]:
         """Minus the second derivative in the prices of some classes, at least those wanted."""
@@ -150,14 +165,14 @@ class DualNewton:
     def _to_kink(self, u: FloatArray, direction: FloatArray) -> float:
         """The step length at which the first multiplier with a kink reaches 0; or one half."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            lengths = np.where((direction != 0) & (self.tree.low < self.tree.high), -u / direction, np.inf)
+            lengths = np.where((direction != 0) & self.has_kink, -u / direction, np.inf)
         first = float(np.where(lengths > 0, lengths, np.inf).min(initial=np.inf))
         return first if first < 1.0 else 0.5
 
     def _in_orthant(self, u: FloatArray, new: FloatArray, deficit: FloatArray) -> FloatArray:
         """Stop multipliers at a kink that they would cross: the slope changes there."""
         side = np.where(u != 0, np.sign(u), np.sign(deficit))
-        crossing = (new * side < 0) & (self.tree.low < self.tree.high)
+        crossing = (new * side < 0) & self.has_kink
         return np.where(crossing, 0.0, new)
 
     def _scaled(self, point: Point) -> FloatArray:
@@ -167,5 +182,9 @@ class DualNewton:
             bare = np.log(point.mass) - u
             low, high = np.log(self.tree.low) - bare, np.log(self.tree.high) - bare
         new = low if self.tree.exact else np.where(low > 0, low, np.where(high < 0, high, 0.0))
+        if self.tree.believed.any():
+            belief, scale = self.tree.belief, np.where(self.tree.believed, self.tree.belief.strength / self.T, 1.0)
+            within = (np.log(belief.mean) - bare) * scale / (1.0 + scale)
+            new = np.where(self.tree.believed, np.clip(within, low, np.maximum(low, high)), new)
         new = np.where(np.isfinite(new), new, u)
         return np.clip(new, u - LONGEST_SCALING, u + LONGEST_SCALING)

@@ -2,6 +2,8 @@
 
     min over q of Σ_ik q_ik costs[i, k] + T Σ_ik q_ik log q_ik     subject to     low_k ≤ Σ_i q_ik ≤ high_k
 
+With a belief about the counts, their cost is added (see `class_prior.belief`).
+
 The solution is q_ik ∝ exp((v_k − costs[i, k]) / T) with one price v_k per class, so the search is for K numbers. They
 maximise a smooth concave function (`dual_newton`). Where that fails, they come down from higher temperatures, and then
 from the exact label step, to whose labels q tends as T falls. Reference: Cuturi (2013) for entropic transport.
@@ -50,7 +52,7 @@ class SoftLabelSolution:
     prices : ndarray of shape (K,)
         Prices of the classes, in the units of the costs.
     value : float
-        Σ q costs + T Σ q log q.
+        Σ q costs + T Σ q log q, and the cost of the counts where there is a belief about them.
     gap : float
         Value less its lower bound at the prices, never negative: what the residual counts are worth.
     entropy : float
@@ -225,19 +227,26 @@ def _solution(search: DualNewton, point: Point, n_steps: int, status: SoftStatus
     """Put the solution together; value and entropy follow from sums already computed."""
     tree, T = search.tree, search.T
     weighted_mass = float(np.dot(point.mass, point.u))
+    outside = point.mass - np.clip(point.mass, tree.low, tree.high)
     return SoftLabelSolution(
         posterior=np.empty((0, tree.n_classes)),
         prices=tree.normalized(T * point.v),
-        value=T * (weighted_mass - point.sums.normalizer) + search.rows.statistics.least,
-        gap=T * max(0.0, -float(np.dot(search.deficit(point), point.u))),
+        value=T * (weighted_mass - point.sums.normalizer) + search.rows.statistics.least + tree.count_cost(point.mass),
+        gap=max(0.0, _count_gap(search, point)),
         entropy=max(point.sums.entropy / max(tree.n_rows, 1), 0.0),
-        residual=float(np.abs(point.mass - np.clip(point.mass, tree.low, tree.high)).max(initial=0.0)),
+        residual=float(np.abs(np.where(tree.believed, search.deficit(point), outside)).max(initial=0.0)),
         n_steps=n_steps,
         status=status,
         group_prices=T * point.u[tree.n_classes :] if tree.n_groups else tree.no_group_prices,
         temperature=T,
         v=point.v,
     )
+
+
+def _count_gap(search: DualNewton, point: Point) -> float:
+    """What the sizes cost more than those at which the bounds are worth most."""
+    tree, best = search.tree, point.mass + search.deficit(point)
+    return search.T * float(np.dot(point.mass - best, point.u)) + tree.count_cost(point.mass) - tree.count_cost(best)
 
 
 def _solve_at_entropy(

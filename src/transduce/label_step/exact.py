@@ -138,7 +138,7 @@ def _begin(partitions: Partitions, bounds: Bounds, prices: FloatArray | None) ->
     low, high = count_bounds((bounds.low, bounds.high), n_rows, n_classes)
     if bounds.groups is not None:
         bounds.groups.check(low, high, n_rows)
-    search = Search(partitions, sizes, CountTree.create(Bounds(low, high, bounds.groups), n_rows))
+    search = Search(partitions, sizes, CountTree.create(bounds._replace(low=low, high=high), n_rows))
     if summaries:
         priced = PricedRows(search.tree, given, summaries)
         is_comparable = _are_comparable(given.base, [own.cost_range for own in summaries])

@@ -1,7 +1,8 @@
 """Greedy labels, steps 3 to 9 of Algorithm 1: the surest rows choose first, full classes close, the rest choose again.
 
 Scores are read off the costs as their negatives: the row with the least cost is the surest. The labels always meet the
-counts; where forbidden labels leave greedy rows without a class, the fewest possible rows are relabelled.
+counts; where forbidden labels leave greedy rows without a class, the fewest possible rows are relabelled. With a belief
+about the counts, the labels meet the whole numbers on both sides of the believed ones.
 
 Over partitions of the rows the labels are the same. In each round every partition sorts its rows by the cost of their
 favourite among the open classes, and a class takes the cheapest rows that want it, over all partitions. The last row
@@ -9,7 +10,7 @@ that it takes is found by asking all partitions, a few times, for some of their 
 close in on it. Beyond the low counts, classes compete for the rows that no low count needs, up to one common bound.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -20,6 +21,8 @@ from transduce.class_prior.bounds import Bounds, count_bounds
 from transduce.label_step._kernels.passes import allocate, best_open
 from transduce.label_step.certificate import certify
 from transduce.label_step.exact import Exact
+from transduce.label_step.infeasible import InfeasibleError
+from transduce.label_step.partition_search import count_rows
 from transduce.label_step.partitions import Partition, Partitions
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.row_blocks import BoolArray, CostRows
@@ -51,12 +54,17 @@ class Greedy:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
         """Label from scratch; `prices` and `start` are ignored. See `LabelStep.solve`."""
-        problem.refuse_groups("The greedy label step")
+        replace(problem, belief=None).refuse_groups("The greedy label step")
         return certify(problem, greedy_labels(problem), n_moves=0, n_rounds=1, otherwise=Status.GREEDY)
 
 
 def greedy_labels(problem: LabelProblem) -> IntArray:
     """Labels that meet the counts, by greedy allocation and, where labels are forbidden, the least repair."""
+    if problem.belief is not None:
+        try:
+            return greedy_labels(LabelProblem(problem.costs, *problem.bounds.without_belief(problem.n_rows)))
+        except InfeasibleError:
+            return Exact().solve(problem).labels
     labels = np.full(problem.n_rows, -1, np.int64)
     tally = np.zeros(problem.n_classes, np.int64)
     free = problem.n_rows - int(problem.low.sum())
@@ -94,6 +102,13 @@ def _change_costs(rows: CostRows, labels: IntArray, change: float | np.float32) 
 
 def greedy_partitions(partitions: Partitions, bounds: Bounds) -> None:
     """Leave greedy labels that meet the counts in state["labels"] of every partition."""
+    if bounds.belief is not None:
+        n_rows = sum(partitions.each(count_rows))
+        try:
+            greedy_partitions(partitions, bounds.without_belief(n_rows))
+        except InfeasibleError:
+            Exact().solve_partitions(partitions, bounds)
+        return
     try:
         if _allocate(partitions, bounds):
             return

@@ -1,8 +1,9 @@
 """The label problem: costs and bounds on the class counts, validated once.
 
-    min over y of Σ_i costs[i, y_i]     subject to     low_k ≤ #{i : y_i = k} ≤ high_k
+    min over y of Σ_i costs[i, y_i] + Σ_k f_k(n_k)     subject to     low_k ≤ n_k = #{i : y_i = k} ≤ high_k
 
-A cost of +inf forbids a label for a row. Nested groups of classes may have bounds too (see `count_tree`).
+A cost of +inf forbids a label for a row. Nested groups of classes may have bounds too (see `count_tree`). f_k, a convex
+cost of the count of class k, is 0 unless there is a belief about it (see `class_prior.belief`).
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Bounds, Groups, count_bounds
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
@@ -39,6 +41,8 @@ class LabelProblem(CostRows):
         Least and greatest number of rows of each class.
     groups : Groups or None, default=None
         Nested groups of classes with bounds on the rows of each.
+    belief : Belief or None, default=None
+        Cost of the counts within their bounds.
 
     Examples
     --------
@@ -51,26 +55,40 @@ class LabelProblem(CostRows):
     low: IntArray
     high: IntArray
     groups: Groups | None = None
+    belief: Belief | None = None
 
     @classmethod
     def create(
-        cls, costs: ArrayLike, counts: ArrayLike | tuple[ArrayLike, ArrayLike], groups: Groups | None = None
+        cls,
+        costs: ArrayLike,
+        counts: ArrayLike | tuple[ArrayLike, ArrayLike] | None,
+        groups: Groups | None = None,
+        belief: Belief | None = None,
     ) -> "LabelProblem":
-        """Make a problem after checking costs, counts and groups; see `solve_labels`."""
+        """Make a problem after checking costs, counts, groups and belief; see `solve_labels`."""
         array = _cost_matrix(costs)
+        if counts is None:
+            counts = np.zeros(array.shape[1]), np.full(array.shape[1], array.shape[0])
         low, high = count_bounds(counts, *array.shape)
+        if belief is not None and (not isinstance(belief, Belief) or belief.mean.size != low.size):
+            raise ValueError(f"belief must be a Belief about the {low.size} columns of costs, but is {belief!r}.")
         if groups is not None:
             if not isinstance(groups, Groups):
                 raise TypeError(f"groups must be a Groups object or None, but came as {groups!r}.")
             groups.check(low, high, array.shape[0])
-        problem = cls(array, low, high, groups)
+        problem = cls(array, low, high, groups, belief)
         _check_costs(problem)
         return problem
 
     @cached_property
     def tree(self) -> CountTree:
         """Bounds of classes and groups as a tree."""
-        return CountTree.create(Bounds(self.low, self.high, self.groups), self.n_rows)
+        return CountTree.create(self.bounds, self.n_rows)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds on the counts, and the belief."""
+        return Bounds(self.low, self.high, self.groups, self.belief)
 
     @property
     def exact_counts(self) -> bool:
@@ -78,7 +96,7 @@ class LabelProblem(CostRows):
         return self.tree.exact
 
     def refuse_groups(self, label_step: str) -> None:
-        """Raise ValueError if there are groups, which a label step does not support.
+        """Raise ValueError if there are groups or a belief, which a label step does not support.
 
         Parameters
         ----------
@@ -87,6 +105,8 @@ class LabelProblem(CostRows):
         """
         if self.groups is not None:
             raise ValueError(f"{label_step} takes no groups of classes. Use method='exact', or leave groups out.")
+        if self.belief is not None:
+            raise ValueError(f"{label_step} takes no belief. Use method='exact' or 'greedy', or pass counts.")
 
     def check_prices(self, prices: ArrayLike) -> FloatArray:
         """Return a copy of starting prices after checking that they are finite; see `solve_labels`."""

@@ -1,5 +1,7 @@
 """Good prices from a sample of the rows, solved by the label step itself: in memory, or drawn from partitions."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from transduce.class_prior.bounds import Bounds, Groups
@@ -69,7 +71,8 @@ def _sample(problem: LabelProblem, stride: int) -> LabelProblem:
 
 def _scaled(costs: FloatArray, bounds: Bounds, n_rows: int, stride: float) -> LabelProblem:
     """The label problem of a sample, one in `stride` of `n_rows` rows: bounds in proportion that it can meet."""
-    (low, high, groups), n_sample = bounds, len(costs)
+    (low, high, groups, belief), n_sample = bounds, len(costs)
+    belief = None if belief is None else belief.scaled(1.0 / stride)
     if np.array_equal(low, high):
         counts = apportion(low, n_sample)
         return LabelProblem(costs, counts, counts)
@@ -83,7 +86,8 @@ def _scaled(costs: FloatArray, bounds: Bounds, n_rows: int, stride: float) -> La
     high = np.maximum(high, low)
     if high.sum() < n_sample:
         high = np.maximum(high, apportion(high + 1, n_sample))
-    return LabelProblem(costs, low, high, None if groups is None else _scaled_groups(groups, stride, low, high))
+    groups = None if groups is None else _scaled_groups(groups, stride, low, high)
+    return LabelProblem(costs, low, high, groups, belief)
 
 
 def _scaled_groups(groups: Groups, stride: float, low: IntArray, high: IntArray) -> Groups:
@@ -124,9 +128,8 @@ def prices_from_partitions(search: Search, priced: PricedRows | None = None, wid
     ties = np.empty_like(drawn.costs)
     if tie_costs(drawn.costs, base, drawn.rows, drawn.labels, ties) <= MANY_TIES * n_classes:
         return Prices(base, np.zeros(n_classes))
-    over = tree.differences(tree.potentials(base))
-    low, high = np.where(over < 0, tree.high, tree.low), np.where(over > 0, tree.low, tree.high)
-    sample = _uncertain(search, low, high, certain, ties)
+    low, high = tree.best_counts(tree.differences(tree.potentials(base)))
+    sample = replace(_uncertain(search, low, high, certain, ties), belief=None)  # of these counts all are as good
     tie = _sample_prices(sample, sample.tree.potentials(prices.tie))
     return Prices(base, _clipped(tie, prices.tie, depth))
 
@@ -151,7 +154,9 @@ def _uncertain(search: Search, low: IntArray, high: IntArray, certain: IntArray,
     n_rows, certain_sums = tree.n_rows - int(certain.sum()), tree.sums(certain)
     low, high = np.maximum(low - certain_sums, 0), np.maximum(high - certain_sums, 0)
     groups = Groups(tree.above, low[K:], high[K:]) if tree.n_groups else None
-    return _scaled(costs, Bounds(low[:K], high[:K], groups), n_rows, n_rows / len(costs))
+    belief = tree.bounds.belief
+    belief = None if belief is None else belief._replace(offset=belief.offset + certain)
+    return _scaled(costs, Bounds(low[:K], high[:K], groups, belief), n_rows, n_rows / len(costs))
 
 
 def _sample_prices(sample: LabelProblem, potentials: FloatArray) -> FloatArray:

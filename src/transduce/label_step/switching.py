@@ -38,6 +38,7 @@ class Switching:
     """
 
     takes_groups: ClassVar[bool] = False
+    takes_beliefs: ClassVar[bool] = False
     max_rounds: int | None = None
 
     def solve(
@@ -61,6 +62,7 @@ class SingleSwitch:
     """
 
     takes_groups: ClassVar[bool] = False
+    takes_beliefs: ClassVar[bool] = False
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None

@@ -42,7 +42,7 @@ class SizeBounds(NamedTuple):
     @classmethod
     def create(cls, bounds: Bounds) -> "SizeBounds":
         """Collect the bounds of classes and groups."""
-        low, high, groups = bounds
+        low, high, groups = bounds[:3]
         if groups is None:
             return cls(low, high, np.zeros((0, len(low)), bool))
         return cls(np.append(low, groups.low), np.append(high, groups.high), groups.members(len(low)))

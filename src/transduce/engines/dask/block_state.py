@@ -63,11 +63,17 @@ class BlockState(RowState):
         assert self.partition is not None
         return np.asarray(self.partition.state[name])
 
-    def weigh_found(self) -> tuple[int, float, float]:
-        """Weigh the labels that a label step has found."""
+    def weigh_found(self) -> tuple[int, float, float, Array]:
+        """Weigh the labels that a label step has found, and count them by class."""
         assert self.partition is not None
         costs = self.partition.costs if self.block.relative_weight is None else self.label_costs()
-        return self.weigh_proposal(costs, self.found("labels"))
+        labels = self.found("labels")
+        counts = np.bincount(labels, minlength=self.problem.n_classes)
+        return *self.weigh_proposal(costs, labels), counts
+
+    def label_counts(self) -> tuple[Array]:
+        """Return class counts of the accepted labels of rows without a full label."""
+        return (np.bincount(self.labels[self.unlabeled], minlength=self.problem.n_classes),)
 
     def class_counts(self) -> tuple[Array, Array]:
         """Return class counts of the rows without a full label: of the accepted labels, and predicted by the scores."""

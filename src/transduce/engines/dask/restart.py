@@ -10,7 +10,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.engines.base import LabelProposal, SoftRoundSummary, WeightSummary
-from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, best_step
+from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, best_step, count_cost
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.sharded_state import ShardedWeights
@@ -27,11 +27,19 @@ from transduce.weight_step import LBFGS, weight_step_for
 
 @dataclass(eq=False)
 class DaskRestart(ShardedWeights):
-    """One restart; `has_scores` says that shards know the scores at W."""
+    """One restart; `has_scores` says that shards know the scores at W.
+
+    counts     (K,) class counts of the accepted labels, or None where they are not known here
+    proposed   (K,) those of the last label step
+    weight     total weight of the unlabelled rows in the last weight step
+    """
 
     has_scores: bool = False
     step_length: float = 1.0
     report: WeightSummary | None = None
+    counts: Array | None = None
+    proposed: Array | None = None
+    weight: float = 0.0
 
     def __post_init__(self) -> None:
         self.n_unlabeled, self.n_classes = self.rows.n_unlabeled, self.rows.n_classes
@@ -50,7 +58,7 @@ class DaskRestart(ShardedWeights):
     def start(self, soft: str | None = None) -> None:
         """Start at weights 0, with the hard labels found for the soft labels of this name, if any."""
         self.pool.call(Shard.start, self.name, soft)
-        self.has_scores, self.report = False, None
+        self.has_scores, self.report, self.counts = False, None, None
         self.accept_weights()
 
     def greedy(self) -> None:
@@ -60,31 +68,46 @@ class DaskRestart(ShardedWeights):
         else:
             Exact().solve_partitions(self, self.settings.bounds)
         self.call(RestartState.accept, True)
+        self.counts = None
+
+    def _count_cost(self, counts: Array | None = None) -> float:
+        """Cost in J of these class counts, or of those of the accepted labels."""
+        bounds = self.settings.bounds
+        if bounds.belief is None:
+            return 0.0
+        if self.counts is None:
+            (self.counts,) = self.sum_blocks(BlockState.label_counts)
+        weight = self.rows.total_weight(self.weight) - self.rows.total_weight(0.0)
+        return count_cost(bounds, self.counts if counts is None else counts, weight)
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.has_scores = not self.retarget(weight) and self.has_scores
         step = weight_step_for(self.rows.spec.settings.loss, self.settings.max_sweeps)
         last = np.inf if self.report is None else self.report.objective
         self.report, self.has_scores = self.solve(step, tol, weight, self.has_scores, last), True
-        return self.report
+        self.weight = weight
+        return self.report._replace(objective=self.report.objective + self._count_cost())
 
     def descend(self, objective: float) -> tuple[float, float]:
         assert self.report is not None
-        best, self.step_length = self.report.objective, 1.0
+        best, self.step_length = self.report.objective + self._count_cost(), 1.0
         if not best <= objective:  # also where a user's loss gives NaN
             products = self.pool.call_first(call_restart, self.name, RestartState.products)
             best, self.step_length = best_step(objective, self.rows.spec.settings.alpha, products, self._loss_between)
         return best, self.step_length
 
     def _loss_between(self, step_length: float) -> float:
-        return float(sum(map(sum, self.call_blocks(BlockState.loss_between, step_length))))
+        return float(sum(map(sum, self.call_blocks(BlockState.loss_between, step_length)))) + self._count_cost()
 
     def propose(self, prices: Array) -> LabelProposal:
         self.call_blocks(BlockState.set_hard_costs, self.step_length)
         answer = Exact().solve_partitions(self, self.settings.bounds, prices)
-        return LabelProposal(answer.prices, *self.sum_blocks(BlockState.weigh_found))
+        n_moved, change, old_loss, self.proposed = self.sum_blocks(BlockState.weigh_found)
+        change += self._count_cost(self.proposed) - self._count_cost()
+        return LabelProposal(answer.prices, n_moved, change, old_loss)
 
     def accept(self, take_labels: bool) -> None:
+        self.counts = self.proposed if take_labels else self.counts
         self.call(RestartState.accept, take_labels, self.step_length, uninterrupted=True)
 
     def soft_labels(self) -> "DaskSoftLabels":

@@ -9,9 +9,12 @@ Arrays.  costs (m, K)   the rows that may move            labels (m,)   in and o
                         flow (N,) rows of a node beyond its low count; in and out, 0 ≤ flow ≤ spare
                         spare (N,) high count − low count
                         excess (N+1,) in and out
+         belief         base, mean, strength (N,) of the belief about the count base + flow (see `class_prior.belief`)
+                        marginal (N, 2) in and out: the cost of the last row, and of one more; 0 without a belief
          search         distance (N+1,), parent (N+1,), done (N+1,), movers (N+1,): scratch of a shortest path
 Nodes 0 to K−1 are classes, then come groups of classes, then all rows, node N. What a node gets goes up to the node
-above: its low count in any case, and `flow` of the `spare` rows at no cost. Without groups all rows are a pool.
+above: its low count in any case, and `flow` of the `spare` rows, at their marginal costs. Without groups all rows are
+a pool.
 
 Update.  The length of a → b is the least reduced cost (costs[i, b] − v_b) − (costs[i, a] − v_a) of a row in a, read
 from the short lists. Dijkstra from a class with excess to the nearest class with a deficit; prices of the classes
@@ -30,7 +33,7 @@ from transduce.kernels import kernel
 from transduce.label_step._kernels import Flags, Floats, Labels
 from transduce.label_step._kernels.shortlists import Ints, Moves, join, leave, refill
 
-Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels]
+Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels, tuple[Floats, Floats, Floats, Floats]]
 Search: TypeAlias = tuple[Floats, Ints, Flags, Ints]
 
 SETTLED, DRIFTED, CUT_OFF = 0, 1, 2
@@ -38,9 +41,25 @@ SETTLED, DRIFTED, CUT_OFF = 0, 1, 2
 
 
 @kernel
+def marginal_cost(n: float, mean: float, strength: float) -> float:
+    """Cost of one more row than n: f(n + 1) − f(n)."""
+    return float(strength * (np.log((n + 1.0) / mean) + (n * np.log1p(1.0 / n) if n > 0.0 else 0.0) - 1.0))
+
+
+@kernel
+def update_marginals(node: int, tree: Tree) -> None:
+    """Compute the marginal costs of a node at its present flow."""
+    base, mean, strength, marginal = tree[4]
+    if strength[node] > 0.0:
+        n = base[node] + tree[1][node]
+        marginal[node, 0] = marginal_cost(max(n - 1.0, 0.0), mean[node], strength[node])
+        marginal[node, 1] = marginal_cost(n, mean[node], strength[node])
+
+
+@kernel
 def relax(node: int, lengths: Floats, prices: Floats, tree: Tree, search: Search) -> None:
-    """Shorten the distances of all other nodes by the edges out of one; edges up and down the tree cost nothing."""
-    above, flow, spare, _ = tree
+    """Shorten the distances of all other nodes by the edges out of one."""
+    above, flow, spare, _, (_, _, _, marginal) = tree
     distance, parent, done, _ = search
     n_classes = lengths.shape[0]
     here = distance[node] + prices[node]
@@ -52,20 +71,23 @@ def relax(node: int, lengths: Floats, prices: Floats, tree: Tree, search: Search
                 parent[k] = node
     else:
         for part in range(node):
-            if above[part] == node and flow[part] > 0 and not done[part] and here - prices[part] < distance[part]:
-                distance[part] = max(here - prices[part], distance[node])
-                parent[part] = node
+            if above[part] == node and flow[part] > 0 and not done[part]:
+                through = here - prices[part] - marginal[part, 0]
+                if through < distance[part]:
+                    distance[part] = max(through, distance[node])
+                    parent[part] = node
     if node < above.size and flow[node] < spare[node]:
         over = above[node]
-        if not done[over] and here - prices[over] < distance[over]:
-            distance[over] = max(here - prices[over], distance[node])
+        through = here + marginal[node, 1] - prices[over]
+        if not done[over] and through < distance[over]:
+            distance[over] = max(through, distance[node])
             parent[over] = node
 
 
 @kernel
 def relax_into(k: int, lengths: Floats, prices: Floats, tree: Tree, search: Search) -> None:
     """Recompute the distance of one class from all nodes that are done."""
-    above, flow, _, _ = tree
+    above, flow, _, _, (_, _, _, marginal) = tree
     distance, parent, done, _ = search
     distance[k] = np.inf
     for node in range(lengths.shape[0]):
@@ -76,7 +98,7 @@ def relax_into(k: int, lengths: Floats, prices: Floats, tree: Tree, search: Sear
                 parent[k] = node
     over = above[k]
     if done[over] and flow[k] > 0:
-        through = distance[over] + prices[over] - prices[k]
+        through = distance[over] + prices[over] - prices[k] - marginal[k, 0]
         if through < distance[k]:
             distance[k] = max(through, distance[over])
             parent[k] = over
@@ -134,8 +156,10 @@ def augment(source: int, target: int, costs: Floats, labels: Labels, tree: Tree,
         a = parent[node]
         if node >= n_classes and a < node:
             flow[a] += 1
+            update_marginals(a, tree)
         elif a >= n_classes:
             flow[node] -= 1
+            update_marginals(node, tree)
         else:
             labels[movers[node]] = node
             leave(a, movers[node], labels, moves)
