@@ -23,7 +23,6 @@ from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
 from transduce.estimators import TransductiveClassifier
 
-ALPHAS = {"hinge": 1e-3, "squared_hinge": 1e-3, "maxent": 1e-4}
 UNLABELED = ""
 
 
@@ -74,10 +73,10 @@ def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -
 
 def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress) -> TransductiveClassifier:
     """Fit the classifier on class names, and report its warnings."""
-    loss, folder, cluster = options["loss"], options.get("checkpoint"), (options.get("dask"), options.get("workers"))
+    folder, cluster = options.get("checkpoint"), (options.get("dask"), options.get("workers"))
     clf = TransductiveClassifier(
-        loss,
-        alpha=ALPHAS[loss] if options["alpha"] is None else options["alpha"],
+        options["loss"],
+        alpha="auto" if options["alpha"] is None else options["alpha"],
         class_prior=library_prior(task.prior, task.parsed.classes),
         taxonomy=task.parsed.taxonomy,
         annealing=None if options["annealing"] == "none" else options["annealing"],
