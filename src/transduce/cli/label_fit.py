@@ -21,6 +21,7 @@ from transduce.cli.predictions import make_predictions
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
+from transduce.cli.training_rows import digest_training_rows, row_contents
 from transduce.estimators import TransductiveClassifier
 
 UNLABELED = ""
@@ -50,6 +51,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     labels = task.parsed.encode(clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
+    contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
+    about["labelled_rows"] = digest_training_rows(contents, task.parsed.full)
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
     table = add_results(task.table.frame, task.text, task.parsed.classes, predictions, task.parsed.full, in_place)
