@@ -26,8 +26,9 @@ def test_every_labelled_row_is_found_and_no_other():
     assert not find_training_rows(stored, [], []).size
 
 
-def test_the_salt_makes_the_digests_of_two_models_different():
-    first, second = (digest_training_rows(CONTENTS[:100], LABELS[:100]) for _ in range(2))
+def test_the_salt_makes_the_digests_of_other_training_sets_different():
+    first, second = (digest_training_rows(CONTENTS[:n], LABELS[:n]) for n in (100, 101))
+    assert first == digest_training_rows(CONTENTS[:100], LABELS[:100])
     assert first["salt"] != second["salt"]
     assert np.intersect1d(read_digests(first)[1], read_digests(second)[1]).size <= 1
 

@@ -1,12 +1,11 @@
 """Digests of the labelled training rows, by which `evaluate` recognises rows that a model was fitted with.
 
 A model file holds no training rows. For each row with a full label it holds four bytes of a hash of the row and its
-label, with a random salt for every model. A new row is mistaken for a training row in n of 2^32 cases, where n is the
-number of digests.
+label. The salt is a hash of all of them, so that the same training gives the same file, and others cannot be compared.
+A new row is mistaken for a training row in n of 2^32 cases, where n is the number of digests.
 """
 
 import hashlib
-import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,8 +43,8 @@ def digest_training_rows(contents: Sequence[bytes], labels: Sequence[str | None]
     >>> find_training_rows(stored, [b"green tea", b"green tea", b"black coffee"], ["tea", "coffee", "coffee"]).tolist()
     [True, False, False]
     """
-    salt = secrets.token_bytes(_SALT_BYTES)
     pairs = [(content, label) for content, label in zip(contents, labels, strict=True) if label is not None]
+    salt = _salt(pairs)
     digests = np.unique(_digests(salt, pairs))[:MAX_DIGESTS]  # the smallest of random numbers are a random sample
     return {"salt": salt.hex(), "digests": b64encode(digests.tobytes()).decode("ascii")}
 
@@ -72,15 +71,27 @@ def read_digests(stored: Mapping[str, Any]) -> tuple[bytes, NDArray[np.uint32]]:
     return salt, np.frombuffer(packed, _DIGEST)
 
 
+def _salt(pairs: Sequence[tuple[bytes, str]]) -> bytes:
+    """A salt that cannot be known without all labelled rows."""
+    everything = hashlib.blake2b(digest_size=_SALT_BYTES)
+    for content, label in pairs:
+        everything.update(_joined(content, label))
+    return everything.digest()
+
+
 def _digests(salt: bytes, pairs: Sequence[tuple[bytes, str]]) -> NDArray[np.uint32]:
-    """Digest the label and the content of rows, with a zero byte between them."""
+    """Digest rows with their labels."""
     start = hashlib.blake2b(key=salt, digest_size=_DIGEST_BYTES)
     packed = bytearray()
     for content, label in pairs:
         one = start.copy()
-        one.update(label.encode("utf-8", "surrogatepass") + b"\0" + content)
+        one.update(_joined(content, label))
         packed += one.digest()
     return np.frombuffer(bytes(packed), _DIGEST)
+
+
+def _joined(content: bytes, label: str) -> bytes:
+    return label.encode("utf-8", "surrogatepass") + b"\0" + content
 
 
 def _vector_content(rows: csr_matrix, start: int, end: int) -> bytes:

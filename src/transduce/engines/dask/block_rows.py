@@ -25,8 +25,8 @@ class BlockInfo(NamedTuple):
     """What the driver learns about a block.
 
     `positions` are the rows whose entry of y says something, `entries` and `weights` those entries and their sample
-    weights; `total_weight` is the sum over all rows, `squares` that of all squared values of X, `kind` the dtype of y, `columns` the class names of a label
-    matrix, and `digest` a hash of X and the weights, if requested.
+    weights; `total_weight` is the sum over all rows, `squares` that of all squared values of X, `kind` the dtype of y,
+    `columns` the class names of a label matrix, and `digest` a hash of X and the weights, if requested.
     """
 
     n_rows: int
