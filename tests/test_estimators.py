@@ -340,7 +340,7 @@ def test_a_refit_with_another_loss_forgets_probabilities():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"alpha": 0}, "alpha must be a number above 0, but is 0"),
+        ({"alpha": 0}, 'alpha must be a number above 0, or "auto", but is 0'),
         ({"alpha": "small"}, "alpha must be a number above 0"),
         ({"loss": "log"}, "loss must be one of hinge"),
         ({"loss": 3}, "loss must be one of hinge"),

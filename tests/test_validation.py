@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from transduce.validation import (
+    check_alpha,
     check_iterations,
     check_labeled_weight,
     check_positive,
@@ -19,6 +20,14 @@ def test_positive_numbers(value):
     check_positive(SimpleNamespace(alpha=1e-3, tol=2), "alpha", "tol")
     with pytest.raises(ValueError, match="alpha must be a number above 0"):
         check_positive(SimpleNamespace(alpha=value), "alpha")
+
+
+@pytest.mark.parametrize("value", [0, True, np.nan, "small", None, ["auto"], np.array(["auto", "auto"])])
+def test_alpha_is_a_positive_number_or_auto(value):
+    check_alpha("auto")
+    check_alpha(np.float32(1e-3))
+    with pytest.raises(ValueError, match='alpha must be a number above 0, or "auto", but is'):
+        check_alpha(value)
 
 
 @pytest.mark.parametrize(

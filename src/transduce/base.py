@@ -32,13 +32,13 @@ from transduce.label_step.infeasible import InfeasibleError
 from transduce.labels.classes import as_objects
 from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import AUTO
-from transduce.losses import Loss, MaxEnt
+from transduce.losses import Loss, MaxEnt, default_alpha
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
 from transduce.solvers.first_fit import solve_with_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_iterations, check_positive
+from transduce.validation import check_alpha, check_iterations, check_positive
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -49,7 +49,7 @@ _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING
 class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Parameters and methods of all estimators; a subclass gives the loss and solves the problem."""
 
-    alpha: float = 1e-4
+    alpha: float | str = "auto"
     class_prior: object = "estimate"
     taxonomy: object = None
     fit_intercept: bool = False
@@ -108,20 +108,31 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         prior = ResolvedPrior.create(
             stated, labels.classes, labels.labels, labels.n_unlabeled, labels.weights, tree, labels.forbidden
         )
-        as_labeled = self.partial_weight == "labeled"
-        settings = ProblemSettings(self._loss(), float(self.alpha), self.fit_intercept, as_labeled, self.n_jobs)
-        engine = data.build(settings)
+        settings = self._problem_settings(data)
+        self.alpha_, engine = settings.alpha, data.build(settings)
         with one_blas_thread(), self._open_checkpoint(engine, prior.bounds, seeds) as checkpoint:
             rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
             context = FitContext(rngs[0], rngs[-1], self._progress_callback(), checkpoint)
             result, bounds = self._solve_prior(engine, prior, context)
             if result.status in _UNFINISHED:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=user_stacklevel() - 1)
-            self._set_model(result, engine.in_original_order(result.W), bounds)
+            self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
             fitted = engine.fitted_labels(result, bounds, self.classes_)
             self._set_labels(fitted)
             self._diagnose(engine, prior, bounds, fitted)
         self._warn_of_prior(prior, engine.n_unlabeled)
+
+    def _problem_settings(self, data: TrainingData) -> ProblemSettings:
+        """Resolve "auto": alpha follows the loss and the scale of X, and so does the constant of the intercept.
+
+        Rows c times as long, with alpha c² times as large, then give weights 1/c as large, and the same scores.
+        """
+        loss, alpha, constant = self._loss(), self.alpha, 1.0
+        if isinstance(alpha, str):
+            squared_length = data.mean_squared_length()
+            alpha, constant = default_alpha(loss) * squared_length, float(np.sqrt(squared_length))
+        as_labeled = self.partial_weight == "labeled"
+        return ProblemSettings(loss, float(alpha), self.fit_intercept, as_labeled, self.n_jobs, constant)
 
     def _open_checkpoint(self, engine: Engine, bounds: Bounds, seeds: list[int]) -> Checkpoint:
         """Open the checkpoint folder; without the parameter `checkpoint` nothing is saved."""
@@ -177,18 +188,22 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return MaxEnt()
 
     def _check_parameters(self) -> None:
-        check_positive(self, "alpha", "tol")
+        check_alpha(self.alpha)
+        check_positive(self, "tol")
         check_iterations(self.max_iter, self.n_jobs)
 
-    def _set_model(self, result: FitResult, W: Array, bounds: Bounds) -> None:
-        """Set weights, class sizes and what happened as fitted attributes; W has a row for each column of X."""
+    def _set_model(self, result: FitResult, W: Array, bounds: Bounds, constant: float) -> None:
+        """Set weights, class sizes and what happened as fitted attributes.
+
+        W has a row for each column of X, and one for the feature with this constant value if there is an intercept.
+        """
         if not self.taxonomy_.is_flat:
             W = np.asarray(sparse.csr_matrix(self.taxonomy_.paths, dtype=W.dtype) @ W.T).T
         if W.shape[1] == 2:
             W = W[:, 1:] - W[:, :1]
         n_features = self.n_features_in_
         self.coef_ = np.ascontiguousarray(W[:n_features].T)
-        self.intercept_ = W[n_features].copy() if self.fit_intercept else np.zeros(W.shape[1], W.dtype)
+        self.intercept_ = constant * W[n_features] if self.fit_intercept else np.zeros(W.shape[1], W.dtype)
         self.loss_ = self._loss()
         scale = getattr(self.loss_, "price_scale", 0.0) if self.price_shift else 0.0
         shift = self.price_shift_ = scale * result.prices if scale else np.zeros_like(result.prices)

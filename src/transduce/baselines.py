@@ -68,8 +68,10 @@ class ExpectationConstrainedClassifier(_MaxEntClassifier):
 
     Parameters
     ----------
-    alpha, tol : float, default=1e-4
-        Weight of the regulariser, and relative accuracy at which the fit ends.
+    alpha : float or "auto", default="auto"
+        Weight of the regulariser. "auto" is 1e-4 times the mean squared length of the rows.
+    tol : float, default=1e-4
+        Relative accuracy at which the fit ends.
     max_iter : int, default=200
         Most rounds in a stage.
     class_prior, taxonomy, fit_intercept, unlabeled, random_state, n_jobs, verbose

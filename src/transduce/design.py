@@ -27,6 +27,8 @@ MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
 """Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
+UNIT_LENGTH_TOLERANCE = 1e-6
+"""Rows count as rows of length 1 if their mean squared length is this close to 1: float32 rounds."""
 MAX_DENSE_CLASSES = 500
 """Up to so many classes the largest overlap is computed from a dense matrix."""
 
@@ -228,6 +230,33 @@ class Design:
             work(parts[0])
         else:
             list(self._threads.map(work, parts))
+
+
+def sum_of_squares(X: Any) -> float:
+    """Return Σ x_ij² of a dense array or a CSR matrix, summed in float64 without copying the rows.
+
+    >>> sum_of_squares(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
+    25.0
+    """
+    if not sparse.issparse(X):
+        return float(np.einsum("ij,ij->", X, X, dtype=np.float64))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    values = X.data[: X.nnz]
+    return float(np.einsum("i,i->", values, values, dtype=np.float64))
+
+
+def mean_squared_length(total: float, n_rows: int) -> float:
+    """Return the mean of ‖x_i‖² from their sum; 1 if all rows are 0, and exactly 1 for rows of length 1.
+
+    >>> mean_squared_length(50.0, 2), mean_squared_length(0.0, 2), mean_squared_length(1.9999999, 2)
+    (25.0, 1.0, 1.0)
+    """
+    mean = total / max(n_rows, 1)
+    if not np.isfinite(mean):
+        raise ValueError("X has values that are too large to square, so alpha='auto' cannot be computed. Scale X.")
+    return 1.0 if mean == 0 or abs(mean - 1.0) <= UNIT_LENGTH_TOLERANCE else mean
 
 
 def pays_to_reorder(shape: tuple[int, int], itemsize: int, n_values: int) -> bool:

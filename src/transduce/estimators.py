@@ -36,8 +36,10 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     ----------
     loss : {"hinge", "squared_hinge", "maxent"} or Loss, default="hinge"
         Loss of a row. A loss of your own is an object with the methods `label_costs`, `value` and `gradient`.
-    alpha : float, default=1e-3
-        Weight of the regulariser. Good values for rows of length 1 lie between 1e-4 and 1e-3.
+    alpha : float or "auto", default="auto"
+        Weight of the regulariser. "auto" is 1e-3 for margin losses and 1e-4 for maxent, times the mean squared length
+        of the rows of X, so that the result does not depend on the scale of X. A loss of your own may state its value
+        as `default_alpha`; without it, 1e-3 is used. Good values for rows of length 1 lie between 1e-4 and 1e-3.
     unlabeled_weight : float, default=1.0
         Total weight of the unlabelled rows; the labelled rows weigh 1.
     class_prior : array-like, dict, "estimate" or "labeled", default="estimate"
@@ -59,7 +61,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Whether `intercept_` includes the prices of the class sizes, so that new rows are labelled as the label step
         would label them. False uses the scores alone, as the paper does.
     fit_intercept : bool, default=False
-        Whether to add a constant feature, regularised like the others.
+        Whether to add a constant feature, regularised like the others. Its value is 1; with alpha="auto" it is the root
+        of the mean squared length of the rows.
     tol : float, default=1e-3
         Relative accuracy of the last weight steps.
     early_tol : float, default=0.25
@@ -89,6 +92,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Weights of the features.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Intercepts, with `price_shift_` included.
+    alpha_ : float
+        Weight of the regulariser that the fit used.
     transduction_ : ndarray of shape (n_samples,)
         Labels of all training rows; those of the unlabelled rows meet the class sizes.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
@@ -139,7 +144,6 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     """
 
     loss: str | Loss = field(default="hinge", kw_only=False)
-    alpha: float = 1e-3
     unlabeled_weight: float = 1.0
     label_step: str | LabelStep = "exact"
     annealing: Any = "soft"

@@ -12,8 +12,19 @@ def check_positive(estimator: object, *names: str) -> None:
     """Raise ValueError unless these parameters are finite numbers above 0."""
     for name in names:
         value = getattr(estimator, name)
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+        if not is_positive(value):
             raise ValueError(f"{name} must be a number above 0, but is {value!r}.")
+
+
+def is_positive(value: object) -> bool:
+    """Whether a value is a finite number above 0."""
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
+
+
+def check_alpha(alpha: object) -> None:
+    """Raise ValueError unless alpha is a finite number above 0, or "auto"."""
+    if not is_positive(alpha) and not (isinstance(alpha, str) and alpha == "auto"):
+        raise ValueError(f'alpha must be a number above 0, or "auto", but is {alpha!r}.')
 
 
 def check_iterations(max_iter: object, n_jobs: object) -> None:

@@ -72,9 +72,10 @@ def test_no_escape_sequence_reaches_the_terminal(run_ok, tmp_path):
     frame.write_parquet(tmp_path / "documents.parquet")
     model = tmp_path / "m.safetensors"
     run_ok("label", tmp_path / "documents.parquet", "-o", tmp_path / "a.csv", "--model", model, *QUICK)
+    documents(seed=4).with_columns(label=pl.lit("\x1b[31mred")).write_parquet(tmp_path / "fresh.parquet")
     for result in (
         run_ok("inspect", model),
-        run_ok("evaluate", model, tmp_path / "documents.parquet", "--label", "label"),
+        run_ok("evaluate", model, tmp_path / "fresh.parquet", "--label", "label"),
     ):
         assert "\x1b" not in result.out
         assert r"\x1b[31mred" in result.out

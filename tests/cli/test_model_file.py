@@ -293,6 +293,9 @@ def change_about(**values):
         (change_about(history=[None]), "history"),
         (change_about(history=[None] * 1001), "at most 1000 rows"),
         (change_about(seconds=1e300), "'seconds' of at most"),
+        (change_about(labelled_rows=[]), "'labelled_rows' of type dict"),
+        (change_about(labelled_rows={"salt": "00", "digests": ""}), "a salt of 16 bytes"),
+        (change_about(labelled_rows={"salt": "00" * 16, "digests": 3}), "digests in base64"),
         (change_about(more=NESTED), "nested deeper"),
     ],
 )

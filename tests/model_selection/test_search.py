@@ -143,7 +143,8 @@ def test_the_model_is_the_one_fitted_with_all_labels():
         ({1e-4: (0.9, 0.9), 1e-3: (0.8, 0.8), 1e-2: (0.7, 0.7)}, None, 1e-4),
         ({1e-4: (0.5, 0.9), 1e-3: (0.6, 0.7), 1e-2: (0.6, 0.7)}, None, 1e-3),
         ({1e-4: (0.5, 0.9), 1e-3: (0.1, 0.1), 1e-2: (0.6, 0.7)}, None, 1e-2),
-        ({1e-4: (0.5, 0.5), 1e-3: (0.5, 0.5), 1e-2: (0.5, 0.5)}, ("maxent", "hinge"), 1e-3),
+        ({1e-4: (0.5, 0.5), 1e-3: (0.5, 0.5), 1e-2: (0.5, 0.5)}, ("maxent", "hinge"), 1e-4),
+        ({1e-4: (0.5, 0.5), 1e-3: (0.5, 0.5), 1e-2: (0.5, 0.5)}, ("hinge", "maxent"), 1e-3),
     ],
 )
 def test_ties_go_to_the_first_loss_then_the_default_alpha_then_the_larger(scores, losses, chosen):

@@ -21,9 +21,9 @@ from transduce.cli.predictions import make_predictions
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
+from transduce.cli.training_rows import digest_training_rows, row_contents
 from transduce.estimators import TransductiveClassifier
 
-ALPHAS = {"hinge": 1e-3, "squared_hinge": 1e-3, "maxent": 1e-4}
 UNLABELED = ""
 
 
@@ -51,6 +51,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     labels = task.parsed.encode(clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
+    contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
+    about["labelled_rows"] = digest_training_rows(contents, task.parsed.full)
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
     table = add_results(task.table.frame, task.text, task.parsed.classes, predictions, task.parsed.full, in_place)
@@ -74,10 +76,10 @@ def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -
 
 def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress) -> TransductiveClassifier:
     """Fit the classifier on class names, and report its warnings."""
-    loss, folder, cluster = options["loss"], options.get("checkpoint"), (options.get("dask"), options.get("workers"))
+    folder, cluster = options.get("checkpoint"), (options.get("dask"), options.get("workers"))
     clf = TransductiveClassifier(
-        loss,
-        alpha=ALPHAS[loss] if options["alpha"] is None else options["alpha"],
+        options["loss"],
+        alpha="auto" if options["alpha"] is None else options["alpha"],
         class_prior=library_prior(task.prior, task.parsed.classes),
         taxonomy=task.parsed.taxonomy,
         annealing=None if options["annealing"] == "none" else options["annealing"],

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer
 from transduce.cli.safetensors_file import parse_json, read_tensors, write_tensors
+from transduce.cli.training_rows import read_digests
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.taxonomy import Taxonomy
 
@@ -39,10 +40,10 @@ _ABOUT: Mapping[str, type] = {
     **dict.fromkeys(("n_labelled", "n_unlabelled"), int),
     **dict.fromkeys(("sizes", "history", "branches"), list),
     **dict.fromkeys(("seconds", "objective"), float),
-    "settings": dict,
+    **dict.fromkeys(("settings", "labelled_rows"), dict),
     "interrupted": bool,
 }
-_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0}
+_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0, "labelled_rows": {}}
 _COUNTS = dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int)
 _ROWS: Mapping[str, Mapping[str, type]] = {
     "sizes": {"class": str, **_COUNTS, **dict.fromkeys(("texts_low", "texts_high", "price"), float)},
@@ -211,7 +212,7 @@ def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float
 
 
 def _check_about(about: Any, classes: tuple[str, ...]) -> None:
-    """Check what `report`, `inspect` and `predict` rely on."""
+    """Check what `report`, `inspect`, `evaluate` and `predict` rely on."""
     about = {**_OPTIONAL, **about} if isinstance(about, dict) else about
     _typed(about, _ABOUT, "about")
     if type(about.get("seed", "")) not in (int, type(None)):
@@ -221,6 +222,8 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         raise ValueError("the settings must name their 'text' as a list of columns")
     if len(about["history"]) > MAX_HISTORY_ROWS:
         raise ValueError(f"about must have at most {MAX_HISTORY_ROWS} rows of history")
+    if about["labelled_rows"]:
+        read_digests(about["labelled_rows"])
     for name, types in _ROWS.items():
         for row in about[name]:
             _typed(row, types, f"a row of {name}")

@@ -37,7 +37,7 @@ def describe_fit(
         "prior": task.prior_source,
         "settings": {
             "loss": clf.loss,
-            "alpha": float(clf.alpha),
+            "alpha": float(clf.alpha_),
             "annealing": clf.annealing,
             "flat": flat,
             "text": list(task.text),

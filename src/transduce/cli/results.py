@@ -105,6 +105,17 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
     return frame.select(_is_true(pl.col(names[-1]))).to_series() if column == filled else None
 
 
+def predict_columns(frame: pl.DataFrame) -> list[list[str]]:
+    """Names of the label, confidence, runner-up and overruled columns of each time that `predict` added them."""
+    names, predicted = frame.columns, RESULTS[:-1]
+    found = []
+    for start in range(len(names) - len(predicted) + 1):
+        group, after = names[start : start + len(predicted)], names[start + len(predicted) :][:1]
+        if all(map(_is_numbered, group, predicted)) and not any(_is_numbered(name, RESULTS[-1]) for name in after):
+            found.append(group)
+    return found
+
+
 def result_columns(frame: pl.DataFrame) -> list[str] | None:
     """Names of the last confidence, runner-up, overruled and given columns, if `label` wrote the file; else None."""
     names = [_last_name(name, frame.columns) for name in RESULTS[1:]]
@@ -118,6 +129,11 @@ def result_columns(frame: pl.DataFrame) -> list[str] | None:
 
 def _is_true(column: pl.Expr) -> pl.Expr:
     return column.cast(pl.String).str.to_lowercase() == "true"
+
+
+def _is_numbered(name: str, base: str) -> bool:
+    """Whether a name is one that `unused_name` may make of another."""
+    return re.fullmatch(rf"{base}(_\d+)?", name) is not None
 
 
 def _last_name(name: str, columns: Sequence[str]) -> str:

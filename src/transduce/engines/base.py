@@ -54,13 +54,14 @@ class LabelSummary(NamedTuple):
 
 
 class ProblemSettings(NamedTuple):
-    """Parameters of the estimator that define the training problem."""
+    """Parameters of the estimator that define the training problem; `constant` is the feature of the intercept."""
 
     loss: Loss
     alpha: float
     fit_intercept: bool
     partial_as_labeled: bool
     n_jobs: int | None
+    constant: float = 1.0
 
 
 class FittedLabels(NamedTuple):
@@ -216,6 +217,9 @@ class TrainingData(Protocol):
 
     def encode(self, options: LabelOptions) -> LabelSummary:
         """Read and check the labels."""
+
+    def mean_squared_length(self) -> float:
+        """Average ‖x_i‖² over all rows, after `encode`; see `design.mean_squared_length`."""
 
     def build(self, settings: ProblemSettings) -> Engine:
         """Build the training problem from the encoded labels."""

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.design import Design
+from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import model_posterior, posterior_costs, predicted_counts
 from transduce.engines.local_restart import LocalRestart
@@ -134,6 +134,9 @@ class LocalData:
         self.taxonomy = summary.taxonomy
         return summary
 
+    def mean_squared_length(self) -> float:
+        return mean_squared_length(sum_of_squares(self.X), self.X.shape[0])
+
     def build(self, settings: ProblemSettings) -> LocalEngine:
         engine = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings)
         design = engine.problem.design.reordered_by_frequency()
@@ -179,8 +182,9 @@ def build_rows(
     codes, partial, allowed = encoded.codes, encoded.partial, encoded.allowed
     order = np.lexsort((codes < 0, ~partial & (codes < 0)))
     n_labeled = int((codes >= 0).sum())
+    X = _with_constant(X, settings.constant) if settings.fit_intercept else X
     problem = TrainingProblem.create(
-        Design.create(_with_constant(X) if settings.fit_intercept else X, taxonomy, settings.n_jobs, order),
+        Design.create(X, taxonomy, settings.n_jobs, order),
         settings.loss,
         settings.alpha,
         n_labeled,
@@ -192,7 +196,7 @@ def build_rows(
     return LocalEngine(problem, np.maximum(codes[order], 0), order)
 
 
-def _with_constant(X: Any) -> Any:
-    """Append a column of ones."""
-    constant = np.ones((X.shape[0], 1), X.dtype)
-    return sparse.hstack((X, constant), format="csr") if sparse.issparse(X) else np.hstack((X, constant))
+def _with_constant(X: Any, constant: float) -> Any:
+    """Append a column of this constant."""
+    column = np.full((X.shape[0], 1), constant, X.dtype)
+    return sparse.hstack((X, column), format="csr") if sparse.issparse(X) else np.hstack((X, column))

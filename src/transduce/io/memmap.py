@@ -5,7 +5,7 @@
     rows.json                shape and types; written last, so that a folder without it is incomplete
 
 A fit uses the mapped pages without copying them. Only fit_intercept=True copies the rows into memory, to add a column;
-pack a column of ones with the rows to avoid that.
+pack a constant column with the rows to avoid that.
 """
 
 from collections.abc import Iterable, Iterator

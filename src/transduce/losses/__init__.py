@@ -11,7 +11,7 @@ of rows of a fixed size, so that results do not depend on the number of threads.
 """
 
 from transduce.losses.base import Loss
-from transduce.losses.dispatch import Averaged, costs_of, is_builtin, smoothed, value_and_gradient
+from transduce.losses.dispatch import Averaged, costs_of, default_alpha, is_builtin, smoothed, value_and_gradient
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
 from transduce.losses.smooth import MaxEnt, SmoothMargin
 
@@ -23,6 +23,7 @@ __all__ = [
     "SmoothMargin",
     "SquaredLargeMargin",
     "costs_of",
+    "default_alpha",
     "is_builtin",
     "smoothed",
     "value_and_gradient",

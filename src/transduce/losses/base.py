@@ -13,8 +13,10 @@ Targets: TypeAlias = NDArray[Any]
 class Loss(Protocol):
     """The methods that every loss has; a loss of your own is any object with these three.
 
-    Three more members are optional:
+    Four more members are optional:
 
+    - ``default_alpha`` is the weight of the regulariser that ``alpha="auto"`` uses for rows of length 1. Without it,
+      1e-3 is used.
     - ``smoothed()`` returns a loss to use while labels are distributions. Without it, `Averaged` is used.
     - ``posterior(scores)`` returns class probabilities (n, K). With it, classifiers have ``predict_proba``.
     - ``price_scale`` is the factor that turns prices of the label step into an offset of the scores. Without it, new

@@ -11,6 +11,10 @@ from transduce.losses.base import FloatArray, Loss, Targets
 from transduce.losses.blockwise import BlockwiseLoss, at_targets, score_matrix
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
 from transduce.losses.smooth import MaxEnt, SmoothMargin
+from transduce.validation import is_positive
+
+DEFAULT_ALPHA = 1e-3
+"""Regularisation for a loss that does not state its own, on rows of length 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,29 @@ def smoothed(loss: Loss) -> Loss:
     """
     substitute: Callable[[], Loss] | None = getattr(loss, "smoothed", None)
     return Averaged(loss) if substitute is None else substitute()
+
+
+def default_alpha(loss: Loss) -> float:
+    """Return the weight of the regulariser that suits a loss on rows of length 1.
+
+    Parameters
+    ----------
+    loss : Loss
+        A built-in loss, or a user's own; without an attribute `default_alpha` it gets 1e-3.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> default_alpha(LargeMargin()), default_alpha(MaxEnt()), default_alpha(Averaged(MaxEnt()))
+    (0.001, 0.0001, 0.001)
+    """
+    alpha = getattr(loss, "default_alpha", DEFAULT_ALPHA)
+    if not is_positive(alpha):
+        raise ValueError(f"default_alpha of a loss must be a number above 0, but is {alpha!r}.")
+    return float(alpha)
 
 
 def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:

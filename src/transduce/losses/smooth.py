@@ -37,6 +37,7 @@ class MaxEnt(BlockwiseLoss):
     """
 
     price_scale: ClassVar[float] = 1.0
+    default_alpha: ClassVar[float] = 1e-4
 
     def _prepared(self, n_classes: int, dtype: DType) -> PreparedLoss:
         return _PreparedMaxEnt()
@@ -61,6 +62,7 @@ class MarginLoss(BlockwiseLoss):
     """A loss with margins (K, K) between classes, one row per right label; None stands for margins of 1."""
 
     margins: NDArray[np.float64] | None
+    default_alpha: ClassVar[float] = 1e-3
 
     def margin_matrix(self, n_classes: int) -> NDArray[np.float64]:
         """Return the margins as a matrix, after checking them.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from transduce.arrays import Array
 from transduce.estimators import TransductiveClassifier
 from transduce.labels.encode import find_full_labels
+from transduce.losses import default_alpha
 from transduce.model_selection.scorers import labeled_scorer
 from transduce.model_selection.splitters import rows_to_hide
 from transduce.model_selection.trials import Params, Scorer, Trial, Trials, equal_to_best, results_table
@@ -30,14 +31,15 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     Each split hides the labels of its test rows, fits on all rows and scores the hidden ones. The best candidate is
     fitted again with all labels. Candidates within one standard error of the best count as equal: then the first loss
-    wins, then the alpha of `estimator` (1e-3 by default), then the larger alpha.
+    wins, then the alpha of `estimator`, then the larger alpha. Where `estimator` has alpha="auto", that is the default
+    of the loss for rows of length 1: 1e-3, or 1e-4 for maxent.
 
     Counts in class_prior are scaled to the larger number of unlabelled rows of a split, with ranges rounded outwards.
 
     Parameters
     ----------
     alphas : iterable of float, default=(1e-4, 3e-4, 1e-3, 3e-3)
-        Values of alpha to try.
+        Values of alpha to try. The default suits rows of length 1.
     losses : iterable of losses or None, default=None
         Losses to try, as in TransductiveClassifier; None for the one of `estimator`.
     estimator : estimator or None, default=None
@@ -217,8 +219,12 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def _preferred(self, candidates: list[Params], base: Any, among: Iterable[int]) -> int:
         """Of candidates that count as equal, prefer the first loss, then the estimator's alpha, then a large alpha."""
         n_alphas = len({params["alpha"] for params in candidates})
-        ranks = {c: (c // n_alphas, candidates[c]["alpha"] != base.alpha, -candidates[c]["alpha"]) for c in among}
-        return min(ranks, key=lambda c: ranks[c])
+
+        def rank(c: int) -> tuple[int, bool, float]:
+            params = candidates[c]
+            return c // n_alphas, params["alpha"] != _unit_alpha(base, params), -params["alpha"]
+
+        return min(among, key=rank)
 
     def _report(self, trials: Iterable[Trial]) -> list[Trial]:
         """Run the trials, and report each to `verbose` when it is done."""
@@ -242,6 +248,13 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.best_score_ = float(results["mean_test_score"][best])
         self.alpha_, self.loss_name_ = self.best_params_["alpha"], results["param_loss"][best]
         return self
+
+
+def _unit_alpha(base: Any, params: Params) -> float:
+    """Return the alpha of an estimator with these parameters; "auto" stands for its value on rows of length 1."""
+    model = clone(base).set_params(**params | {"alpha": base.alpha})
+    model._check_parameters()
+    return default_alpha(model._loss()) if isinstance(base.alpha, str) else float(base.alpha)
 
 
 def _loss_name(loss: Any) -> str:

@@ -25,6 +25,8 @@ def test_inspect_shows_classes_words_and_settings(example, run_ok):
         assert shown in text
     found = json.loads(run_ok("inspect", example.model, "--json", "--words", 3).out)
     assert {one["class"]: one["assigned"] for one in found["classes"]} == EXACT_SIZES
+    assert found["settings"]["alpha"] == 1e-3
+    assert "labelled_rows" not in found
     assert [len(one["words"]) for one in found["classes"]] == [3, 3, 3]
     vocabulary = set(load_model(str(example.model)).vectorizer.vocabulary)
     assert all(word in vocabulary for one in found["classes"] for word in one["words"])

@@ -260,6 +260,8 @@ def test_json_holds_the_class_sizes(example, run_ok, tmp_path):
     )
     assert {one["class"]: one["assigned"] for one in found["sizes"]}["travel"] == 70
     assert found["n_unlabelled"] == N_UNLABELED
+    assert found["settings"]["alpha"] == 1e-3
+    assert "labelled_rows" not in found
     predicted = json.loads(run_ok("predict", example.model, example.file, "-o", tmp_path / "p.csv", "--json").out)
     assert sum(predicted["labels"].values()) == predicted["rows"] == N_ROWS
 

@@ -42,17 +42,21 @@ def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
 def _evaluate(
     model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], say: "Say"
 ) -> dict[str, Any]:
-    """Score the model on the labels that people gave; labels that `label` itself wrote are left out."""
+    """Score the model on labels that people gave, and that it was not fitted with."""
     from transduce.cli.columns import choose_label
     from transduce.cli.predictions import feature_rows, predict_rows
 
     X, text = feature_rows(model, table, options, say)
     label = choose_label(table, label, text, say)
+    where = f"column {label!r} of {table.name}"
     truth, n_given = _true_labels(table, label, say)
-    if Path(table.name).name == model.about["source"] or n_given == model.about["n_labelled"]:
+    if not _knows_training_rows(model) and (
+        Path(table.name).name == model.about["source"] or n_given == model.about["n_labelled"]
+    ):
         say("Note: the model was trained on these rows and their labels, so the scores are too optimistic.")
+    truth, n_trained = _without_training_rows(model, table, text, X, truth, where)
     predicted = [model.classes[k] for k in predict_rows(model, model.scores(X)).label]
-    found = score_labels(truth, predicted, f"column {label!r} of {table.name}", tree=model.tree)
+    found = score_labels(truth, predicted, where, tree=model.tree, n_trained=n_trained)
     unknown = [one for one in found["classes"] if one["rows"] and one["name"] not in model.classes]
     if unknown:
         n_rows = sum(one["rows"] for one in unknown)
@@ -65,14 +69,48 @@ def _evaluate(
     return found
 
 
+def _knows_training_rows(model: "Model") -> bool:
+    """Whether the model recognises all rows that it was fitted with; models of 0.1 recognise none."""
+    from transduce.cli.training_rows import MAX_DIGESTS
+
+    return bool(model.about.get("labelled_rows")) and bool(model.about["n_labelled"] <= MAX_DIGESTS)
+
+
+def _without_training_rows(
+    model: "Model", table: "Table", text: Sequence[str], X: Any, truth: Sequence[str | None], where: str
+) -> tuple[list[str | None], int]:
+    """True labels without those that the model was fitted with, and how many those are."""
+    from transduce.cli.training_rows import find_training_rows, row_contents
+
+    stored = model.about.get("labelled_rows")
+    if not stored:
+        return list(truth), 0
+    contents = row_contents(table, text, X, model.vectorizer.features.kind)
+    trained = find_training_rows(stored, contents, truth)
+    left = [None if known else label for label, known in zip(truth, trained, strict=True)]
+    if trained.any() and not any(left):
+        raise InputError(
+            f"the model was trained with every label in {where}, so its scores would be meaningless: pass other "
+            "labelled rows, or see in the report how confident the new labels are."
+        )
+    return left, int(trained.sum())
+
+
 def _true_labels(table: "Table", column: str, say: "Say") -> tuple[list[str | None], int | None]:
     """Labels that people gave, and how many, if the file says which ones those are."""
     import polars as pl
 
     from transduce.cli.formats import labels_of
-    from transduce.cli.results import given_rows, without_guard
+    from transduce.cli.results import given_rows, predict_columns, without_guard
 
-    labels, given = labels_of(table, column), given_rows(table.frame, column)
+    predicted = predict_columns(table.frame)
+    if any(column == names[0] for names in predicted):
+        raise InputError(
+            f"column {column!r} of {table.name} holds the labels that `transduce predict` wrote. Name the column of "
+            "true labels with --label. If a person has checked every row, rename the column first."
+        )
+    own_frame = table.frame.drop(name for names in predicted for name in names)
+    labels, given = labels_of(table, column), given_rows(own_frame, column)
     if given is None:
         return labels.to_list(), None
     n_given = int(given.sum())
@@ -87,9 +125,9 @@ def _true_labels(table: "Table", column: str, say: "Say") -> tuple[list[str | No
 
 
 def score_labels(
-    truth: Sequence[str | None], predicted: Sequence[str], where: str, *, tree: bool = False
+    truth: Sequence[str | None], predicted: Sequence[str], where: str, *, tree: bool = False, n_trained: int = 0
 ) -> dict[str, Any]:
-    """Score predictions against true labels; rows without one are left out.
+    """Score predictions against true labels; rows without one are left out, of which n_trained were in training.
 
     The result is what --json prints: confusion[i][j] counts rows of class names[i] that are predicted as names[j], and
     levels are the scores of paths that are cut off at a depth.
@@ -110,7 +148,8 @@ def score_labels(
         levels.append({"depth": depth, "macro_f": float(macro), "micro_f": float(micro)})
     return {
         "rows": len(pairs),
-        "left_out": len(truth) - len(pairs),
+        "left_out": len(truth) - len(pairs) - n_trained,
+        "trained": n_trained,
         "macro_f": float(by_class[2].mean()),
         "micro_f": float(accuracy_score(*sides)),
         "classes": [dict(zip(CLASS_SCORES, values, strict=True)) for values in zip(*columns, strict=True)],
@@ -124,6 +163,8 @@ def as_text(found: Mapping[str, Any]) -> str:
     """Format scores for a terminal."""
     left_out = f", {found['left_out']} without" if found["left_out"] else ""
     lines = [f"{found['rows']} rows with a known label{left_out}"]
+    if found["trained"]:
+        lines.append(f"{found['trained']} rows left out, because the model was trained with their labels")
     lines.append(f"macro F {found['macro_f']:.4f}   micro F {found['micro_f']:.4f}")
     lines += ["  level {depth}: macro F {macro_f:.4f}, micro F {micro_f:.4f}".format(**one) for one in found["levels"]]
     width = max(5, *map(len, found["names"]))

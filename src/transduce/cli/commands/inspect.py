@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 NO_WORDS = {"hashing": "(no words: hashing does not store them)", "vectors": "(no words: trained on vectors)"}
 """Why a model of these features has no words to show."""
 
+NOT_SHOWN = ("sizes", "history", "labelled_rows")
+"""Parts of the provenance that are shown in another form, or not at all."""
+
 
 @click.command()
 @click.argument("model")
@@ -39,7 +42,7 @@ def _inspection(model: "Model", n_words: int) -> dict[str, Any]:
         {**sizes.get(name, {"class": name}), "words": [word for word, _ in strongest]}
         for name, strongest in zip(model.classes, words, strict=True)
     ]
-    about = {key: value for key, value in model.about.items() if key not in ("sizes", "history")}
+    about = {key: value for key, value in model.about.items() if key not in NOT_SHOWN}
     features = dict(model.vectorizer.features.__dict__)
     return {**about, "tree": model.tree, "features": features, "n_features": model.coef.shape[1], "classes": classes}
 

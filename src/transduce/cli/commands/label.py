@@ -62,6 +62,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         progress.say(f"{labeled}; {overruled}. {about['ending']} {messages.wrote(written)}")
         progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
     if options["as_json"]:
-        messages.print_json({key: value for key, value in about.items() if key != "history"} | {"written": written})
+        shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}
+        messages.print_json(shown | {"written": written})
     if about["interrupted"]:
         raise InterruptedFitError(written)

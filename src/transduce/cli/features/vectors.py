@@ -1,7 +1,7 @@
 """Vectors provided by the user, one per document: validated and scaled to length 1, in table order.
 
 They come from a .npy file, a .npz file (written by `scipy.sparse.save_npz`, or with a single array) or a column of
-lists. Scaling suits the default `alpha`; rows of zeros are kept. Pickles are refused, so reading runs no code.
+lists. A row then counts as much as any other; rows of zeros are kept. Pickles are refused, so reading runs no code.
 """
 
 import warnings

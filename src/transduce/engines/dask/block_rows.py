@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from transduce.arrays import Array
+from transduce.design import sum_of_squares
 from transduce.engines.base import ProblemSettings
 from transduce.engines.dask.block_state import Block
 from transduce.engines.local import build_rows
@@ -24,8 +25,8 @@ class BlockInfo(NamedTuple):
     """What the driver learns about a block.
 
     `positions` are the rows whose entry of y says something, `entries` and `weights` those entries and their sample
-    weights; `total_weight` is the sum over all rows, `kind` the dtype of y, `columns` the class names of a label
-    matrix, and `digest` a hash of X and the weights, if requested.
+    weights; `total_weight` is the sum over all rows, `squares` that of all squared values of X, `kind` the dtype of y,
+    `columns` the class names of a label matrix, and `digest` a hash of X and the weights, if requested.
     """
 
     n_rows: int
@@ -38,6 +39,7 @@ class BlockInfo(NamedTuple):
     columns: list[Any]
     weights: Array | None
     total_weight: float
+    squares: float
     digest: str
 
 
@@ -80,7 +82,8 @@ def read_block(
     stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
     info = BlockInfo(
         n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, X.dtype.name, positions,
-        as_objects(values[positions]), values.dtype.str, columns, own, total, stamp,
+        as_objects(values[positions]), values.dtype.str, columns, own, total,
+        sum_of_squares(X), stamp,
     )  # fmt: skip
     return (X, weights), info
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.design import Design, frequency_order, pays_to_reorder, undo_order
+from transduce.design import Design, frequency_order, mean_squared_length, pays_to_reorder, undo_order
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec
 from transduce.engines.dask.block_state import BlockState
@@ -182,6 +182,9 @@ class DaskData:
             warn_sign_labels([*entries, -1])
         self.warned = True
         return self.labels
+
+    def mean_squared_length(self) -> float:
+        return mean_squared_length(sum(info.squares for info in self.infos), sum(info.n_rows for info in self.infos))
 
     def build(self, settings: ProblemSettings) -> DaskEngine:
         infos, source, spec = self.infos, self.source, self._spec(settings)
