@@ -1,45 +1,153 @@
-"""Class sizes estimated from all rows: those of a first fit, whose own sizes come from the labels.
+"""Class sizes estimated from all rows: what classifiers predict, corrected by their errors on labels hidden from them.
 
-    n(y) = Σ_i p_i(y) over the unlabelled rows, rounded to whole numbers
+Labels that were drawn at random are corrected as in prediction-powered inference (Angelopoulos et al., 2023):
 
-Numbers of labels that are too equal to be a random sample say nothing about class sizes; the first fit then uses the
-sizes that the supervised classifier predicts.
+    φ = λ mean_u p_u + mean_l (e_{y_l} − λ p_l)        u unlabelled rows, l labelled rows, p predicted probabilities
+
+with the λ of least variance. The result is smoothed like labelled counts, of as many labels as would be as precise.
+
+Labels that were chosen in another way say nothing about class sizes, but show which classes are confused. With M_kj the
+mean probability of class j for labelled rows of class k, sizes φ predict the mean probabilities φᵀM, and a few steps of
+the EM algorithm lead from those observed, mean_u p_u, to sizes that explain them better. More steps fit noise.
 """
 
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
-from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.proportions import labeled_proportions
-from transduce.class_prior.rounding import apportion
+from transduce.class_prior.proportions import Proportions, disagreement, labeled_proportions
 
-Array = NDArray[Any]
+Array: TypeAlias = NDArray[Any]
+FloatArray: TypeAlias = NDArray[np.float64]
 
-
-def bounds_from_labels(labeled_counts: Array, n_unlabeled: int) -> Bounds:
-    """Exact counts in the proportions of the labels, smoothed."""
-    return Bounds.exact(apportion(labeled_proportions(labeled_counts).mean, n_unlabeled))
-
-
-def bounds_from_supervised(predicted_counts: Array, forbids: bool) -> Bounds:
-    """Exact counts that the supervised classifier predicts; without forbidden labels, no class is left empty."""
-    counts = predicted_counts
-    if not forbids:
-        counts = apportion((counts + 1) / (counts + 1).sum(), int(counts.sum()))
-    return Bounds.exact(counts)
+LEVEL = 0.9
+"""Probability that an interval contains the true size."""
+PRECISION = 0.6
+"""Fraction of the precision that errors on hidden labels suggest: the classifiers share most of their labels."""
+EM_STEPS, PRIOR_LABELS = 5, 2.0
+"""Steps of the EM algorithm, and the weight of the average errors in those of each class, in labels."""
+MIN_SAMPLED = 10
+"""Labels drawn at random that are needed to correct predictions."""
+CONTRADICTED = 4.0
+"""Disagreement of labels with what the classifiers see, above which they are hardly a random sample."""
 
 
-def bounds_from_posterior(proportions: Array, n_unlabeled: int, forbids: bool) -> Bounds:
-    """Exact counts in these proportions; with forbidden labels, a range around each, which can always be met.
+class HiddenLabels(NamedTuple):
+    """Predictions for labelled rows by classifiers that these labels were hidden from.
 
-    >>> bounds_from_posterior(np.array([0.34, 0.66]), 10, forbids=False)[:2]
-    (array([3, 7]), array([3, 7]))
-    >>> bounds_from_posterior(np.array([0.34, 0.66]), 10, forbids=True)[:2]
-    (array([3, 6]), array([4, 7]))
+    labels       (l,) class of each labelled row
+    predicted    (l, K) probabilities of the classes
+    was_hidden   (l,) whether the label was hidden; the only label of a class never is
+    unlabeled    (K,) mean probabilities of the unlabelled rows
+    n_unlabeled  number of unlabelled rows
     """
-    if not forbids:
-        return Bounds.exact(apportion(proportions, n_unlabeled))
-    expected = n_unlabeled * proportions
-    return Bounds(np.floor(expected).astype(np.int64), np.ceil(expected).astype(np.int64))
+
+    labels: Array
+    predicted: FloatArray
+    was_hidden: Array
+    unlabeled: FloatArray
+    n_unlabeled: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.unlabeled.size)
+
+    @property
+    def truth(self) -> FloatArray:
+        """One-hot labels (l, K)."""
+        return np.eye(self.n_classes)[self.labels]
+
+
+class SizeEstimate(NamedTuple):
+    """Estimated class sizes, as fractions of the rows to label.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (K,)
+        Estimates, which sum to 1.
+    deviation : ndarray of shape (K,)
+        Their standard deviations.
+    """
+
+    mean: FloatArray
+    deviation: FloatArray
+
+    @property
+    def low(self) -> FloatArray:
+        """Lower ends (K,) of intervals that contain the true sizes with a probability of 90 %."""
+        return self._quantile((1.0 - LEVEL) / 2.0)
+
+    @property
+    def high(self) -> FloatArray:
+        """Upper ends (K,) of these intervals."""
+        return self._quantile((1.0 + LEVEL) / 2.0)
+
+    def _quantile(self, probability: float) -> FloatArray:
+        """Quantiles of the beta distributions with these means and deviations."""
+        mean = np.clip(self.mean, 1e-9, 1.0 - 1e-9)
+        size = np.maximum(mean * (1.0 - mean) / np.maximum(self.deviation, 1e-9) ** 2 - 1.0, 1e-3)
+        return np.asarray(betaincinv(mean * size, (1.0 - mean) * size, probability))
+
+
+def estimate_from_labels(labeled_counts: Array) -> SizeEstimate:
+    """Estimate class sizes from the numbers of labels (K,) alone."""
+    return SizeEstimate(*labeled_proportions(labeled_counts))
+
+
+def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, bool]:
+    """Estimate class sizes from hidden labels, and say whether labels contradict that they were drawn at random.
+
+    `sampled` (l,) marks labels that were drawn at random, as far as is known. If the classifiers contradict that, none
+    is taken to be.
+
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.choice(2, p=[0.8, 0.2], size=100)
+    >>> predicted = 0.1 + 0.8 * np.eye(2)[np.where(rng.random(100) < 0.9, labels, 1 - labels)]
+    >>> hidden = HiddenLabels(labels, predicted, np.ones(100, bool), np.array([0.7, 0.3]), 1000)
+    >>> estimate, contradicted = estimate_sizes(hidden, np.ones(100, bool))
+    >>> estimate.mean.round(2).tolist(), contradicted
+    ([0.8, 0.2], False)
+    """
+    adjusted = _adjusted(hidden)
+    counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
+    enough = counts.sum() >= MIN_SAMPLED
+    contradicted = enough and disagreement(counts, adjusted, adjusted) > CONTRADICTED
+    if enough and not contradicted:
+        return SizeEstimate(*_rectified(hidden, sampled)), False
+    n_labels = PRECISION * float(hidden.was_hidden.sum())
+    return SizeEstimate(*labeled_proportions(adjusted * max(n_labels, 1.0))), contradicted
+
+
+def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
+    """Prediction-powered sizes from labels drawn at random, smoothed."""
+    truth, was_hidden = hidden.truth[sampled], hidden.was_hidden[sampled]
+    predicted = np.where(was_hidden[:, None], hidden.predicted[sampled], truth)
+    deviations = predicted[was_hidden] - predicted[was_hidden].mean(axis=0) if was_hidden.any() else np.zeros((0, 1))
+    common = float((deviations * (truth[was_hidden] - truth[was_hidden].mean(axis=0))).sum()) if was_hidden.any() else 0.0
+    n_labels = len(truth)
+    scale = float((deviations**2).sum()) * (1.0 + n_labels / max(hidden.n_unlabeled, 1))
+    weight = float(np.clip(common / scale, 0.0, 1.0)) if scale > 0 else 0.0
+    errors = truth - weight * predicted
+    mean = np.maximum(weight * hidden.unlabeled + errors.mean(axis=0), 0.0)
+    plain = float((truth.mean(axis=0) * (1.0 - truth.mean(axis=0))).sum())
+    as_labels = PRECISION * n_labels * plain / max(float(errors.var(axis=0).sum()), plain / hidden.n_unlabeled, 1e-12)
+    return labeled_proportions(mean / mean.sum() * max(as_labels, PRECISION * n_labels))
+
+
+def _adjusted(hidden: HiddenLabels) -> FloatArray:
+    """Sizes that explain the mean probabilities of the unlabelled rows by the errors on hidden labels of each class."""
+    truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
+    observed = (hidden.unlabeled + 1e-4) / (hidden.unlabeled + 1e-4).sum()
+    accuracy = (float((truth * predicted).sum()) + 1.0) / (len(truth) + 2.0)
+    others = np.where(np.eye(hidden.n_classes, dtype=bool), 0.0, predicted.mean(axis=0) + 1e-3 if len(truth) else 1.0)
+    others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-12)
+    average = accuracy * np.eye(hidden.n_classes) + (1.0 - accuracy) * others
+    confusion = (truth.T @ predicted + PRIOR_LABELS * average) / (truth.sum(axis=0)[:, None] + PRIOR_LABELS)
+    sizes = observed
+    for _ in range(EM_STEPS):
+        sizes = sizes * (confusion @ (observed / np.maximum(sizes @ confusion, 1e-12)))
+        sizes = sizes / sizes.sum()
+    return np.asarray(sizes)
