@@ -110,13 +110,9 @@ class _Nodes:
         cls, prior: Prior, names: list[Any], n_rows: int, n_total: int, taxonomy: Taxonomy | None
     ) -> "_Nodes":
         """Find the branches among the names of a prior, and convert sizes to rows."""
-        known = set(names)
-        branches = [name for name in prior if name not in known]
-        for name in branches:
-            if taxonomy is None or not taxonomy.is_inner(name):
-                _refuse_unknown(name, names, taxonomy)
-        members = np.array([taxonomy.below(name) for name in branches if taxonomy is not None], bool)
-        members = members.reshape(len(branches), len(names))
+        branches = _find_branches(prior, names, taxonomy)
+        below = [] if taxonomy is None else [taxonomy.below(name) for name in branches]
+        members = np.array(below, bool).reshape(len(branches), len(names))
         topmost = np.append(~members.any(axis=0), [not is_inside(each, members) for each in members]).astype(bool)
         nodes = [*names, *branches]
         counted = [name for name, top in zip(nodes, topmost, strict=True) if top and name in prior]
@@ -150,6 +146,16 @@ class _Nodes:
         return bool(np.all((self.is_rough | self.is_exact)[self.topmost]))
 
 
+def _find_branches(prior: Prior, names: list[Any], taxonomy: Taxonomy | None) -> list[Any]:
+    """Branches with a size; raises PriorError for a name that is neither a class nor a branch."""
+    known = set(names)
+    branches = [name for name in prior if name not in known]
+    for name in branches:
+        if taxonomy is None or not taxonomy.is_inner(name):
+            _refuse_unknown(name, names, taxonomy)
+    return [name for name in branches if prior[name] is not None]
+
+
 def is_inside(members: Mask, others: Mask) -> bool:
     """Whether the classes of a branch are part of those of a larger one."""
     return bool(np.any(others[:, members].all(axis=1) & (others.sum(axis=1) > members.sum())))
@@ -157,11 +163,11 @@ def is_inside(members: Mask, others: Mask) -> bool:
 
 def _refuse_unknown(name: Any, names: list[Any], taxonomy: Taxonomy | None) -> None:
     """Raise PriorError for a name that is neither a class nor a branch."""
-    below = Names(each for each in names if isinstance(each, str) and each.startswith(f"{name}/"))
+    written = "/".join(map(str, name)) if isinstance(name, tuple) else name
+    below = Names(each for each in names if isinstance(each, str) and each.startswith(f"{written}/"))
     if taxonomy is None and below:
-        raise PriorError(PriorErrorKind.BRANCH_OF_FLAT_CLASSES, name=name, below=below)
+        raise PriorError(PriorErrorKind.BRANCH_OF_FLAT_CLASSES, name=written, below=below)
     nodes = [] if taxonomy is None else [taxonomy.separator.join(path) for path in taxonomy.nodes]
-    written = "/".join(name) if isinstance(name, tuple) else name
     hint = did_you_mean(written.strip("/ ") if isinstance(written, str) else written, [*names, *nodes])
     raise PriorError(PriorErrorKind.UNKNOWN_CLASS, name=written, hint=hint, classes=Names(names))
 

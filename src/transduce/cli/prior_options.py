@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.files import FORMATS, parse_prior
 from transduce.class_prior.spec import KEYWORDS, Prior, Size, parse_size
@@ -107,11 +109,11 @@ def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) ->
     counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
     is_all_rows = len(counts) == len(topmost) and sum(counts) == n_rows + n_labeled
     rows = max(n_rows + n_labeled if is_all_rows else n_rows, 1)
-    found = {}
+    found = dict.fromkeys(sizes, (0.0, 1.0))
     for name, size in sizes.items():
-        ends = (0.0, 1.0) if size is None else (size.low, size.high)
-        low, high = (end / rows if size is not None and size.in_rows else end for end in ends)
-        found[name] = low, max(low, min(high, 1.0)) if size is not None and size.low < size.high else high
+        if size is not None:
+            unit = rows if size.in_rows else 1
+            found[name] = size.low / unit, 1.0 if size.high == np.inf else size.high / unit
     return found
 
 
