@@ -99,7 +99,7 @@ def test_a_prior_is_not_modified():
         ({"tea": "=4", "coffee": 4, "milk": 0}, "COUNT_SUM", {"total": 8}),
         ([0, 0, 0], "COUNT_SUM", {"total": 0}),
         ([2, 15, 1], "BELOW_LABELED", {"name": "tea", "value": 2, "n_labeled": 3, "n_total": 18}),
-        ([9, 2.5, 0.5], "SUM", {"total": 0.5}),
+        ([9, 2.5, 0.5], "NEITHER_UNIT", {"source": "class_prior['coffee']", "value": 2.5}),
         ({"tea": 7.5, "coffee": None, "milk": 0}, "NEITHER_UNIT", {"source": "class_prior['tea']", "value": 7.5}),
         ([0.5, -0.5, 1.0], "OUT_OF_RANGE", {"source": "class_prior['coffee']", "value": -0.5}),
         ({"tea": "much"}, "SYNTAX", {"source": "class_prior['tea']", "value": "much"}),

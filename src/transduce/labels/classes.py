@@ -17,7 +17,7 @@ from transduce.errors import (
     user_stacklevel,
 )
 from transduce.labels.partial import RuledOut, example_set, is_partial, names_in
-from transduce.suggest import did_you_mean, find_misspelled
+from transduce.suggest import closest_name, did_you_mean, find_misspelled, have_same_numbers
 from transduce.taxonomy import Taxonomy
 
 _MOST_NAMES = 100
@@ -123,8 +123,8 @@ def _check_without_taxonomy(values: Array, labeled: Array, class_prior: object, 
 
 def _check_spelling(stated: list[Any], omitted: list[Any]) -> None:
     """Raise PriorError for a stated name without labels that resembles a labelled class without a size."""
-    for name in stated[:_MOST_NAMES] if omitted else ():
-        near = find_misspelled(name, omitted)
+    for name in stated[:_MOST_NAMES]:
+        near = closest_name(name, (other for other in omitted if have_same_numbers(name, other)))
         if near is not None:
             raise PriorError(PriorErrorKind.MISSPELLED_CLASS, name=name, near=near)
 

@@ -80,12 +80,14 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int, n_total: int, tax
     if n_before == 0:
         return "labeled"
     prior: Any = read_prior(class_prior)
+    if isinstance(prior, str):
+        return prior
     is_mapping = isinstance(prior, Mapping)
     try:
         sizes = read_sizes(prior, list(prior) if is_mapping else range(len(prior)))
         topmost = _topmost(sizes, taxonomy) if is_mapping and taxonomy is not None else list(sizes)
         sizes = with_units(sizes, topmost, n_before, n_total)
-    except (TypeError, ValueError):  # a keyword, or sizes that the fit reports as invalid
+    except (TypeError, ValueError):  # the fit reports what is invalid
         return prior
     counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
     if len(counts) == len(topmost) and (sum(counts) == n_total or (not is_mapping and sum(counts) != n_before)):
@@ -106,7 +108,7 @@ def _topmost(names: Iterable[Any], taxonomy: Any) -> list[Any]:
 
 def _scale_size(size: Size | None, n_before: int, n_after: int) -> Size | None:
     """An exact or rough count as a fraction of the rows, a range of counts as a wider range of counts."""
-    if size is None or not size.in_rows:
+    if size is None or not size.in_rows or size.high == 0:
         return size
     if size.kind is not SizeKind.RANGE:
         return replace(size, low=size.low / n_before, high=size.high / n_before, in_rows=False, is_plain=False)
