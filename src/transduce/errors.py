@@ -57,8 +57,9 @@ class PriorErrorKind(Enum):
     """Why a class prior cannot be used; the value is the sentence for Python users.
 
     Fields: `name` a class or branch, `value`, `low`, `high` what is stated for it, `total` a sum, `n_rows` the rows to
-    label, `n_total` those and the labelled ones, `n_labeled` the labelled ones of a class, `classes` the known classes, `hint`
-    a clause that may be empty, `near` a similar name, `source` an entry of class_prior, an option, or a file and a line.
+    label, `n_total` those and the labelled ones, `n_labeled` the labelled ones of a class, `classes` the known classes,
+    `hint` a clause that may be empty, `near` a similar name, `source` an entry of class_prior, an option, or a file and
+    a line.
     """
 
     # the class prior as a whole

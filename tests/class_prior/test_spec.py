@@ -86,7 +86,11 @@ def test_numbers_and_their_text_agree():
     for numbers in (fractions, rows):
         for low, high in zip(*np.sort([numbers[::2], numbers[1::2]], axis=0).tolist(), strict=True):
             ends = (low, high) if numbers is fractions else (int(low), int(high))
-            assert parse_size(ends, "") == parse_size(f"{ends[0]}:{ends[1]}", "") == parse_size("-".join(map(str, ends)), "")
+            assert (
+                parse_size(ends, "")
+                == parse_size(f"{ends[0]}:{ends[1]}", "")
+                == parse_size("-".join(map(str, ends)), "")
+            )
     for value in fractions:
         assert parse_size(f"{100 * value!r}%", "").low == pytest.approx(value)
         assert parse_size(str(value).replace(".", ","), "") == parse_size(value, "")
@@ -111,7 +115,7 @@ def test_equal_is_a_rough_size_of_every_class():
      (b"ab", "NOT_SIZES"), ([0.2] * 3, "SHAPE"), ([], "SHAPE")],
 )  # fmt: skip
 def test_what_is_no_prior_is_refused(prior, kind):
-    with pytest.raises(PriorError, match="^class_prior") as caught:
+    with pytest.raises(PriorError, match=r"^class_prior") as caught:
         read_sizes(prior, "ab")
     assert caught.value.kind is PriorErrorKind[kind]
     assert isinstance(caught.value, TypeError) == (kind == "NOT_SIZES")

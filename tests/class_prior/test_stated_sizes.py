@@ -69,7 +69,9 @@ def test_counts_of_some_classes_are_rows_to_label():
     assert state({"coffee": 100}).low.tolist() == [100, 0, 0]
 
 
-@pytest.mark.parametrize("sizes", [[60, 39, 1], ["60", "39", "1"], [60.0, 39.5, 0.5], [60, 40, 0], [61, 39, 1], [59, 39, 1]])
+@pytest.mark.parametrize(
+    "sizes", [[60, 39, 1], ["60", "39", "1"], [60.0, 39.5, 0.5], [60, 40, 0], [61, 39, 1], [59, 39, 1]]
+)
 def test_a_column_that_sums_to_100_is_per_cents(sizes):
     for prior in (sizes, dict(zip(NAMES.tolist(), sizes, strict=True))):
         numbers = np.array(sizes, float)

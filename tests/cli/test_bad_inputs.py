@@ -363,7 +363,8 @@ PRIORS = {
         r"count 30 rows, but there are 96 rows to label and 120 with the labelled ones.*Correct",
     ),
     "fewer rows than labels": case(
-        stated("travel=2", "banking=60", "auto_and_commute=58"), r"give 'travel' 2 of them, but \d+ are labelled so already"
+        stated("travel=2", "banking=60", "auto_and_commute=58"),
+        r"give 'travel' 2 of them, but \d+ are labelled so already",
     ),
     "from a fraction to rows": case(stated("travel=0.5:40"), r"--prior travel=0\.5:40.*Use one unit"),
     "thousands": case(stated("travel=1,200"), r"--prior travel=1,200.*thousands.*without a comma"),

@@ -31,13 +31,16 @@ def test_keywords_stand_alone(keyword):
 @pytest.mark.parametrize(
     "sizes",
     [
-        ("30%", "=20%", "?"), ("0,3", "1/5", "?"), ("~30", "5:9", "?"), ("100-200", "10%-30%", "?"), ("60", "39.5", "0.5"),
-        ("=120", "~380", "50%"), ("600", "300", "100"), ("603", "302", "101"), ("1", "0", "0"), ("0.33", "0.33", "0.33"),
+        ("30%", "=20%", "?"), ("0,3", "1/5", "?"), ("~30", "5:9", "?"), ("100-200", "10%-30%", "?"),
+        ("60", "39.5", "0.5"), ("=120", "~380", "50%"), ("600", "300", "100"), ("603", "302", "101"), ("1", "0", "0"),
+        ("0.33", "0.33", "0.33"),
     ],
 )  # fmt: skip
 def test_options_and_python_give_the_same_statement(sizes):
     names, labels = np.array(["coffee", "milk", "tea"], dtype=object), np.array([0, 0, 0, 1, 1, 2])
-    one = read_statement(read_prior([f"{name}={size}" for name, size in zip(names, sizes, strict=True)]), names, labels, 1000)
+    one = read_statement(
+        read_prior([f"{name}={size}" for name, size in zip(names, sizes, strict=True)]), names, labels, 1000
+    )
     for prior in (list(sizes), np.array(sizes), dict(zip(names, sizes, strict=True))):
         other = read_statement(prior, names, labels, 1000)
         for field in ("low", "high", "rough", "branches", "in_rows", "divided_by"):

@@ -20,7 +20,7 @@ A class prior is a keyword, or sizes in the order of the classes or by name:
     {"tea": 0.2, "milk": "?"}    sizes by name
     {"sport": (0.2, 0.4)}        a branch of the taxonomy, whose classes then need no size of their own
 
-Plain numbers may get their unit from their sum: numbers of rows, fractions of 1, or per cents (`stated_sizes.with_units`).
+The sum of plain numbers may decide their unit (`stated_sizes.with_units`): a column that sums to 100 is per cents.
 """
 
 import re
@@ -205,11 +205,11 @@ def _range(low: _Number, high: _Number, source: str, value: object) -> Size:
     if high.is_fraction and not low.is_fraction and ends[0] > 1:  # 10-30%
         low, ends[0] = high, ends[0] / 100
     is_fraction = low.is_fraction or high.is_fraction or 0 < ends[0] < 1 or 0 < ends[1] < 1
-    in_rows = not is_fraction and (max(ends) > 1 and ends != [0, np.inf] or (ends[0] == 1 and low.is_whole))
+    in_rows = not is_fraction and ((max(ends) > 1 and ends != [0, np.inf]) or (ends[0] == 1 and low.is_whole))
     if ends[0] > ends[1]:
         raise PriorError(PriorErrorKind.REVERSED, source=source, value=value)
     if is_fraction and 1 < ends[1] < np.inf:
         raise PriorError(PriorErrorKind.MIXED_UNITS, source=source, value=value)
     if in_rows and not all(end.is_integer() for end in ends if end < np.inf):
         raise PriorError(PriorErrorKind.NEITHER_UNIT, source=source, value=value)
-    return Size(SizeKind.RANGE, ends[0], ends[1], bool(in_rows), False, source)
+    return Size(SizeKind.RANGE, ends[0], ends[1], in_rows, False, source)

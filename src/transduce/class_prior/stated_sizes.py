@@ -106,9 +106,7 @@ class _Nodes:
     topmost: Mask
 
     @classmethod
-    def create(
-        cls, prior: Prior, names: list[Any], n_rows: int, n_total: int, taxonomy: Taxonomy | None
-    ) -> "_Nodes":
+    def create(cls, prior: Prior, names: list[Any], n_rows: int, n_total: int, taxonomy: Taxonomy | None) -> "_Nodes":
         """Find the branches among the names of a prior, and convert sizes to rows."""
         branches = _find_branches(prior, names, taxonomy)
         below = [] if taxonomy is None else [taxonomy.below(name) for name in branches]
@@ -120,7 +118,9 @@ class _Nodes:
         sizes = [prior.get(name) or Size(SizeKind.RANGE, 0.0, np.inf) for name in nodes]
         in_rows = np.array([size.in_rows for size in sizes])
         low, high = np.array([(size.low, size.high) for size in sizes]).T * np.where(in_rows, 1.0, max(n_rows, 1))
-        kinds = np.array([None if prior.get(name) is None else size.kind for name, size in zip(nodes, sizes, strict=True)])
+        kinds = np.array(
+            [None if prior.get(name) is None else size.kind for name, size in zip(nodes, sizes, strict=True)]
+        )
         return cls(nodes, low, high, kinds, in_rows, members, topmost)
 
     @property
@@ -182,8 +182,8 @@ def with_units(sizes: Mapping[Any, Size | None], topmost: Collection[Any], n_row
     >>> [size.low for size in with_units(sizes, list(sizes), 2000, 2030).values()]
     [0.6, 0.395, 0.005]
     """
-    found, plain = dict(sizes), [size for size in sizes.values() if size is not None and size.is_plain]
-    total = sum(size.low for name in topmost if (size := sizes[name]) is not None)
+    plain = [size for size in sizes.values() if size is not None and size.is_plain]
+    total, found = sum(size.low for name in topmost if (size := sizes[name]) is not None), dict(sizes)
     if len(plain) == len(sizes) > 1:
         if total in (n_rows, n_total) and all(size.low.is_integer() for size in plain):
             found = {name: _in_unit(size, SizeKind.EXACT) for name, size in sizes.items()}
@@ -191,9 +191,9 @@ def with_units(sizes: Mapping[Any, Size | None], topmost: Collection[Any], n_row
             found = {name: _in_unit(size, SizeKind.ROUGH) for name, size in sizes.items()}
         elif abs(total - 100) <= _PERCENT_ROUNDING:
             found = {name: _in_unit(size, SizeKind.ROUGH, 100.0) for name, size in sizes.items()}
-    for size in found.values():
-        if size is not None and size.is_count and not size.low.is_integer():
-            raise PriorError(PriorErrorKind.NEITHER_UNIT, source=size.source, value=size.low)
+    wrong = next((size for size in found.values() if size and size.is_count and not size.low.is_integer()), None)
+    if wrong is not None:
+        raise PriorError(PriorErrorKind.NEITHER_UNIT, source=wrong.source, value=wrong.low)
     return found
 
 
@@ -201,8 +201,7 @@ def _in_unit(size: Size | None, kind: SizeKind, divisor: float = 1.0) -> Size | 
     """A plain number as rows, which are exact, or as a fraction, which is rough; 0 stays exact."""
     if size is None or size.low == 0:
         return size
-    value = size.low / divisor
-    return replace(size, kind=kind, low=value, high=value, in_rows=kind is SizeKind.EXACT)
+    return replace(size, kind=kind, low=size.low / divisor, high=size.low / divisor, in_rows=kind is SizeKind.EXACT)
 
 
 def _match_sums(nodes: _Nodes, labeled: IntArray, n_rows: int) -> tuple[_Nodes, float | None]:

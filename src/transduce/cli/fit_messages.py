@@ -20,8 +20,8 @@ from transduce.label_step.infeasible import InfeasibleError
 
 _PRIOR_ERRORS: Mapping[Kind, str] = {
     Kind.SUM: (
-        "they sum to {total:.6g}, not 1. Divide them by their sum, state numbers of the {n_rows} rows to label, or leave "
-        "out a class that you are not sure of."
+        "they sum to {total:.6g}, not 1. Divide them by their sum, state numbers of the {n_rows} rows to label, or "
+        "leave out a class that you are not sure of."
     ),
     Kind.COUNT_SUM: (
         "they count {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. Correct "

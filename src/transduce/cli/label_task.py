@@ -117,9 +117,7 @@ def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> Iterator[str]:
         yield f"{rows}: {source.labels[first]} is one of {candidates}."
 
 
-def _choose_prior(
-    stated: Prior | str, parsed: ParsedLabels, codes: NDArray[Any], say: Say
-) -> tuple[Prior | str, str]:
+def _choose_prior(stated: Prior | str, parsed: ParsedLabels, codes: NDArray[Any], say: Say) -> tuple[Prior | str, str]:
     """The class prior, and where it came from."""
     if isinstance(stated, str) and stated != "equal":
         return stated, CHOSEN[stated]

@@ -80,7 +80,11 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
     if prior and (least > 1 + _ROUNDING or (most < 1 - _ROUNDING and complete)):
         total, bound = (least, "at least") if least > 1 else (most, "at most")
         is_rounded = abs(total - 1) <= ROUNDING
-        advice = "They will be divided by their sum." if is_rounded else "Correct them, or leave out a class to get the rest."
+        advice = (
+            "They will be divided by their sum."
+            if is_rounded
+            else "Correct them, or leave out a class to get the rest."
+        )
         message = f"The class sizes sum to {bound} {total:.4g}, not to 1."
         yield finding("note" if is_rounded else "problem", message, (), advice)
 
