@@ -18,6 +18,7 @@ from transduce import (
     TransductiveClassifier,
     solve_labels,
 )
+from transduce.errors import LabelWarning
 from transduce.label_step import Exact, Greedy
 from transduce.label_step.entropic import Entropic
 from transduce.losses import Averaged, LargeMargin, MaxEnt
@@ -379,11 +380,43 @@ def test_numpy_strings_in_lists_are_plain_names():
     assert {type(name) for name in model.classes_.tolist()} == {str}
 
 
-def test_a_misspelt_class_in_the_prior_is_named_beside_the_one_it_leaves_out():
+def test_a_misspelt_class_in_the_prior_is_refused_if_the_class_it_resembles_is_left_out():
     X, _, y = blobs()
     names = np.where(y < 0, "", np.array(["tea", "milk", "coffee"])[y])
-    with pytest.raises(ValueError, match="no entry for 'milk', but names 'mlk', which no row is labelled with"):
-        TransductiveClassifier(class_prior={"tea": 0.5, "mlk": 0.3, "coffee": 0.2}).fit(X, names)
+    for prior in ({"tea": 0.5, "mlk": 0.3, "coffee": 0.2}, {"Milk": 0.3}):
+        with pytest.raises(ValueError, match=r"names '(mlk|Milk)', which no row is .*\. Did you mean 'milk'\?"):
+            TransductiveClassifier(class_prior=prior).fit(X, names)
+    with pytest.warns(LabelWarning, match="'Milk' is in class_prior"):
+        model = TransductiveClassifier(class_prior={"milk": 0.3, "Milk": 0.1}, annealing="paper").fit(X, names)
+    assert model.classes_.tolist() == ["Milk", "coffee", "milk", "tea"]
+
+
+def test_a_name_in_the_prior_that_resembles_no_other_is_a_class():
+    X, _, y = blobs()
+    names = np.where(y < 0, "", np.array(["class 1", "class 2", "coffee"])[y])
+    for name in ("class 3", "juice"):
+        model = TransductiveClassifier(class_prior={"coffee": 0.3, name: 0.1}, annealing="paper").fit(X, names)
+        assert name in model.classes_
+
+
+def test_equal_sizes_and_sizes_as_text():
+    X, _, y = blobs()
+    n = int((y < 0).sum())
+    equal = TransductiveClassifier(class_prior="equal", annealing="paper", random_state=0).fit(X, y)
+    assert equal.class_counts_.sum() == n
+    assert np.ptp(equal.class_counts_) <= 1
+    text = TransductiveClassifier(class_prior=["=50%", "1/4", "25 %"], annealing="paper", random_state=0).fit(X, y)
+    number = TransductiveClassifier(class_prior=[0.5, 0.25, 0.25], annealing="paper", random_state=0).fit(X, y)
+    assert text.transduction_.tolist() == number.transduction_.tolist()
+
+
+def test_counts_may_include_the_labelled_rows():
+    X, truth, y = blobs()
+    one, other = (
+        TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
+        for prior in (true_counts(truth, y), np.bincount(truth))
+    )
+    assert one.class_counts_.tolist() == other.class_counts_.tolist() == true_counts(truth, y).tolist()
 
 
 def test_a_label_step_that_gives_distributions_is_refused():

@@ -22,7 +22,7 @@ from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.resolve import ResolvedPrior
-from transduce.class_prior.spec import is_in_rows, read_prior
+from transduce.class_prior.spec import read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
@@ -165,11 +165,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _diagnose(self, engine: Engine, prior: ResolvedPrior, bounds: Bounds, fitted: FittedLabels) -> None:
         """Compare class sizes with the data; where they disagree, with the supervised classifier too."""
-        diagnostics = diagnose_prior(
-            bounds, prior.labeled_rows, fitted.predicted_counts, self.prices_, is_in_rows(prior.stated)
-        )
+        in_rows = prior.statement is not None and prior.statement.in_rows
+        diagnostics = diagnose_prior(bounds, prior.labeled_rows, fitted.predicted_counts, self.prices_, in_rows)
         self.prior_diagnostics_ = diagnostics
-        if isinstance(prior.stated, str) or not diagnostics.needs_supervised or not engine.n_unlabeled:
+        if prior.statement is None or not diagnostics.needs_supervised or not engine.n_unlabeled:
             return
         with CatchInterrupt() as interruption:  # a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
@@ -178,7 +177,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             self._set_status(FitStatus.INTERRUPTED)
 
     def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
-        if not isinstance(prior.stated, str):
+        if prior.statement is not None:
             n_labeled = int(prior.labeled_rows.sum())
             warn_harmful_prior(self.prior_diagnostics_, self.classes_, n_labeled, stacklevel=user_stacklevel())
         elif prior.stated == "labeled" and self.prior_diagnostics_.balanced_labels and n_unlabeled:

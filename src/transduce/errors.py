@@ -57,22 +57,32 @@ class PriorErrorKind(Enum):
     """Why a class prior cannot be used; the value is the sentence for Python users.
 
     Fields: `name` a class or branch, `value`, `low`, `high` what is stated for it, `total` a sum, `n_rows` the rows to
-    label, `classes` the known classes, `hint` a clause that may be empty, `source` an option, or a file and a line.
+    label, `n_total` those and the labelled ones, `n_labeled` the labelled ones of a class, `classes` the known classes,
+    `hint` a clause that may be empty, `near` a similar name, `source` an entry of class_prior, an option, or a file and
+    a line.
     """
 
     # the class prior as a whole
     NONE = "class_prior is None. Leave it out to estimate class sizes; None is for single classes in a mapping."
     KEYWORD = (
-        "class_prior must be 'labeled', 'estimate', fractions, counts or a mapping to either, but is {value!r}. "
+        "class_prior must be 'estimate', 'labeled', 'equal', sizes in the order of the classes or a mapping to sizes, "
+        "but is {value!r}. Pass one of these."
+    )
+    NOT_SIZES = (
+        "class_prior must be a list with one size for each class or a mapping to sizes, but is {value!r}. "
         "Pass one of these."
     )
-    NOT_NUMBERS = (
-        "class_prior must be numbers, one for each class, but is {value!r}. Pass fractions that sum to 1, or counts."
+    SHAPE = (
+        "class_prior must have one size for each of the {n_classes} classes {classes}, but has {n_sizes}. Pass a "
+        "mapping to state some sizes only."
     )
-    SHAPE = "class_prior must have one entry for each of the {n_classes} classes {classes}, but has shape {shape}."
     SUM = (
-        "class_prior sums to {total:.6g}, but fractions must sum to 1 and counts to the {n_rows} rows to label. "
-        "Divide it by its sum, or count the rows to label only."
+        "class_prior sums to {total:.6g}, not 1. Divide it by its sum, pass counts of the {n_rows} rows to label, or "
+        "leave out a class that you are not sure of."
+    )
+    COUNT_SUM = (
+        "class_prior counts {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. "
+        "Correct the counts, or leave out a class that you are not sure of."
     )
     LOW_SUM = (
         "class_prior asks for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). "
@@ -81,20 +91,21 @@ class PriorErrorKind(Enum):
     HIGH_SUM = (
         "class_prior allows at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some high bounds."
     )
-    MIXED_UNITS = "class_prior has a fraction for {fraction_name!r} and rows for {count_name!r}. Use one unit."
 
     # one class or branch
     UNKNOWN_CLASS = "class_prior names {name!r}, which is not a class.{hint} The classes are {classes}."
     UNKNOWN_NODE = "class_prior names {name!r}, which is neither a class nor a branch: {reason}"
+    MISSPELLED_CLASS = (
+        "class_prior names {name!r}, which no row is labelled with, but not {near!r}. Did you mean {near!r}? Correct "
+        "it; if both are classes, state {near!r} too (None if you do not know its size)."
+    )
     BRANCH_OF_FLAT_CLASSES = (
         "class_prior names {name!r}, which is not a class but a branch with {below}. State their sizes instead."
     )
-    MISSING_CLASS = "class_prior has no entry for {name!r}{hint}. Add a size, 0, or None if you do not know it{branch}."
-    NOT_A_SIZE = "class_prior must give {name!r} a number, (low, high) or None, but has {value!r}. Pass one of these."
-    NAN = "class_prior has nan for {name!r}. Pass None for an unknown size."
-    NEGATIVE = "class_prior must be 0 or more, but {name!r} has {value:.6g}. Correct it, or pass 0."
-    INFINITE = "class_prior has inf for {name!r}, but only a high bound may be inf. Pass None for an unknown size."
-    REVERSED = "class_prior gives {name!r} the range ({low:.6g}, {high:.6g}): low is above high. Swap them."
+    BELOW_LABELED = (
+        "class_prior counts all {n_total} rows, and gives {name!r} {value} of them, but {n_labeled} are labelled so "
+        "already. Correct its count."
+    )
     TOO_MANY_ROWS = "class_prior gives {name!r} {value:.6g} rows, but only {n_rows} are to be labelled. Count those."
     NO_WHOLE_NUMBER = "class_prior gives {name!r} {low:.6g} to {high:.6g} of {n_rows} rows: no whole number. Widen it."
     BRANCH_TOO_SMALL = (
@@ -106,17 +117,25 @@ class PriorErrorKind(Enum):
         "may get at most {allowed}. Lower its low bound, or raise the high bounds of its parts."
     )
 
-    # sizes as text, in options and files
+    # one size as it is written, in Python, in options and in files
     SYNTAX = (
-        "{source} must be a fraction (0.2 or 20%), rows (120), a range such as 10%:30%, or ?, but is {value!r}. "
-        "Write one of these."
+        "{source} must be a fraction (0.2, 20% or 1/5), rows (120, or ~120 for about 120), an exact size (=20%), a "
+        "range such as 10%:30%, or ?, but is {value!r}. Write one of these."
     )
-    OUT_OF_RANGE = "{source} must be 0 or more and finite, but is {value!r}. Correct it."
+    THOUSANDS = (
+        "{source} is {value!r}, which may be a fraction or thousands of rows. Write rows without a comma, fractions "
+        "with a point."
+    )
+    OUT_OF_RANGE = '{source} must be 0 or more and finite, but is {value!r}. Correct it, or write "?" if it is unknown.'
+    MORE_THAN_ALL = "{source} is {value!r}, more than all rows. Write 100% or less."
     NEITHER_UNIT = (
-        "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 (100%) are "
-        "fractions, larger ones are rows. Write one or the other."
+        "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 are fractions, "
+        "larger ones are rows, or per cents where all of them sum to 100. Write one or the other."
     )
-    REVERSED_TEXT = "{source} is {value!r}: the low end is above the high end. Swap them."
+    MIXED_UNITS = "{source} is {value!r}, a range from a fraction to rows. Use one unit."
+    REVERSED = "{source} is {value!r}: the low end is above the high end. Swap them."
+
+    # files of sizes
     BAD_FILE = "{source} is not valid {format}: {reason} Correct it."
     NOT_A_MAPPING = "{source} must map each class to its size, such as {{sport = 0.2}}. Correct it."
     CSV_LINE = "{source} must be class, size or class, low, high, but is {value!r}. Correct it."

@@ -42,10 +42,12 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         as `default_alpha`; without it, 1e-3 is used. Good values for rows of length 1 lie between 1e-4 and 1e-3.
     unlabeled_weight : float, default=1.0
         Total weight of the unlabelled rows; the labelled rows weigh 1.
-    class_prior : array-like, dict, "estimate" or "labeled", default="estimate"
-        Class sizes among the rows without a full label. Fractions or counts in the order of `classes_`, or a dict from
-        class names (or inner nodes of the taxonomy) to sizes; each size is a number, a range (low, high), or None if it
-        is unknown. "estimate" estimates them from all rows; "labeled" uses ranges around the labelled fractions.
+    class_prior : array-like, dict, "estimate", "labeled" or "equal", default="estimate"
+        Class sizes among the rows without a full label: in the order of `classes_`, or a dict from class names (or
+        inner nodes of the taxonomy) to those that you know. A size is a fraction such as 0.2, "20%" or "1/5", which is
+        rough; a number of rows or "=20%", which is exact; a range such as (0.1, 0.3) or "10%:30%"; or None. Counts of
+        all classes may include the labelled rows. "estimate" estimates sizes from all rows; "labeled" uses ranges
+        around the labelled fractions; "equal" means about the same size for all classes.
     taxonomy : Taxonomy, list of paths, dict or None, default=None
         Tree of classes, in any form that `Taxonomy.create` takes; None for flat classes.
     label_step : {"exact", "switching", "multi_switch", "single_switch", "simplex", "greedy"} or LabelStep, \

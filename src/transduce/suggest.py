@@ -68,6 +68,11 @@ def find_misspelled(name: object, known: Iterable[object]) -> str | None:
     return nearest if ratio >= _MISSPELLED else None
 
 
+def have_same_numbers(name: object, other: object) -> bool:
+    """Whether names hold the same numbers: "class 1" and "class 2" are two names, however similar."""
+    return re.findall(r"\d+", str(name)) == re.findall(r"\d+", str(other))
+
+
 def is_misspelling(name: str, other: str) -> bool:
     """Whether two names differ by a probable misspelling, and not only in case, spaces or punctuation."""
     return _MISSPELLED <= _ratio(name, other) < 1
@@ -90,6 +95,6 @@ def _ratio(name: str, other: str) -> float:
     differing = [pair for pair in zip(one.split("/"), two.split("/"), strict=True) if pair[0] != pair[1]]
     if len(differing) != 1 or min(map(len, differing[0])) < _SHORTEST:
         return 0.0
-    if re.findall(r"\d+", one) != re.findall(r"\d+", two):
+    if not have_same_numbers(one, two):
         return 0.0
     return SequenceMatcher(None, *differing[0], autojunk=False).ratio()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from transduce.class_prior.files import parse_prior
-from transduce.class_prior.spec import fraction_ranges
+from transduce.class_prior.spec import parse_size
 from transduce.errors import PriorError, PriorErrorKind
 
 FILES = {
@@ -14,15 +14,15 @@ FILES = {
     "plain.json": json.dumps({"tea": 0.3, "coffee": [0.2, 0.5], "cocoa": "?"}),
     "header.csv": "class,size\ntea,0.3\ncoffee,20%:50%\ncocoa,?\n",
     "decimal-comma.csv": "Klasse;Anteil\ntea;0,3\ncoffee;20%:50%\ncocoa;?\n",
-    "ranges.csv": "tea;0,3;0,3\r\ncoffee;0,2;0,5\r\ncocoa;0;1\r\n",
-    "three.csv": "tea,0.3,0.3\n\ncoffee,0.2,0.5\ncocoa,0,1\n",
+    "ranges.csv": "tea;0,3\r\ncoffee;0,2;0,5\r\ncocoa;?\r\n",
+    "three.csv": "tea,3/10\n\ncoffee,20%,50%\ncocoa,?\n",
 }
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_format_says_the_same(name):
     prior = parse_prior(FILES[name], name.rpartition(".")[2], name)
-    assert fraction_ranges(prior, 100) == {"tea": (0.3, 0.3), "coffee": (0.2, 0.5), "cocoa": (0.0, 1.0)}
+    assert prior == {"tea": parse_size(0.3, ""), "coffee": parse_size("20%-50%", ""), "cocoa": None}
 
 
 BAD_FILES = {
@@ -37,7 +37,7 @@ BAD_FILES = {
     "empty.csv": ("\n", "EMPTY_FILE"),
     "text.csv": ("a,much\n", "SYNTAX"),
     "second.csv": ("a,1\nb,much\n", "SYNTAX"),
-    "swapped.csv": ("b,1\na,0.5,0.1\n", "REVERSED_TEXT"),
+    "swapped.csv": ("b,1\na,0.5,0.1\n", "REVERSED"),
     "nested.toml": ("[prior]\na = {b = 1}", "SYNTAX"),
 }
 

@@ -343,13 +343,13 @@ PRIORS = {
     "NaN": case(stated("travel=nan"), r"--prior travel=nan"),
     "exchanged": case(stated("travel=0.5:0.1"), r"--prior travel=0\.5:0\.1.*low end is above.*Swap"),
     "more than all": case(
-        stated("travel=0.9", "banking=0.9", "auto_and_commute=0.2"), r"class sizes.*fractions must sum to 1.*sum is 2"
+        stated("travel=0.9", "banking=0.9", "auto_and_commute=0.2"), r"class sizes.*sum to 2, not 1.*Divide them"
     ),
     "less than all": case(
         stated("travel=0.1", "banking=0.1", "auto_and_commute=0.1"),
-        r"class sizes.*fractions must sum to 1.*sum is 0\.3",
+        r"class sizes.*sum to 0\.3, not 1.*Divide them",
     ),
-    "more than all by two": case(stated("travel=0.7", "banking=0.7"), r"class sizes.*at least 134 rows.* 96 .*Lower"),
+    "more than all by two": case(stated("travel=0.7", "banking=0.7"), r"class sizes.*sum to 1\.4, not 1.*leave out"),
     "low ends too high": case(
         stated("travel=0.6:0.9", "banking=0.6:0.9"), r"class sizes.*at least 116 rows.* 96 .*Lower"
     ),
@@ -360,11 +360,17 @@ PRIORS = {
     "too many rows": case(stated("travel=5000"), r"--prior gives 'travel' 5000 rows.*only 96"),
     "rows that do not add up": case(
         stated("travel=10", "banking=10", "auto_and_commute=10"),
-        r"numbers of rows to the 96 rows to label.*sum is 30",
+        r"count 30 rows, but there are 96 rows to label and 120 with the labelled ones.*Correct",
     ),
-    "fractions and rows": case(
-        stated("travel=0.5", "banking=40"), r"'travel' has a fraction and 'banking' a number of rows"
+    "fewer rows than labels": case(
+        stated("travel=2", "banking=60", "auto_and_commute=58"),
+        r"give 'travel' 2 of them, but \d+ are labelled so already",
     ),
+    "from a fraction to rows": case(stated("travel=0.5:40"), r"--prior travel=0\.5:40.*Use one unit"),
+    "thousands": case(stated("travel=1,200"), r"--prior travel=1,200.*thousands.*without a comma"),
+    "more than all rows": case(stated("travel=120%"), r"--prior travel=120% is '120%', more than all rows"),
+    "exact range": case(stated("travel==5:9"), r"--prior travel==5:9 must be a fraction.*'=5:9'"),
+    "keyword and sizes": case(stated("equal", "travel=0.3"), r"--prior equal is about all classes.*keep one"),
     "unknown class": case(stated("football=0.2"), r"no row is labelled 'football'.*Label a row.*'banking'"),
     "nearly a class": case(stated("traval=0.2"), r"'traval'.*Did you mean 'travel'"),
     "branch of flat names": Case(

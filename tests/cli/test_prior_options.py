@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from transduce.class_prior.bounds import Bounds, Groups
-from transduce.class_prior.spec import complete_prior
+from transduce.class_prior.spec import read_sizes
+from transduce.class_prior.stated_sizes import read_statement
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import _PRIOR_ERRORS
 from transduce.cli.prior_options import prior_errors, read_prior, stated_counts
@@ -15,8 +16,35 @@ from transduce.errors import PriorError, PriorErrorKind
 
 def test_options_override_files_and_names_may_hold_equals_signs(tmp_path):
     (tmp_path / "sizes.csv").write_text("a,0.1\nd,0.3\n")
-    assert read_prior(["a=0.2", "b=c=0.5", str(tmp_path / "sizes.csv")]) == {"a": 0.2, "b=c": 0.5, "d": 0.3}
-    assert read_prior(["a=1", "b=100%", "c=2"]) == {"a": 1.0, "b": 1.0, "c": 2.0}
+    found = read_prior(["a=0.2", "b=c=0.5", str(tmp_path / "sizes.csv")])
+    assert found == read_sizes({"a": 0.2, "b=c": 0.5, "d": 0.3}, ())
+    assert read_prior(["a=1", "b=100%", "c==2", "d = =30%"]) == read_sizes({"a": 1, "b": 1.0, "c": 2, "d": "=30%"}, ())
+
+
+@pytest.mark.parametrize("keyword", ["equal", "labeled", "estimate"])
+def test_keywords_stand_alone(keyword):
+    assert read_prior([keyword]) == keyword
+    with pytest.raises(InputError, match=f"--prior {keyword} is about all classes, but others are stated too"):
+        read_prior([keyword, "tea=0.2"])
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ("30%", "=20%", "?"), ("0,3", "1/5", "?"), ("~30", "5:9", "?"), ("100-200", "10%-30%", "?"),
+        ("60", "39.5", "0.5"), ("=120", "~380", "50%"), ("600", "300", "100"), ("603", "302", "101"), ("1", "0", "0"),
+        ("0.33", "0.33", "0.33"),
+    ],
+)  # fmt: skip
+def test_options_and_python_give_the_same_statement(sizes):
+    names, labels = np.array(["coffee", "milk", "tea"], dtype=object), np.array([0, 0, 0, 1, 1, 2])
+    one = read_statement(
+        read_prior([f"{name}={size}" for name, size in zip(names, sizes, strict=True)]), names, labels, 1000
+    )
+    for prior in (list(sizes), np.array(sizes), dict(zip(names, sizes, strict=True))):
+        other = read_statement(prior, names, labels, 1000)
+        for field in ("low", "high", "rough", "branches", "in_rows", "divided_by"):
+            assert np.array_equal(getattr(one, field), getattr(other, field), equal_nan=field == "rough")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +53,8 @@ def test_options_override_files_and_names_may_hold_equals_signs(tmp_path):
         (["a=0.1", "a=0.2"], "size of 'a' twice"),
         (["billing=0.4,outage=0.1"], "one --prior for each class"),
         (["billing=40%; outage=10%"], "one --prior for each class"),
-        (["a=12.5"], "--prior a=12.5 has 12.5, which is neither a fraction nor a whole number of rows"),
+        (["a==12.5"], "--prior a==12.5 has =12.5, which is neither a fraction nor a whole number of rows"),
+        (["banking=="], r"--prior banking== states no size"),
         (["banking="], r"--prior banking= states no size; write banking=\? for a class you know nothing about"),
         ([""], "--prior must be NAME=SIZE"),
         (["sport"], "--prior must be NAME=SIZE"),
@@ -42,7 +71,7 @@ def test_options_that_cannot_be_used_are_named(options, message):
 def test_files_with_a_byte_order_mark_are_read_and_bad_files_are_named(tmp_path):
     path = tmp_path / "sizes.csv"
     path.write_text("\ufefftea;0,3\r\ncoffee;0,7\r\n")
-    assert read_prior([str(path)]) == {"tea": 0.3, "coffee": 0.7}
+    assert read_prior([str(path)]) == read_sizes({"tea": 0.3, "coffee": 0.7}, ())
     path.write_text("tea,much\n")
     with pytest.raises(InputError, match=r"sizes\.csv, line 1, must be a fraction"):
         read_prior([str(path)])
@@ -91,4 +120,4 @@ def test_errors_about_sizes_speak_of_options():
     with pytest.raises(InputError, match=r"^the class sizes of --prior cannot be used.*1\.2"), prior_errors():
         raise PriorError(PriorErrorKind.SUM, total=1.2, n_rows=100)
     with pytest.raises(InputError, match="The labelled classes are 'milk' and 'tea'"), prior_errors():
-        complete_prior({"beer": 0.2}, ["milk", "tea"])
+        read_statement({"beer": 0.2}, np.array(["milk", "tea"]), np.array([0, 1]), 10)

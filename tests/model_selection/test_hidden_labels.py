@@ -8,7 +8,7 @@ from helpers.test_ids import without_address
 from sklearn.base import clone
 
 from transduce import TransductiveClassifier
-from transduce.class_prior.spec import is_in_rows
+from transduce.class_prior.spec import read_sizes
 from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import RuledOut
@@ -30,18 +30,6 @@ def test_a_set_of_one_class_is_a_full_label_as_in_a_fit(taxonomy):
     assert values[full].tolist() == ["a", "a", "b", "b", *([] if taxonomy is None else ["a", "b"])]
     assert model.score(np.eye(len(y), 3), y) == np.mean(model.predict(np.eye(len(y), 3))[full] == values[full])
     fit_hidden(model, np.eye(len(y), 3), y, [1])  # counts are scaled to one more row
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [({"a": 1, "b": None}, {"a": 1.5, "b": None}), ({"a": (1, np.inf), "b": 0}, {"a": (1, np.inf), "b": 0})],
-)
-def test_integers_beside_unknown_sizes_are_scaled_as_counts(before, after):
-    scaled = scale_prior(before, 10, 15)
-    assert scaled == after
-    assert is_in_rows(before)
-    assert is_in_rows(scaled)
-    assert scale_prior({"a": 1.0, "b": None}, 10, 15) == {"a": 1.0, "b": None}
 
 
 @pytest.mark.parametrize(
@@ -84,36 +72,55 @@ def test_rows_must_be_indices_or_a_mask():
 @pytest.mark.parametrize(
     ("prior", "scaled"),
     [
-        ("labeled", "labeled"),
         ([0.3, 0.7], [0.3, 0.7]),
-        ([30, 70], [0.3, 0.7]),
-        (np.array([100, 0]), [1.0, 0.0]),
-        ({"b": 70, "a": 30}, {"b": 0.7, "a": 0.3}),
-        (pd.Series({"b": 70, "a": 30}), {"b": 0.7, "a": 0.3}),
+        (["30%", "~50"], ["30%", "~50%"]),
+        ([30, 70], ["=30%", "=70%"]),
+        (np.array([100, 0]), ["=100%", 0]),
+        (pd.Series({"b": 70, "a": 30}), {"b": "=70%", "a": "=30%"}),
+        ({"a": 1, "b": None}, {"a": "=1%", "b": None}),
+        ({"a": 1.0, "b": None}, {"a": 1.0, "b": None}),
         ({"a": (20, 30), "b": None}, {"a": (24, 36), "b": None}),
-        ({"a": (21, 33), "b": 60}, {"a": (25, 40), "b": 72.0}),
+        ({"a": (21, 33), "b": 60}, {"a": (25, 40), "b": "=60%"}),
         ({"a": (21, np.inf), "b": None}, {"a": (25, np.inf), "b": None}),
         ({"a": (0.2, 0.3), "b": None}, {"a": (0.2, 0.3), "b": None}),
         ([(20, 30), None], [(24, 36), None]),
-        ([(0.2, 0.3), None], [(0.2, 0.3), None]),
-        ({"a": 50, "b": 30, "b/x": 20, "b/y": 10}, {"a": 60.0, "b": 36.0, "b/x": 24.0, "b/y": 12.0}),
-        ([30, 60], [30, 60]),  # invalid: the estimator reports it
-        ({"a": "x", "b": (1, 2)}, {"a": "x", "b": (1, 2)}),
-        (None, None),
+        ({"a": 70, "b": 30, "b/x": 20}, {"a": "=70%", "b": "=30%", "b/x": "=20%"}),
     ],
     ids=without_address,
 )
 def test_counts_are_scaled_and_fractions_stay(prior, scaled):
-    assert scale_prior(prior, 100, 120) == scaled
-    assert scale_prior(prior, 0, 20) == "labeled"
-    assert scale_prior(prior, 100, 100) is prior
+    taxonomy = ["a", "b/x", "b/y"] if "b/x" in prior else None
+    found = scale_prior(prior, 100, 120, 150, taxonomy)
+    names = range(2) if isinstance(scaled, list) else ()
+    assert read_sizes(found, names) == read_sizes(scaled, names)
+    assert scale_prior(prior, 0, 20, 20) == "labeled"
+    assert scale_prior(prior, 100, 100, 150) is prior
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        "labeled", "equal", None, {"a": "x", "b": (1, 2)},
+        [30, 60],  # invalid: the estimator reports it
+        [90, 60], {"a": 90, "b": 60}, {"a": 90, "b": 60, "b/x": 50},  # counts of all rows
+    ],
+)  # fmt: skip
+def test_priors_that_do_not_depend_on_hidden_rows_stay(prior):
+    assert scale_prior(prior, 100, 120, 150, ["a", "b/x", "b/y"]) is prior
+
+
+def test_per_cents_are_not_scaled_as_counts():
+    taxonomy = ["a", "b/x", "b/y"]
+    for prior in ([70, 30], {"a": 70, "b": 30, "b/x": 20}):
+        found = read_sizes(scale_prior(prior, 500, 600, 700, taxonomy), range(2))
+        assert list(found.values())[:2] == list(read_sizes(["70%", "30%"], range(2)).values())
 
 
 def test_counts_of_the_unlabelled_rows_are_scaled_in_a_fit():
     X, truth, y = blobs()
     counts = true_counts(truth, y)
     rows = np.flatnonzero(y >= 0)[::2]
-    for prior in (counts, dict(enumerate(counts)), {0: (50, 60), 1: (30, 40), 2: None}):
+    for prior in (counts, np.bincount(truth), dict(enumerate(counts)), {0: (50, 60), 1: (30, 40), 2: None}):
         model = fit_hidden(clone(PAPER).set_params(class_prior=prior, random_state=0), X, y, rows)
         assert model.class_counts_.sum() == (y < 0).sum() + rows.size
         assert np.mean(model.transduction_ == truth) > 0.9

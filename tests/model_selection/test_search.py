@@ -186,7 +186,7 @@ def test_there_may_be_fewer_folds_and_any_splitter():
         ({"cv": [([], [])]}, "split 0 of cv has no labelled row"),
         ({"scoring": "f2"}, "metric must be one of"),
         ({"scoring": lambda model, X, y: np.nan}, "scoring must return a finite number"),
-        ({"estimator__class_prior": [50, 40, 17]}, "class_prior sums to 107"),
+        ({"estimator__class_prior": [50, 40, 17]}, "class_prior counts 107 rows"),
     ],
     ids=without_address,
 )

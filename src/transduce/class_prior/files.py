@@ -1,6 +1,6 @@
 """Class priors in small files: TOML, JSON or CSV text that maps each class to its size.
 
-    sport = 0.2                    rec = "10%:30%"             other = "?"             (TOML)
+    sport = 0.2                    rec = "10%:30%"             other = "=5%"           (TOML)
     {"sport": 0.2, "rec": [0.1, 0.3], "other": "?"}                                    (JSON)
     sport,0.2                      rec,10%,30%                 other,?                 (CSV)
 
@@ -22,8 +22,9 @@ FORMATS = ("toml", "json", "csv")
 def parse_prior(text: str, file_format: str, source: str) -> Prior:
     """Read a class prior from the text of a file; `source` is the file's name for error messages.
 
-    >>> parse_prior('{"tea": 0.3, "milk": "?"}', "json", "prior.json")
-    {'tea': 0.3, 'milk': None}
+    >>> prior = parse_prior('{"tea": 0.3, "milk": "?"}', "json", "prior.json")
+    >>> prior["tea"].low, prior["milk"]
+    (0.3, None)
     """
     if file_format == "csv":
         return _parse_csv(text, source)
@@ -62,15 +63,12 @@ def _parse_csv(text: str, source: str) -> Prior:
 
 
 def _csv_rows(text: str) -> list[tuple[int, list[str]]]:
-    """Lines that are not blank, with their numbers; where semicolons separate cells, commas are decimal commas.
+    """Lines that are not blank, with their numbers; cells are separated by semicolons or by commas.
 
     >>> _csv_rows("sport;0,2")
-    [(1, ['sport', '0.2'])]
+    [(1, ['sport', '0,2'])]
     """
     first = next((line for line in text.splitlines() if line.strip()), "")
-    decimal_comma = ";" in first and first.count(";") >= first.count(",")
-    reader = csv.reader(io.StringIO(text), delimiter=";" if decimal_comma else ",")
-    rows = [(line, row) for line, row in enumerate(reader, 1) if any(cell.strip() for cell in row)]
-    if decimal_comma:
-        rows = [(line, [*row[:1], *(cell.replace(",", ".") for cell in row[1:])]) for line, row in rows]
-    return rows
+    delimiter = ";" if ";" in first and first.count(";") >= first.count(",") else ","
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    return [(line, row) for line, row in enumerate(reader, 1) if any(cell.strip() for cell in row)]

@@ -20,8 +20,16 @@ from transduce.label_step.infeasible import InfeasibleError
 
 _PRIOR_ERRORS: Mapping[Kind, str] = {
     Kind.SUM: (
-        "fractions must sum to 1 and numbers of rows to the {n_rows} rows to label, but the sum is {total:.6g}. "
-        "Correct them, or leave out a class that you are not sure of."
+        "they sum to {total:.6g}, not 1. Divide them by their sum, state numbers of the {n_rows} rows to label, or "
+        "leave out a class that you are not sure of."
+    ),
+    Kind.COUNT_SUM: (
+        "they count {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. Correct "
+        "them, or leave out a class that you are not sure of."
+    ),
+    Kind.BELOW_LABELED: (
+        "they count all {n_total} rows, and give {name!r} {value} of them, but {n_labeled} are labelled so already. "
+        "Correct its number."
     ),
     Kind.LOW_SUM: "they ask for at least {total} rows, but {n_rows} are to be labelled ({fraction:.1%}). Lower some.",
     Kind.HIGH_SUM: "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some.",
@@ -29,9 +37,6 @@ _PRIOR_ERRORS: Mapping[Kind, str] = {
     Kind.NO_WHOLE_NUMBER: (
         "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
         "whole number. Widen it."
-    ),
-    Kind.MIXED_UNITS: (
-        "{fraction_name!r} has a fraction and {count_name!r} a number of rows. Use fractions for both, or rows."
     ),
     Kind.UNKNOWN_CLASS: (
         "no row is labelled {name!r}.{hint} Label a row of it, or leave it out. The labelled classes are {classes}."

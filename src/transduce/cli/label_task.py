@@ -1,6 +1,6 @@
 """What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +9,23 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.proportions import are_balanced_by_design
-from transduce.class_prior.resolve import prior_bounds
-from transduce.class_prior.spec import Prior, complete_prior, has_size
+from transduce.class_prior.resolve import ResolvedPrior
+from transduce.class_prior.spec import Prior, read_sizes
 from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
 from transduce.cli.columns import Say, choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
 from transduce.cli.labeled_table import LabeledTable
-from transduce.cli.prior_options import assumptions, prior_errors, stated_counts
+from transduce.cli.prior_options import assumptions, has_size, prior_errors, stated_counts, unstated
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 
 MAX_LISTED = 4
+CHOSEN = {
+    "labeled": "Class sizes follow the labelled rows, as if these were a random sample.",
+    "estimate": "Class sizes are estimated from all rows.",
+}
 ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to show them."
 
 
@@ -49,7 +53,7 @@ class LabelTask:
     bounds: Bounds
 
 
-def read_task(source: LabeledTable, stated: Prior, options: Mapping[str, Any], say: Say) -> LabelTask:
+def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, Any], say: Say) -> LabelTask:
     """Read columns, labels and classes, complete the stated class sizes, and report what had to be guessed."""
     table, column = source.table, source.column
     text = choose_text(table, options["text"], column, say, required=options["vectors"] is None)
@@ -57,21 +61,31 @@ def read_task(source: LabeledTable, stated: Prior, options: Mapping[str, Any], s
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
     prior, prior_source = _choose_prior(stated, parsed, codes, say)
-    n_rows = int((codes < 0).sum())
-    known = "labeled" if isinstance(prior, str) else library_prior(prior, parsed.classes)
-    with prior_errors():
-        bounds = prior_bounds(known, np.array(parsed.classes, object), codes[codes >= 0], n_rows, None, parsed.taxonomy)
-    if not isinstance(prior, str):
-        say(*stated_counts(prior, parsed.classes, bounds, n_rows))
-        _check_feasible(parsed, codes, bounds)
+    bounds = _resolve(prior, parsed, codes, say)
     return LabelTask(table, text, column, parsed, codes, prior, prior_source, bounds)
 
 
-def library_prior(prior: Prior | str, classes: Container[str]) -> object:
+def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], say: Say) -> Bounds:
+    """Bounds on the class counts; reports how stated sizes were read, and refuses those that cannot be met."""
+    n_rows, classes = int((codes < 0).sum()), np.array(parsed.classes, object)
+    with prior_errors():
+        resolved = ResolvedPrior.create(
+            library_prior(prior, parsed.classes), classes, codes[codes >= 0], n_rows, None, parsed.taxonomy, None
+        )
+    if resolved.statement is not None and not isinstance(prior, str):
+        without = unstated(prior, parsed.classes, tree=parsed.tree)
+        say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
+        say(*stated_counts(prior, parsed.classes, resolved.bounds, n_rows))
+        _check_feasible(parsed, codes, resolved.bounds)
+    return resolved.bounds
+
+
+def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:
     """The class prior as the library takes it: a branch is a path, which no class can be confused with."""
     if isinstance(prior, str):
         return prior
-    return {name if name in classes else tuple(name.split("/")): size for name, size in prior.items()}
+    known = set(classes)
+    return {name if name in known else tuple(name.split("/")): size for name, size in prior.items()}
 
 
 def _check_feasible(parsed: ParsedLabels, codes: NDArray[np.int64], bounds: Bounds) -> None:
@@ -103,14 +117,14 @@ def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> Iterator[str]:
         yield f"{rows}: {source.labels[first]} is one of {candidates}."
 
 
-def _choose_prior(stated: Prior, parsed: ParsedLabels, codes: NDArray[Any], say: Say) -> tuple[Prior | str, str]:
+def _choose_prior(stated: Prior | str, parsed: ParsedLabels, codes: NDArray[Any], say: Say) -> tuple[Prior | str, str]:
     """The class prior, and where it came from."""
+    if isinstance(stated, str) and stated != "equal":
+        return stated, CHOSEN[stated]
     if stated:
-        with prior_errors():
-            prior = complete_prior(stated, parsed.classes, tree=parsed.tree)
-        say(*(f"Note: {note}." for note in assumptions(prior)))
-        covered = all(has_size(name, stated, tree=parsed.tree) for name in parsed.classes)
-        return prior.sizes, "Class sizes were stated." if covered else "Some class sizes were stated."
+        prior = read_sizes(stated, parsed.classes) if isinstance(stated, str) else stated
+        covered = all(has_size(name, prior, tree=parsed.tree) for name in parsed.classes)
+        return prior, "Class sizes were stated." if covered else "Some class sizes were stated."
     if are_balanced_by_design(np.bincount(codes[codes >= 0], minlength=len(parsed.classes))):
         say(
             "Note: no class sizes were stated, and the numbers of labels are so equal that they say nothing about "
@@ -121,4 +135,4 @@ def _choose_prior(stated: Prior, parsed: ParsedLabels, codes: NDArray[Any], say:
         "Note: no class sizes were stated. Using about the proportions of the labelled rows, as if these were a random "
         "sample. State what you know with --prior."
     )
-    return "labeled", "Class sizes follow the labelled rows, as if these were a random sample."
+    return "labeled", CHOSEN["labeled"]

@@ -1,16 +1,21 @@
-"""Class sizes on the command line, in the syntax of `transduce.class_prior`: as options, in files and in messages.
+"""Class sizes on the command line, in the syntax of `transduce.class_prior.spec`: options, files and messages.
 
---prior sport=0.2  --prior rec=10%:30%  --prior other=?  --prior prior.toml
+--prior sport=0.2  --prior rec=10%:30%  --prior news==5%  --prior other=?  --prior prior.toml  --prior equal
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.files import FORMATS, parse_prior
-from transduce.class_prior.spec import CompletePrior, Prior, parse_size
+from transduce.class_prior.spec import KEYWORDS, Prior, Size, parse_size
+from transduce.class_prior.stated_sizes import with_units
+from transduce.class_prior.statement import Statement
+from transduce.cli.classes import parents_of
 from transduce.cli.config import read_small
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import describe_prior_error
@@ -32,11 +37,21 @@ def prior_errors() -> Iterator[None]:
         raise InputError(describe_prior_error(error)) from None
 
 
-def read_prior(options: Iterable[str]) -> Prior:
-    """Read options, each NAME=SIZE or a file; options override files, later files override earlier ones."""
+def read_prior(options: Sequence[str]) -> Prior | str:
+    """Read options, each NAME=SIZE or a file, or one keyword.
+
+    Options override files, later files override earlier ones. NAME==SIZE is an exact size.
+    """
     in_files, stated = Prior(), Prior()
+    keyword = next((option for option in options if option in KEYWORDS), None)
+    if keyword is not None:
+        if len(set(options)) > 1:
+            raise InputError(f"--prior {keyword} is about all classes, but others are stated too; keep one of them.")
+        return keyword
     for option in options:
         name, equals, value = (part.strip() for part in option.rpartition("="))
+        if name.endswith("="):
+            name, value = name[:-1].rstrip(), f"={value}"
         suffix = Path(option).suffix.lower()[1:]
         with prior_errors():
             if suffix in FORMATS and not (equals and not Path(option).exists()):
@@ -50,9 +65,9 @@ def read_prior(options: Iterable[str]) -> Prior:
 def _check_option(option: str, name: str, equals: str, value: str, stated: Prior) -> None:
     """Check that an option is NAME=SIZE for one more class."""
     if not equals or not name:
-        forms = "NAME=SIZE, such as sport=0.2 or sport=0.1:0.3, or a .toml, .json or .csv file"
+        forms = "NAME=SIZE, such as sport=0.2 or sport=0.1:0.3, a .toml, .json or .csv file, or equal"
         raise InputError(f"--prior must be {forms}, but is {option!r}.")
-    if not value:
+    if value in ("", "="):
         raise InputError(f"--prior {option} states no size; write {name}=? for a class you know nothing about.")
     if _SEVERAL.search(name):
         raise InputError(f"--prior {option} names several classes; give one --prior for each class.")
@@ -60,14 +75,45 @@ def _check_option(option: str, name: str, equals: str, value: str, stated: Prior
         raise InputError(f"--prior states the size of {name!r} twice; keep one of them.")
 
 
-def assumptions(prior: CompletePrior) -> list[str]:
+def unstated(prior: Mapping[str, Size | None], classes: Iterable[str], *, tree: bool) -> list[str]:
+    """Classes that are not named and are in no branch with a size."""
+    return [name for name in classes if name not in prior and not has_size(name, prior, tree=tree)]
+
+
+def has_size(name: str, prior: Mapping[str, Size | None], *, tree: bool) -> bool:
+    """Whether a class, or a branch that it is in, has a stated size."""
+    return any(prior.get(node) is not None for node in (name, *(parents_of(name) if tree else ())))
+
+
+def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     """What was assumed to complete a prior, in clauses."""
     found = []
-    if prior.unstated:
-        listed = name_list(prior.unstated)
+    if unstated:
+        listed = name_list(unstated)
         found.append(f"classes without a stated size ({listed}) get what the texts suggest within what is left")
-    if prior.total is not None:
-        found.append(f"stated sizes sum to {prior.total:.4g} and were divided by that")
+    if statement.divided_by is not None:
+        found.append(f"stated sizes sum to {statement.divided_by:.4g} and were divided by that")
+    return found
+
+
+def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, tuple[float, float]]:
+    """Sizes as ranges of fractions: of the rows to label, or of all rows where counts sum to those.
+
+    >>> from transduce.class_prior.spec import read_sizes
+    >>> prior = read_sizes({"tea": 30, "coffee": (50, 70), "cocoa": None}, ())
+    >>> fraction_ranges(prior, 100, 10, tree=False)
+    {'tea': (0.3, 0.3), 'coffee': (0.5, 0.7), 'cocoa': (0.0, 1.0)}
+    """
+    topmost = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+    sizes = with_units(prior, topmost, n_rows, n_rows + n_labeled)
+    counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
+    is_all_rows = len(counts) == len(topmost) and sum(counts) == n_rows + n_labeled
+    rows = max(n_rows + n_labeled if is_all_rows else n_rows, 1)
+    found = dict.fromkeys(sizes, (0.0, 1.0))
+    for name, size in sizes.items():
+        if size is not None:
+            unit = rows if size.in_rows else 1
+            found[name] = size.low / unit, 1.0 if size.high == np.inf else size.high / unit
     return found
 
 

@@ -62,7 +62,7 @@ def _class_sizes(
     columns = {
         "class": classes,
         "labelled": np.bincount(task.codes[~unlabeled], minlength=len(classes)),
-        "stated": [not isinstance(task.prior, str) and task.prior[name] is not None for name in classes],
+        "stated": [not isinstance(task.prior, str) and task.prior.get(name) is not None for name in classes],
         "asked_low": clf.bounds_.low,
         "asked_high": clf.bounds_.high,
         "assigned": np.bincount(predictions.label[unlabeled], minlength=len(classes)),

@@ -17,7 +17,7 @@ from transduce.errors import (
     user_stacklevel,
 )
 from transduce.labels.partial import RuledOut, example_set, is_partial, names_in
-from transduce.suggest import did_you_mean, find_misspelled
+from transduce.suggest import closest_name, did_you_mean, find_misspelled, have_same_numbers
 from transduce.taxonomy import Taxonomy
 
 _MOST_NAMES = 100
@@ -38,7 +38,9 @@ def find_classes(
     names = class_names(entries, tree)
     if isinstance(class_prior, Mapping):
         stated = [name for name in class_prior if name not in names and (tree is None or not tree.is_inner(name))]
-        if tree is not None:
+        if tree is None:
+            _check_spelling(stated, [name for name in names if name not in class_prior])
+        else:
             _check_in_tree(stated, tree)
         names += stated
     if tree is None:
@@ -117,6 +119,14 @@ def _check_without_taxonomy(values: Array, labeled: Array, class_prior: object, 
     for row, name in ruled_out:
         if name not in known:
             raise LabelError(LabelErrorKind.UNKNOWN_RULED_OUT, row=row, name=name, hint=did_you_mean(name, known))
+
+
+def _check_spelling(stated: list[Any], omitted: list[Any]) -> None:
+    """Raise PriorError for a stated name without labels that resembles a labelled class without a size."""
+    for name in stated[:_MOST_NAMES]:
+        near = closest_name(name, (other for other in omitted if have_same_numbers(name, other)))
+        if near is not None:
+            raise PriorError(PriorErrorKind.MISSPELLED_CLASS, name=name, near=near)
 
 
 def _check_in_tree(names: list[Any], tree: Taxonomy) -> None:

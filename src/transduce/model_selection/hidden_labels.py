@@ -1,18 +1,21 @@
 """Fits with some labels hidden: a hidden row stays in training as an unlabelled one, and its label changes nothing."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from transduce.arrays import Array, IntArray
-from transduce.class_prior.spec import is_in_rows, read_prior
+from transduce.class_prior.spec import Size, SizeKind, read_prior, read_sizes
+from transduce.class_prior.stated_sizes import is_inside, with_units
 from transduce.history import FitStatus
 from transduce.labels.classes import as_objects
 from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import AUTO, find_labeled
 from transduce.labels.partial import read_matrix
+from transduce.taxonomy import Taxonomy
 
 
 def hide(y: Any, rows: Any, unlabeled: object = AUTO) -> Array:
@@ -55,7 +58,8 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     n_before, n_after = (int(np.sum(~find_full_labels(labels, unlabeled, taxonomy)[1])) for labels in (y, values))
     model = clone(estimator).set_params(**clone(params, safe=False))
     priors = _parameters(model, "class_prior")
-    model.set_params(**{key: scale_prior(prior, n_before, n_after) for key, prior in priors.items()})
+    n_rows = n_before, n_after, len(values)
+    model.set_params(**{key: scale_prior(prior, *n_rows, taxonomy) for key, prior in priors.items()})
     model = model.fit(X, values) if sample_weight is None else model.fit(X, values, sample_weight=sample_weight)
     classifier = model
     while hasattr(classifier, "steps"):  # a pipeline
@@ -65,28 +69,51 @@ def fit_hidden(estimator: Any, X: Any, y: Any, rows: Any, sample_weight: Any = N
     return model
 
 
-def scale_prior(class_prior: Any, n_before: int, n_after: int) -> Any:
+def scale_prior(class_prior: Any, n_before: int, n_after: int, n_total: int, taxonomy: Any = None) -> Any:
     """Scale counts in a class prior from `n_before` to `n_after` unlabelled rows; fractions stay the same.
 
-    Ranges of counts are rounded outwards. If there were no unlabelled rows, the prior becomes "labeled".
+    Exact counts become exact fractions, and ranges of counts are rounded outwards. Counts of all `n_total` rows stay
+    the same. If there were no unlabelled rows, the prior becomes "labeled".
     """
     if n_before == n_after:
         return class_prior
     if n_before == 0:
         return "labeled"
     prior: Any = read_prior(class_prior)
-    if isinstance(prior, str) or not isinstance(prior, Iterable):
+    if isinstance(prior, str):
         return prior
-    sizes = list(prior.values()) if isinstance(prior, Mapping) else list(prior)
+    is_mapping = isinstance(prior, Mapping)
     try:
-        has_ranges = any(size is None or np.ndim(size) == 1 for size in sizes)
-        if not has_ranges and sum(sizes) == n_before and all(float(size).is_integer() for size in sizes):
-            sizes = [float(size) / n_before for size in sizes]
-        elif (has_ranges or isinstance(prior, Mapping)) and is_in_rows(sizes):  # sums differ if there are inner nodes
-            sizes = [_scale_size(size, n_after / n_before) for size in sizes]
-    except (TypeError, ValueError):  # invalid sizes, which the fit reports
+        sizes = read_sizes(prior, list(prior) if is_mapping else range(len(prior)))
+        topmost = _topmost(sizes, taxonomy) if is_mapping and taxonomy is not None else list(sizes)
+        sizes = with_units(sizes, topmost, n_before, n_total)
+    except (TypeError, ValueError):  # the fit reports what is invalid
         return prior
-    return dict(zip(prior, sizes, strict=True)) if isinstance(prior, Mapping) else sizes
+    counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
+    if len(counts) == len(topmost) and (sum(counts) == n_total or (not is_mapping and sum(counts) != n_before)):
+        return prior
+    scaled = {name: _scale_size(size, n_before, n_after) for name, size in sizes.items()}
+    return scaled if is_mapping else list(scaled.values())
+
+
+def _topmost(names: Iterable[Any], taxonomy: Any) -> list[Any]:
+    """Names of classes and branches that are in no other branch among them."""
+    tree = Taxonomy.create(taxonomy)
+    leaves = {name: tree.below(name) if tree.is_inner(name) else [tree.leaf_of(name)] for name in names}
+    members = np.zeros((len(leaves), tree.n_classes), bool)
+    for each, inside in zip(members, leaves.values(), strict=True):
+        each[inside] = True
+    return [name for name, each in zip(leaves, members, strict=True) if not is_inside(each, members)]
+
+
+def _scale_size(size: Size | None, n_before: int, n_after: int) -> Size | None:
+    """An exact or rough count as a fraction of the rows, a range of counts as a wider range of counts."""
+    if size is None or not size.in_rows or size.high == 0:
+        return size
+    if size.kind is not SizeKind.RANGE:
+        return replace(size, low=size.low / n_before, high=size.high / n_before, in_rows=False, is_plain=False)
+    factor = n_after / n_before
+    return replace(size, low=np.floor(size.low * factor + 1e-9), high=np.ceil(size.high * factor - 1e-9))
 
 
 def label_parameters(estimator: Any) -> tuple[Any, Any]:
@@ -124,12 +151,3 @@ def _missing_label(kind: str, unlabeled: object) -> object:
         return np.nan if kind == "f" else "NaT"
     auto = isinstance(unlabeled, str) and unlabeled == AUTO
     return {"i": -1, "U": ""}.get(kind) if auto else None
-
-
-def _scale_size(size: Any, factor: float) -> Any:
-    if size is None:
-        return None
-    low, high = np.ravel(size)[[0, -1]] * factor
-    if np.ndim(size) == 0:
-        return int(low) if low == np.floor(low) else float(low)
-    return int(np.floor(low + 1e-9)), float(high) if np.isinf(high) else int(np.ceil(high - 1e-9))

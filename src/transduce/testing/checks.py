@@ -69,7 +69,7 @@ def check_prior_is_ignored_if_all_rows_are_labeled(trial: Trial) -> None:
 
 def check_invalid_priors_are_refused(trial: Trial) -> None:
     """A class prior that cannot be used raises ValueError, with a message about class_prior."""
-    for prior in ([0.5, 0.7, 0.0], [0.5, 0.5], {0: 0.5, 1: 0.5}, [-0.5, 1.0, 0.5], "equal"):
+    for prior in ([0.5, 0.7, 0.0], [0.5, 0.5], {0: 0.5, 1: 0.2, 2: 0.2}, [-0.5, 1.0, 0.5], "same"):
         assert_value_error(trial, "class_prior", class_prior=prior)
 
 

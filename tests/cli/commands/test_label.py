@@ -55,6 +55,10 @@ def test_exact_sizes_are_met_and_better_than_chance(example):
         (["travel=70"], {"travel": (70, 70)}),
         (["travel=?", "banking=8:9"], {"banking": (8, 9)}),
         (["travel=0"], {"travel": (0, 0)}),
+        (["equal"], dict.fromkeys(DOMAINS, (32, 32))),
+        (["travel==50%", "banking=~24"], {"travel": (48, 48), "banking": (24, 24)}),
+        (["travel=50", "banking=25", "auto_and_commute=25"], {"travel": (48, 48), "banking": (24, 24)}),
+        (["travel=1/2", "banking=0,25"], {"travel": (48, 48), "banking": (24, 24)}),
         (["travel=0.331", "banking=0.331", "auto_and_commute=0.331"], dict.fromkeys(DOMAINS, (32, 32))),
     ],
 )
@@ -326,6 +330,16 @@ def test_class_sizes_are_reported(example, run_command, tmp_path):
     assert [int(count) for _, count in found] == sorted(counts.values(), reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("keyword", "sentence"),
+    [("equal", "were stated"), ("labeled", "follow the labelled rows"), ("estimate", "are estimated from all rows")],
+)
+def test_keywords_are_reported(example, run_ok, tmp_path, keyword, sentence):
+    result = run_ok("label", example.file, "-o", tmp_path / "o.csv", *QUICK, "--prior", keyword, "--json")
+    assert sentence in json.loads(result.out)["prior"]
+    assert "Note: no class sizes were stated" not in result.err
+
+
 def test_twenty_of_many_classes_are_reported(run_command, tmp_path):
     frame = pl.DataFrame({"text": [f"word{k % 25} thing" for k in range(75)]}).with_row_index("k")
     label = pl.when(pl.col("k") < 25).then(pl.format("c{}", pl.col("k"))).alias("label")
@@ -338,7 +352,7 @@ def test_twenty_of_many_classes_are_reported(run_command, tmp_path):
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])
 def test_no_warning_of_numpy_reaches_the_user(example, run_command, tmp_path, loss):
     """One class gets all rows, which no temperature can spread over the others."""
-    result = run_command("label", example.file, "-o", tmp_path / "o.csv", "--prior", "banking=1", "--loss", loss)
+    result = run_command("label", example.file, "-o", tmp_path / "o.csv", "--prior", "banking=100%", "--loss", loss)
     assert result.code == 0
     assert "encountered" not in result.err
     assert "Class sizes: banking: 96 rows (100 %)." in result.err

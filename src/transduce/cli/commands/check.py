@@ -19,12 +19,12 @@ from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 @MESSAGE_OPTIONS
 def check(file: str, **options: Any) -> int:
     """Check FILE for common problems."""
-    from transduce.class_prior.spec import fraction_ranges
+    from transduce.class_prior.spec import read_sizes
     from transduce.cli.classes import read_class_names
     from transduce.cli.columns import choose_text
     from transduce.cli.formats import texts_of
     from transduce.cli.labeled_table import read_labeled_table
-    from transduce.cli.prior_options import prior_errors, read_prior
+    from transduce.cli.prior_options import fraction_ranges, prior_errors, read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
 
@@ -36,8 +36,10 @@ def check(file: str, **options: Any) -> int:
         texts = texts_of(table, text).to_list() if text else [f"row {i}" for i in range(len(labels))]
         names = read_class_names(Counter(name for name in labels if name is not None), flat=flat)
         n_unlabeled = sum(name is None or len(names.candidates.get(name, ())) > 1 for name in labels)
+        if isinstance(stated, str):
+            stated = read_sizes(stated, names.classes) if stated == "equal" else {}
         with prior_errors():
-            ranges = fraction_ranges(stated, n_unlabeled) if stated else None
+            ranges = fraction_ranges(stated, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
         findings = check_documents(texts, labels, ranges, tree=names.tree, flat=flat)
     if options["as_json"]:
         messages.print_json({"file": file, "findings": as_json(findings)})

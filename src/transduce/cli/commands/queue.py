@@ -69,7 +69,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
 
 def _fit(
-    source: "LabeledTable", stated: "Prior", target: str, options: Mapping[str, Any], progress: "Progress"
+    source: "LabeledTable", stated: "Prior | str", target: str, options: Mapping[str, Any], progress: "Progress"
 ) -> "Choice":
     """Fit a model; what cannot be written to the target is refused before that."""
     from transduce.cli.label_fit import label_rows

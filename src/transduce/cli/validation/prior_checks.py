@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 from transduce.arrays import FloatArray
 from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT, diagnose_prior
 from transduce.class_prior.resolve import prior_bounds
-from transduce.class_prior.spec import ROUNDING, complete_prior
+from transduce.class_prior.stated_sizes import ROUNDING
 from transduce.cli.classes import parents_of
 from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
 from transduce.errors import PriorError
@@ -80,7 +80,11 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
     if prior and (least > 1 + _ROUNDING or (most < 1 - _ROUNDING and complete)):
         total, bound = (least, "at least") if least > 1 else (most, "at most")
         is_rounded = abs(total - 1) <= ROUNDING
-        advice = "Divide them by their sum." if is_rounded else "Correct them, or leave out a class to get the rest."
+        advice = (
+            "They will be divided by their sum."
+            if is_rounded
+            else "Correct them, or leave out a class to get the rest."
+        )
         message = f"The class sizes sum to {bound} {total:.4g}, not to 1."
         yield finding("note" if is_rounded else "problem", message, (), advice)
 
@@ -119,10 +123,9 @@ def _is_harmful(documents: Documents) -> bool:
     if documents.tree and any("" in name.split("/") for name in classes):
         return False
     try:
-        sizes = complete_prior(stated, classes, tree=documents.tree).sizes
         taxonomy = Taxonomy.create(classes) if documents.tree else None
         labels = np.repeat(np.arange(len(classes)), counts)
-        bounds = prior_bounds(sizes, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
+        bounds = prior_bounds(stated, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
     except PriorError:
         return False
     predicted = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is needed
