@@ -1,39 +1,45 @@
-"""From a class prior and the labels to bounds on the class counts of the rows to label."""
+"""From a class prior, the labels and an estimate to bounds and beliefs on the class counts of the rows to label."""
 
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.proportions import labeled_proportions
+from transduce.class_prior.estimation import SizeEstimate, estimate_from_labels
+from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.stated_sizes import read_statement
-from transduce.class_prior.statement import Statement
+from transduce.class_prior.statement import MIN_ROWS, Statement
 from transduce.taxonomy import Taxonomy
 
 Array: TypeAlias = NDArray[Any]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-SPREAD = 0.5
-"""Half-width of ranges around labelled proportions, in standard deviations: narrow ranges label better."""
+STRENGTH = 4.0
+"""Strength of the belief in combined sizes, in units of the loss: rows follow it unless their scores are clear."""
 
 
 class ResolvedPrior(NamedTuple):
     """A class prior for the rows to label.
 
     stated          the class prior as the user wrote it
-    bounds          bounds on the counts
+    statement       what is stated, in rows
+    n_rows          number of rows to label
     labeled_rows    (K,) labelled rows of each class
     labeled_weight  (K,) the same by weight
-    statement       what is stated, in rows; None for "labeled" and "estimate"
+    sampled         (l,) whether each label was drawn at random, as far as is known
+    forbidden       labels that rows must not get, or None
     """
 
     stated: object
-    bounds: Bounds
+    statement: Statement
+    n_rows: int
     labeled_rows: IntArray
     labeled_weight: FloatArray
-    statement: Statement | None = None
+    sampled: NDArray[np.bool_]
+    forbidden: Array | None = None
 
     @classmethod
     def create(
@@ -42,71 +48,63 @@ class ResolvedPrior(NamedTuple):
         classes: Array,
         labels: IntArray,
         n_rows: int,
-        weights: FloatArray | None,
-        taxonomy: Taxonomy | None,
-        forbidden: Array | None,
+        weights: FloatArray | None = None,
+        taxonomy: Taxonomy | None = None,
+        forbidden: Array | None = None,
+        sampled: Array | None = None,
     ) -> "ResolvedPrior":
-        """Resolve a prior for `n_rows` rows to label; for "estimate", the bounds are those of "labeled".
+        """Resolve a prior for `n_rows` rows to label.
 
         classes (K,) are names, labels (l,) the class indices and weights (l,) the sample weights of the rows with a
-        full label. Bounds from labels respect `forbidden` (m, K), and allow a class without labels to stay empty.
+        full label. `sampled` (l,) says which labels were drawn at random; by default all, unless their numbers are so
+        equal that they were chosen by class.
 
-        >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
-        >>> stated = {"tea": 0.25, "coffee": (0.3, 0.5), "cocoa": None}
-        >>> ResolvedPrior.create(stated, names, labels, 10, None, None, None).bounds[:2]
-        (array([0, 3, 2]), array([10,  5,  3]))
+        >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2, 2])
+        >>> prior = ResolvedPrior.create({"tea": "=25%", "coffee": (0.3, 0.5)}, names, labels, 12)
+        >>> prior.bounds(prior.from_labels())[:2]
+        (array([0, 4, 3]), array([12,  6,  3]))
         """
         rows, weight = np.bincount(labels, minlength=classes.size), labeled_counts(classes.size, labels, weights)
         if isinstance(stated, str) and stated in ("labeled", "estimate"):
-            return cls(stated, _bounds_from_labels(weight, n_rows, forbidden), rows, weight)
-        statement = read_statement(stated, classes, labels, n_rows, taxonomy)
-        return cls(stated, statement.bounds(n_rows), rows, weight, statement)
+            statement = Statement.nothing(classes.size, n_rows)
+        else:
+            statement = read_statement(stated, classes, labels, n_rows, taxonomy)
+        if sampled is None:
+            sampled = np.full(labels.size, not are_balanced_by_design(rows))
+        return cls(stated, statement, n_rows, rows, weight, sampled, forbidden)
 
     @property
     def is_estimated(self) -> bool:
-        """Whether class sizes are estimated from all rows."""
-        return isinstance(self.stated, str) and self.stated == "estimate"
+        """Whether class sizes are estimated from hidden labels."""
+        is_labeled = isinstance(self.stated, str) and self.stated == "labeled"
+        return not is_labeled and self.n_rows > 0 and not self.statement.is_exact
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether the user stated any size."""
+        return not (isinstance(self.stated, str) and self.stated in ("labeled", "estimate"))
 
-def prior_bounds(
-    class_prior: object,
-    classes: Array,
-    labels: IntArray,
-    n_rows: int,
-    weights: FloatArray | None = None,
-    taxonomy: Taxonomy | None = None,
-    forbidden: Array | None = None,
-) -> Bounds:
-    """Bounds on the class counts of the `n_rows` rows to label; see `ResolvedPrior.create`.
+    def from_labels(self) -> SizeEstimate:
+        """Estimate class sizes from the labels alone; labels that were not drawn at random say nothing."""
+        if self.sampled.all() or (isinstance(self.stated, str) and self.stated == "labeled"):
+            return estimate_from_labels(self.labeled_weight)
+        equal = np.full(self.labeled_rows.size, 1.0 / self.labeled_rows.size)
+        return SizeEstimate(equal, equal)
 
-    >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
-    >>> prior_bounds({"coffee": 0.75, "tea": 0.25, "cocoa": 0}, names, labels, 8)[:2]
-    (array([0, 6, 2]), array([0, 6, 2]))
-    """
-    return ResolvedPrior.create(class_prior, classes, labels, n_rows, weights, taxonomy, forbidden).bounds
+    def combine(self, estimate: SizeEstimate) -> SizeEstimate:
+        """Combine an estimate with what is stated, and with the labels that rows may get."""
+        if self.n_rows == 0:
+            return estimate
+        counts = expected_counts(estimate.mean, self.n_rows, self.forbidden)
+        return self.statement.combine(estimate._replace(mean=counts / self.n_rows), self.n_rows)
 
-
-def _bounds_from_labels(counts: FloatArray, n_rows: int, forbidden: Array | None) -> Bounds:
-    """Ranges around the proportions of the labelled rows, of which each class has `counts` (K,)."""
-    low, high = _around(counts, np.ones(counts.size, bool), n_rows, forbidden)
-    seen = counts > 0
-    if not np.all(seen):
-        without = _around(counts, seen, n_rows, forbidden)
-        low, high = np.where(seen, np.minimum(low, without[0]), 0), np.maximum(high, without[1])
-    return Bounds(low, high)
-
-
-def _around(
-    counts: FloatArray, present: NDArray[np.bool_], n_rows: int, forbidden: Array | None
-) -> tuple[IntArray, IntArray]:
-    """Ranges around the labelled proportions if only the classes `present` have rows."""
-    proportions, width = np.zeros(counts.size), np.zeros(counts.size)
-    mean, deviation = labeled_proportions(counts[present])
-    proportions[present], width[present] = mean, SPREAD * deviation / mean
-    expected = expected_counts(proportions, n_rows, forbidden)
-    low = np.floor(expected * np.maximum(1.0 - width, 0.0))
-    high = np.minimum(np.ceil(expected * (1.0 + width)), n_rows)
-    return low.astype(np.int64), high.astype(np.int64)
+    def bounds(self, estimate: SizeEstimate) -> Bounds:
+        """Bounds on the counts, and a belief around an estimate combined with what is stated."""
+        hard = self.statement.hard_bounds
+        if self.n_rows == 0 or self.statement.is_exact:
+            return Bounds.exact(self.statement.low if self.n_rows else np.zeros_like(self.labeled_rows))
+        rows = np.maximum(self.n_rows * self.combine(estimate).mean, MIN_ROWS)
+        return hard._replace(belief=Belief.create(rows, STRENGTH))
 
 
 def expected_counts(proportions: FloatArray, n_rows: int, forbidden: Array | None) -> FloatArray:

@@ -8,12 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds, Groups
-from transduce.class_prior.rounding import apportion
+from transduce.class_prior.estimation import SizeEstimate
 from transduce.errors import PriorError, PriorErrorKind
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
+
+
+ROUGHNESS = 0.1
+"""Relative standard deviation of a rough size."""
+MIN_ROWS = 0.5
+"""Smallest size of a class that combinations start from."""
+MAX_PASSES = 1000
 
 
 class RoughBranch(NamedTuple):
@@ -52,52 +59,82 @@ class Statement:
     in_rows: bool = False
     divided_by: float | None = None
 
-    def bounds(self, n_rows: int) -> Bounds:
-        """Bounds on the class counts of the `n_rows` rows to label.
+    @classmethod
+    def nothing(cls, n_classes: int, n_rows: int) -> "Statement":
+        """Nothing is stated."""
+        return cls(np.zeros(n_classes, np.int64), np.full(n_classes, n_rows), np.full(n_classes, np.nan))
 
-        If every class has a single size, they are the nearest counts that sum to the rows. Otherwise a rough size
-        becomes the whole numbers on both sides of it, so that rounding never makes it infeasible.
+    @property
+    def hard_bounds(self) -> Bounds:
+        """Bounds that the counts must meet."""
+        return Bounds(self.low, self.high, self.groups)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the counts of all classes are stated exactly."""
+        return bool(np.array_equal(self.low, self.high))
+
+    def likely_bounds(self) -> Bounds:
+        """Bounds that the counts are likely to meet: rough sizes within two standard deviations."""
+        rough, spread = np.isfinite(self.rough), np.exp(2.0 * ROUGHNESS)
+        low, high = self.low.copy(), self.high.copy()
+        low[rough] = np.floor(self.rough[rough] / spread)
+        high[rough] = np.minimum(np.ceil(self.rough[rough] * spread), high[rough])
+        return Bounds(low, high, self.groups)
+
+    def combine(self, estimate: SizeEstimate, n_rows: int) -> SizeEstimate:
+        """Combine what is stated with an estimate, each by its precision.
+
+        A rough size has a relative standard deviation of `ROUGHNESS`. Classes without a size share what is left in the
+        estimated proportions: the result has the least Kullback-Leibler divergence from the estimate.
 
         Parameters
         ----------
+        estimate : SizeEstimate
         n_rows : int
 
         Examples
         --------
-        >>> none, all_rows = np.zeros(2, np.int64), np.full(2, 10)
-        >>> Statement(none, all_rows, np.array([2.5, 7.5])).bounds(10)[:2]
-        (array([3, 7]), array([3, 7]))
-        >>> Statement(none, all_rows, np.array([2.5, np.nan])).bounds(10)[:2]
-        (array([2, 0]), array([ 3, 10]))
+        >>> estimate = SizeEstimate(np.array([0.2, 0.3, 0.5]), np.array([0.1, 0.1, 0.1]))
+        >>> stated = Statement(np.zeros(3, np.int64), np.full(3, 100), np.array([np.nan, np.nan, 80.0]))
+        >>> stated.combine(estimate, 100).mean.round(2).tolist()
+        [0.11, 0.16, 0.73]
         """
-        rough, low, high = np.isfinite(self.rough), self.low.copy(), self.high.copy()
-        if self._is_closed(rough, n_rows):
-            low[rough] = apportion(self.rough[rough], n_rows - int(low[~rough].sum()))
-            return Bounds.exact(low)
-        low[rough], high[rough] = on_both_sides(self.rough[rough])
-        groups = self._all_groups()
-        check_feasible(low, high, groups, n_rows)
-        return Bounds(low, high, groups)
-
-    def _is_closed(self, rough: Mask, n_rows: int) -> bool:
-        """Whether rough and exact sizes of the classes sum to all rows, but for rounding of the exact ones."""
-        exact, total = self.low[~rough], float(self.rough[rough].sum())
-        if self.groups is not None or self.branches or np.any(exact != self.high[~rough]):
-            return False
-        return total > 0 and abs(total + int(exact.sum()) - n_rows) <= exact.size + 1e-6 * n_rows
-
-    def _all_groups(self) -> Groups | None:
-        """Groups of all branches, with the whole numbers on both sides of rough sizes as bounds."""
-        if not self.branches:
-            return self.groups
-        members = np.array([branch.members for branch in self.branches])
-        low, high = on_both_sides(np.array([branch.rows for branch in self.branches]))
-        names = [branch.name for branch in self.branches]
+        mean, deviation = estimate.mean * n_rows, estimate.deviation * n_rows
+        targets = [(np.arange(mean.size) == k, self.rough[k]) for k in np.flatnonzero(np.isfinite(self.rough))]
+        targets += [(branch.members, branch.rows) for branch in self.branches]
+        ranges = []
+        for members, rows in targets:
+            rows, variance = _pooled(mean[members].sum(), np.sqrt((deviation[members] ** 2).sum()), rows)
+            deviation = np.where(members, np.minimum(deviation, rows * np.sqrt(variance)), deviation)
+            ranges.append((members, rows, rows))
+        ranges += [(np.arange(mean.size) == k, self.low[k], self.high[k]) for k in range(mean.size)]
         if self.groups is not None:
-            members = np.vstack((members, self.groups.members(members.shape[1])))
-            low, high = np.concatenate((low, self.groups.low)), np.concatenate((high, self.groups.high))
-            names += self.groups.names
-        return nested_groups(members, low, high, names)
+            ranges += zip(self.groups.members(mean.size), self.groups.low, self.groups.high, strict=True)
+        new = _project(np.maximum(mean, MIN_ROWS), [*ranges, (np.ones(mean.size, bool), n_rows, n_rows)])
+        deviation = np.where(self.low == self.high, 0.0, deviation * np.minimum(new / np.maximum(mean, MIN_ROWS), 1.0))
+        return SizeEstimate(new / n_rows, deviation / n_rows)
+
+
+def _pooled(mean: float, deviation: float, stated: float) -> tuple[float, float]:
+    """Mean of an estimate and a rough size in rows, each by its precision, and its relative variance."""
+    precisions = 1.0 / max(deviation / max(mean, MIN_ROWS), 1e-3) ** 2, 1.0 / ROUGHNESS**2
+    logs = np.log(max(mean, MIN_ROWS)), np.log(max(stated, MIN_ROWS))
+    return float(np.exp(np.dot(precisions, logs) / sum(precisions))), 1.0 / sum(precisions)
+
+
+def _project(mean: FloatArray, ranges: Sequence[tuple[Mask, float, float]]) -> FloatArray:
+    """Scale sets of classes into their ranges in turn until all are met (iterative proportional fitting)."""
+    for _ in range(MAX_PASSES):
+        before = mean
+        for members, low, high in ranges:
+            total = float(mean[members].sum())
+            wanted = min(max(total, low), high)
+            if total != wanted:
+                mean = np.where(members, mean * (wanted / max(total, 1e-300)), mean)
+        if np.abs(mean - before).max(initial=0.0) < 1e-9 * mean.sum():
+            break
+    return mean
 
 
 def on_both_sides(sizes: FloatArray) -> tuple[IntArray, IntArray]:
