@@ -198,3 +198,21 @@ def test_a_resolved_prior_has_the_statement_and_its_bounds():
     assert resolved.statement.low.tolist() == resolved.bounds.low.tolist() == [0, 0, 200]
     for keyword in ("labeled", "estimate"):
         assert ResolvedPrior.create(keyword, NAMES, LABELS, 1000, None, None, None).statement is None
+
+
+def test_any_sizes_are_refused_or_give_bounds_that_can_be_met():
+    rng, nodes, refused = np.random.default_rng(2), [*TREE.labels, "hot", "hot/coffee"], 0
+    spellings = [0.3, "=30%", "1/77", "~12", 12, "5:9", (0.1, 0.4), None, 0, 1, 1.0, "~0", 60, 40, (1, np.inf), "=0.25"]
+    for _ in range(3000):
+        chosen = rng.choice(len(nodes), rng.integers(1, 7), replace=False)
+        prior = {nodes[j]: spellings[rng.integers(len(spellings))] for j in chosen}
+        n, labels = int(rng.choice([1, 12, 100, 1000])), rng.integers(0, 4, rng.integers(1, 8))
+        try:
+            low, high, groups = read_statement(prior, DRINKS, labels, n, TREE).bounds(n)
+        except PriorError:
+            refused += 1
+            continue
+        assert np.all((low >= 0) & (low <= high) & (high <= n)), prior
+        assert low.sum() <= n <= high.sum(), prior
+        assert groups is None or groups.find_conflict(low, high, n) is None, prior
+    assert 500 < refused < 2500
