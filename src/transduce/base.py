@@ -7,7 +7,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
+from transduce.class_prior.estimation import estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
@@ -35,7 +35,7 @@ from transduce.labels.missing import AUTO
 from transduce.losses import Loss, MaxEnt, default_alpha
 from transduce.parallel import one_blas_thread
 from transduce.solvers.alternating import Settings
-from transduce.solvers.first_fit import solve_with_estimate, supervised_counts
+from transduce.solvers.cross_fit import cross_fit, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
 from transduce.validation import check_alpha, check_iterations, check_positive
@@ -66,7 +66,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     price_shift = False
     early_tol = EARLY_TOL
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Self:
         """Learn from labelled and unlabelled rows together.
 
         Parameters
@@ -77,6 +77,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             inner nodes of the taxonomy and `RuledOut` labels, or True for the classes that a row may have.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; all equal if None.
+        sampled : bool or array-like of bool of shape (n_samples,), default=None
+            Which labels were drawn at random, so that their numbers say something about class sizes. Labels that were
+            chosen in another way, such as ten of each class or the answers to a queue, were not. None: all of them,
+            unless their numbers are equal by design or the classifier contradicts it.
 
         Returns
         -------
@@ -84,7 +88,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         """
         self._check_fit(y)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
-        self._fit_data(LocalData(X, y, sample_weight), self._draw_seeds())
+        self._fit_data(LocalData(X, y, sample_weight, sampled), self._draw_seeds())
         return self
 
     def _check_fit(self, y: Any) -> None:
@@ -93,9 +97,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
 
     def _draw_seeds(self) -> list[int]:
-        """Draw the seed of the fit, then that of the first fit if class sizes are to be estimated."""
-        estimated = isinstance(self.class_prior, str) and self.class_prior == "estimate"
-        return [int(check_random_state(self.random_state).randint(2**31 - 1)) for _ in range(1 + estimated)]
+        """Draw the seeds of the fit and of the fits that labels are hidden from."""
+        random = check_random_state(self.random_state)
+        return [int(random.randint(2**31 - 1)) for _ in range(2)]
 
     def _fit_data(self, data: TrainingData, seeds: list[int]) -> None:
         """Run the pipeline from the labels to the fitted attributes; the same data and seeds give the same result."""
@@ -105,12 +109,11 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             raise LabelError(LabelErrorKind.PARTIAL_LABELS, estimator=type(self).__name__)
         self.classes_, self.taxonomy_, self.n_features_in_ = labels.classes, labels.taxonomy, labels.n_features
         tree = None if self.taxonomy is None else labels.taxonomy
-        prior = ResolvedPrior.create(
-            stated, labels.classes, labels.labels, labels.n_unlabeled, labels.weights, tree, labels.forbidden
-        )
+        counted = labels.labels, labels.n_unlabeled, labels.weights
+        prior = ResolvedPrior.create(stated, labels.classes, *counted, tree, labels.forbidden, labels.sampled)
         settings = self._problem_settings(data)
         self.alpha_, engine = settings.alpha, data.build(settings)
-        with one_blas_thread(), self._open_checkpoint(engine, prior.bounds, seeds) as checkpoint:
+        with one_blas_thread(), self._open_checkpoint(engine, prior, seeds) as checkpoint:
             rngs = [np.random.default_rng(seed) for seed in checkpoint.seeds or seeds]
             context = FitContext(rngs[0], rngs[-1], self._progress_callback(), checkpoint)
             result, bounds = self._solve_prior(engine, prior, context)
@@ -119,7 +122,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
             fitted = engine.fitted_labels(result, bounds, self.classes_)
             self._set_labels(fitted)
-            self._diagnose(engine, prior, bounds, fitted)
+            self._diagnose(engine, prior, fitted)
         self._warn_of_prior(prior, engine.n_unlabeled)
 
     def _problem_settings(self, data: TrainingData) -> ProblemSettings:
@@ -134,7 +137,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         as_labeled = self.partial_weight == "labeled"
         return ProblemSettings(loss, float(alpha), self.fit_intercept, as_labeled, self.n_jobs, constant)
 
-    def _open_checkpoint(self, engine: Engine, bounds: Bounds, seeds: list[int]) -> Checkpoint:
+    def _open_checkpoint(self, engine: Engine, prior: ResolvedPrior, seeds: list[int]) -> Checkpoint:
         """Open the checkpoint folder; without the parameter `checkpoint` nothing is saved."""
         return Checkpoint()
 
@@ -145,14 +148,24 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return _print_round if self.verbose else lambda row: None
 
     def _solve_prior(self, engine: Engine, prior: ResolvedPrior, context: FitContext) -> tuple[FitResult, Bounds]:
-        """Solve with the stated class sizes, or with those estimated from all rows; return the bounds too."""
+        """Estimate class sizes unless they are stated exactly, and solve with them; return the bounds too.
+
+        An interruption meanwhile keeps the last fit, in which some labels were hidden.
+        """
+        estimate, found = prior.from_labels(), None
         try:
-            if prior.is_estimated and engine.n_unlabeled:
-                solve = partial(self._solve, engine, context=context)
-                return solve_with_estimate(engine, prior, self._settings(), context, solve)
-            return self._solve(engine, prior.bounds, context), prior.bounds
+            bounds = prior.bounds(estimate)
+            if prior.is_estimated:
+                found = cross_fit(engine, bounds, self._settings(), context)
+            if isinstance(found, FitResult):
+                return found, bounds
+            if found is not None:
+                estimate, self._contradicted = estimate_sizes(found.hidden_labels(), prior.sampled)
+                bounds = prior.bounds(estimate)
+            self.size_estimate_ = prior.combine(estimate)
+            return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:
-            raise error.with_names(self.classes_, prior.bounds.groups) from None
+            raise error.with_names(self.classes_, prior.statement.groups) from None
 
     def _settings(self, annealing: Any = "paper", unlabeled_weight: float = 1.0) -> Settings:
         """Settings of Algorithm 1; fits that estimate or check class sizes use the paper's stages."""
@@ -163,12 +176,12 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     def _solve(self, engine: Any, bounds: Bounds, context: FitContext) -> FitResult:
         """Find weights and labels that meet the bounds."""
 
-    def _diagnose(self, engine: Engine, prior: ResolvedPrior, bounds: Bounds, fitted: FittedLabels) -> None:
-        """Compare class sizes with the data; where they disagree, with the supervised classifier too."""
-        in_rows = prior.statement is not None and prior.statement.in_rows
-        diagnostics = diagnose_prior(bounds, prior.labeled_rows, fitted.predicted_counts, self.prices_, in_rows)
+    def _diagnose(self, engine: Engine, prior: ResolvedPrior, fitted: FittedLabels) -> None:
+        """Compare stated class sizes with the data; where they disagree, with the supervised classifier too."""
+        stated, in_rows = prior.statement.likely_bounds(), prior.statement.in_rows
+        diagnostics = diagnose_prior(stated, prior.labeled_rows, fitted.predicted_counts, self.prices_, in_rows)
         self.prior_diagnostics_ = diagnostics
-        if prior.statement is None or not diagnostics.needs_supervised or not engine.n_unlabeled:
+        if not prior.is_stated or not diagnostics.needs_supervised or not engine.n_unlabeled:
             return
         with CatchInterrupt() as interruption:  # a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
@@ -177,7 +190,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             self._set_status(FitStatus.INTERRUPTED)
 
     def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
-        if prior.statement is not None:
+        if prior.is_stated:
             n_labeled = int(prior.labeled_rows.sum())
             warn_harmful_prior(self.prior_diagnostics_, self.classes_, n_labeled, stacklevel=user_stacklevel())
         elif prior.stated == "labeled" and self.prior_diagnostics_.balanced_labels and n_unlabeled:

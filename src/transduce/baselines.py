@@ -29,7 +29,7 @@ class _MaxEntClassifier(BaseTransductiveClassifier):
         method = self._method(
             problem=engine.problem,
             labels=engine.labels,
-            bounds=bounds,
+            bounds=bounds.without_belief(engine.n_unlabeled),
             rng=context.rng,
             tol=float(self.tol),
             max_rounds=int(self.max_iter),

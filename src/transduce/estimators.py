@@ -8,6 +8,7 @@ import numpy as np
 
 from transduce.base import EARLY_TOL, BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.resolve import ResolvedPrior
 from transduce.engines.base import Engine, StepSettings
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
@@ -62,8 +63,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     price_shift : bool, default=True
         Whether `intercept_` includes the prices of the class sizes, so that new rows are labelled as the label step
         would label them. False uses the scores alone, as the paper does.
-    fit_intercept : bool, default=False
-        Whether to add a constant feature, regularised like the others. Its value is 1; with alpha="auto" it is the root
+    fit_intercept : bool, default=True
+        Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
+        of uneven size. Its value is 1; with alpha="auto" it is the root
         of the mean squared length of the rows.
     tol : float, default=1e-3
         Relative accuracy of the last weight steps.
@@ -149,6 +151,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     unlabeled_weight: float = 1.0
     label_step: str | LabelStep = "exact"
     annealing: Any = "soft"
+    fit_intercept: bool = True
     partial_weight: str = "unlabeled"
     price_shift: bool = True
     tol: float = 1e-3
@@ -173,19 +176,20 @@ class TransductiveClassifier(BaseTransductiveClassifier):
                 f"gives every row one label, but is {self.label_step!r}."
             )
 
-    def _open_checkpoint(self, engine: Engine, bounds: Bounds, seeds: list[int]) -> Checkpoint:
+    def _open_checkpoint(self, engine: Engine, prior: ResolvedPrior, seeds: list[int]) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint()
-        return engine.open_checkpoint(self.checkpoint, self._fingerprint(bounds, seeds), seeds)
+        return engine.open_checkpoint(self.checkpoint, self._fingerprint(prior, seeds), seeds)
 
-    def _fingerprint(self, bounds: Bounds, seeds: list[int]) -> dict[str, Any]:
+    def _fingerprint(self, prior: ResolvedPrior, seeds: list[int]) -> dict[str, Any]:
         """Return what the result depends on apart from the data."""
-        groups = bounds.groups
+        statement, groups = prior.statement, prior.statement.groups
         parts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FINGERPRINT}
         parts["taxonomy"] = self.taxonomy_.paths
         parts["class_prior"] = (
-            isinstance(self.class_prior, str) and self.class_prior == "estimate",
-            *bounds[:2],
+            prior.is_estimated,
+            *(statement.low, statement.high, statement.rough, prior.sampled),
+            [(branch.members, branch.rows) for branch in statement.branches],
             None if groups is None else (groups.above, groups.low, groups.high),
         )
         drawn = self.random_state is None or self.random_state is np.random
@@ -203,6 +207,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
                 f"label_step {self.label_step!r} cannot bound branches of the taxonomy, but class_prior does. "
                 "Use label_step='exact', or state sizes of classes only."
             )
+        if not getattr(step, "takes_beliefs", False):
+            bounds = bounds.without_belief(engine.n_unlabeled)
         steps = StepSettings(bounds, step, 100 * int(self.max_iter))
         is_soft = isinstance(self.annealing, str) and self.annealing == "soft"
         schedules = cooling_schedules(unlabeled_weight) if is_soft else ()

@@ -65,3 +65,15 @@ def check_labeled_weight(weights: Array | None) -> None:
         raise ValueError(
             "sample_weight must be above 0 for a labelled row, but every weight is zero. Give one a weight."
         )
+
+
+def check_sampled(sampled: object, is_full: Array) -> Array | None:
+    """Return which full labels were drawn at random, given `is_full` (n,), or None where nothing is known."""
+    if sampled is None:
+        return None
+    flags = np.asarray(sampled)
+    if flags.dtype != bool or flags.shape not in ((), is_full.shape):
+        raise ValueError(
+            f"sampled must be True, False, or one of these for each of the {is_full.size} rows, but is {sampled!r}."
+        )
+    return np.array(np.broadcast_to(flags, is_full.shape)[is_full])

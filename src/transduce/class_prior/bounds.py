@@ -286,6 +286,25 @@ class Bounds(NamedTuple):
         counts = self.low + t * (high - self.low)
         return np.asarray(counts / max(counts.sum(), 1.0))
 
+    def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
+        """Return bounds in proportion for a sample of the rows, rounded outwards.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows to label.
+        n_sample : int
+            Number of these in the sample.
+        """
+        if n_rows == n_sample:
+            return self
+        factor, groups = n_sample / n_rows, self.groups
+        low, high = (np.floor(self.low * factor).astype(np.int64), np.ceil(self.high * factor).astype(np.int64))
+        if groups is not None:
+            ends = np.floor(groups.low * factor), np.ceil(groups.high * factor)
+            groups = Groups(groups.above, *(end.astype(np.int64) for end in ends), groups.names)
+        return Bounds(low, high, groups, None if self.belief is None else self.belief.scaled(factor))
+
     def without_belief(self, n_rows: int) -> "Bounds":
         """Return bounds for methods that take no belief: the whole numbers on both sides of the believed counts.
 

@@ -109,7 +109,7 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, 
     >>> hidden = HiddenLabels(labels, predicted, np.ones(100, bool), np.array([0.7, 0.3]), 1000)
     >>> estimate, contradicted = estimate_sizes(hidden, np.ones(100, bool))
     >>> estimate.mean.round(2).tolist(), contradicted
-    ([0.8, 0.2], False)
+    ([0.7, 0.3], False)
     """
     adjusted = _adjusted(hidden)
     counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
@@ -126,7 +126,9 @@ def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
     truth, was_hidden = hidden.truth[sampled], hidden.was_hidden[sampled]
     predicted = np.where(was_hidden[:, None], hidden.predicted[sampled], truth)
     deviations = predicted[was_hidden] - predicted[was_hidden].mean(axis=0) if was_hidden.any() else np.zeros((0, 1))
-    common = float((deviations * (truth[was_hidden] - truth[was_hidden].mean(axis=0))).sum()) if was_hidden.any() else 0.0
+    common = (
+        float((deviations * (truth[was_hidden] - truth[was_hidden].mean(axis=0))).sum()) if was_hidden.any() else 0.0
+    )
     n_labels = len(truth)
     scale = float((deviations**2).sum()) * (1.0 + n_labels / max(hidden.n_unlabeled, 1))
     weight = float(np.clip(common / scale, 0.0, 1.0)) if scale > 0 else 0.0

@@ -72,12 +72,12 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
         resolved = ResolvedPrior.create(
             library_prior(prior, parsed.classes), classes, codes[codes >= 0], n_rows, None, parsed.taxonomy, None
         )
-    if resolved.statement is not None and not isinstance(prior, str):
+    if not isinstance(prior, str):
         without = unstated(prior, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
-        say(*stated_counts(prior, parsed.classes, resolved.bounds, n_rows))
-        _check_feasible(parsed, codes, resolved.bounds)
-    return resolved.bounds
+        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows))
+        _check_feasible(parsed, codes, resolved.statement.hard_bounds)
+    return resolved.statement.likely_bounds()
 
 
 def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:

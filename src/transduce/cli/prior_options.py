@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.files import FORMATS, parse_prior
 from transduce.class_prior.spec import KEYWORDS, Prior, Size, parse_size
 from transduce.class_prior.stated_sizes import with_units
@@ -117,12 +116,15 @@ def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) ->
     return found
 
 
-def stated_counts(prior: Prior, classes: Sequence[str], bounds: Bounds, n_rows: int) -> list[str]:
+def stated_counts(prior: Prior, classes: Sequence[str], statement: Statement, n_rows: int) -> list[str]:
     """The stated sizes as numbers of rows, in a sentence; none if nothing is stated."""
-    ranges = list(zip(classes, bounds.low, bounds.high, strict=True))
-    if bounds.groups is not None:
-        ranges += zip(bounds.groups.names, bounds.groups.low, bounds.groups.high, strict=True)
+    ranges = zip(classes, statement.low, statement.high, strict=True)
     rows = {name: _rows(low, high, n_rows) for name, low, high in ranges}
+    if statement.groups is not None:
+        bounds = zip(statement.groups.names, statement.groups.low, statement.groups.high, strict=True)
+        rows |= {name: _rows(low, high, n_rows) for name, low, high in bounds}
+    rough = [*zip(classes, statement.rough, strict=True), *((name, size) for name, _, size in statement.branches)]
+    rows |= {name: f"about {_rows(*2 * (round(size),), n_rows)}" for name, size in rough if np.isfinite(size)}
     sizes = [f"{name}: {rows[name]}" for name, size in prior.items() if size is not None and name in rows]
     more = f"; and {len(sizes) - MOST_SIZES} more" if len(sizes) > MOST_SIZES else ""
     return [f"Class sizes: {'; '.join(sizes[:MOST_SIZES])}{more}."] if sizes else []

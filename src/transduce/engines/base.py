@@ -42,6 +42,7 @@ class LabelSummary(NamedTuple):
     n_unlabeled  rows without a full label
     forbidden    (r, K) labels that rows without a full label must not get, or None if there are no such rows; rows
                  without any may be left out
+    sampled      (l,) whether each full label was drawn at random, or None if that is not known
     """
 
     n_features: int
@@ -51,6 +52,7 @@ class LabelSummary(NamedTuple):
     weights: Array | None
     n_unlabeled: int
     forbidden: Array | None
+    sampled: Array | None = None
 
 
 class ProblemSettings(NamedTuple):
@@ -201,6 +203,9 @@ class Engine(Sizes, Protocol):
 
     def predicted_proportions(self, W: Array) -> Array:
         """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
+
+    def sample(self, max_rows: int, rng: np.random.Generator) -> Any:
+        """Return an engine in memory with all labelled rows and at most so many others, drawn at random."""
 
     def in_original_order(self, W: Array) -> Array:
         """Reorder weights so that they have one row for each column of X."""

@@ -26,7 +26,7 @@ from transduce.labels.partial import read_matrix
 from transduce.losses.blockwise import as_distributions
 from transduce.problem import TrainingProblem, allowed_costs
 from transduce.taxonomy import Taxonomy
-from transduce.validation import check_labeled_weight, check_sample_weight
+from transduce.validation import check_labeled_weight, check_sample_weight, check_sampled
 from transduce.weight_step import weight_step_for
 
 PARALLEL_CELLS = 10_000_000
@@ -76,6 +76,23 @@ class LocalEngine:
     def predicted_proportions(self, W: Array) -> Array:
         return np.asarray(model_posterior(self.problem, self._unlabeled_scores(W)).mean(axis=0))
 
+    def sample(self, max_rows: int, rng: np.random.Generator) -> "LocalEngine":
+        problem, n_labeled = self.problem, self.problem.n_labeled
+        if self.n_unlabeled <= max_rows:
+            return self
+        chosen = np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False))
+        rows = np.concatenate((np.arange(n_labeled), n_labeled + chosen))
+        part = TrainingProblem.create(
+            problem.design.select_rows(rows),
+            problem.loss,
+            problem.alpha,
+            n_labeled,
+            problem.row_weights[rows],
+            int((chosen < problem.n_partial).sum()),
+            None if problem.forbidden is None else problem.forbidden[chosen],
+        )
+        return LocalEngine(part, self.labels[rows])
+
     def in_original_order(self, W: Array) -> Array:
         return self.problem.design.in_original_order(W)
 
@@ -117,11 +134,12 @@ class LocalEngine:
 
 @dataclass(eq=False)
 class LocalData:
-    """X (n, d), checked, with y and sample weights as users have them."""
+    """X (n, d), checked, with y, sample weights and the origin of the labels as users have them."""
 
     X: Any
     y: Any
     sample_weight: Any = None
+    sampled: Any = None
     taxonomy: Taxonomy = field(init=False)
     encoded: EncodedLabels = field(init=False)
 
@@ -132,7 +150,7 @@ class LocalData:
         self.sample_weight = check_sample_weight(self.sample_weight, values.size)
         self.encoded, summary = encode_entries(values, labeled, columns, self.sample_weight, self.X.shape, options)
         self.taxonomy = summary.taxonomy
-        return summary
+        return summary._replace(sampled=check_sampled(self.sampled, self.encoded.codes >= 0))
 
     def mean_squared_length(self) -> float:
         return mean_squared_length(sum_of_squares(self.X), self.X.shape[0])

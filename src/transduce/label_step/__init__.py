@@ -42,8 +42,9 @@ __all__ = [
 class LabelStep(Protocol):
     """Interface of a label step; pass your own as `method` or `label_step`.
 
-    Attributes `takes_groups = False` and `takes_beliefs = False` tell estimators that it does not support bounds on
-    groups of classes, or beliefs about counts; it then gets the whole numbers on both sides of the believed counts.
+    Attributes `takes_groups = False` and `takes_beliefs = True` tell estimators that it does not support bounds on groups
+    of classes, and that it supports beliefs about counts. By default it gets the whole numbers on both sides of believed
+    counts instead.
     """
 
     def solve(

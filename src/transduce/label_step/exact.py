@@ -10,6 +10,7 @@ rows alone, and a bound on the moves of all other rows shows that none is missed
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,8 @@ class Exact:
     >>> answer.labels, answer.cost, answer.gap
     (array([1, 0, 1]), 1.0, 0.0)
     """
+
+    takes_beliefs: ClassVar[bool] = True
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None

@@ -49,6 +49,7 @@ class Greedy:
     """
 
     takes_groups: ClassVar[bool] = False
+    takes_beliefs: ClassVar[bool] = True
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None

@@ -45,7 +45,6 @@ class Simplex:
     """
 
     takes_groups: ClassVar[bool] = False
-    takes_beliefs: ClassVar[bool] = False
     max_seconds: float | None = None
 
     def solve(

@@ -38,7 +38,6 @@ class Switching:
     """
 
     takes_groups: ClassVar[bool] = False
-    takes_beliefs: ClassVar[bool] = False
     max_rounds: int | None = None
 
     def solve(
@@ -62,7 +61,6 @@ class SingleSwitch:
     """
 
     takes_groups: ClassVar[bool] = False
-    takes_beliefs: ClassVar[bool] = False
 
     def solve(
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.estimation import HiddenLabels
-from transduce.engines.base import StepSettings
+from transduce.engines.base import Engine, StepSettings
 from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
@@ -22,8 +22,8 @@ from transduce.solvers.alternating import Alternation, Settings
 from transduce.solvers.loop import FitContext, Loop
 
 N_FOLDS = 5
-MAX_ROWS = 20_000
-"""Unlabelled rows that take part."""
+MAX_ROWS, MAX_CELLS = 20_000, 1 << 22
+"""Unlabelled rows that take part, and their number times that of the classes."""
 HIDDEN_FIT = -1
 """Number of the restart in the history of these fits."""
 
@@ -67,14 +67,19 @@ class CrossFit(NamedTuple):
         )
 
 
-def cross_fit(engine: LocalEngine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult:
-    """Fit with each part of the labels hidden; if interrupted, return the result so far instead."""
+def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:
+    """Fit with each part of the labels hidden; the result so far if interrupted, None if no label can be hidden."""
+    max_rows = min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000))
+    engine: LocalEngine = data.sample(max_rows, context.first_rng)
+    bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)
     n_labeled, n_classes = engine.problem.n_labeled, engine.n_classes
     labels = engine.labels[:n_labeled]
     fold = assign_folds(labels, context.first_rng)
+    if fold.max(initial=-1) < 0:
+        return None
     scores, unlabeled = np.zeros((n_labeled, n_classes)), []
     scale = getattr(engine.problem.loss, "price_scale", 0.0)
-    for number in range(fold.max(initial=0) + 1):
+    for number in range(fold.max() + 1):
         one = hide_labels(engine, fold == number)
         steps = StepSettings(bounds, METHODS["exact"], 100 * settings.max_rounds)
         alternation = Alternation(one.new_restart(steps, context.first_rng), settings)
@@ -82,9 +87,9 @@ def cross_fit(engine: LocalEngine, bounds: Bounds, settings: Settings, context: 
         result = Loop(context.on_round).run(alternation, slot, HIDDEN_FIT - number)
         if result.status is FitStatus.INTERRUPTED:
             return result
-        found = engine.problem.design.scores(result.W).astype(np.float64) + scale * result.prices
+        found = engine.problem.design.scores(result.W) + scale * result.prices
         scores[fold == number] = found[:n_labeled][fold == number]
-        unlabeled.append(found[n_labeled:])
+        unlabeled.append(found[n_labeled:].astype(np.float32))
     return CrossFit(labels, fold, scores, np.array(unlabeled), result)
 
 
@@ -109,6 +114,19 @@ def assign_folds(labels: Array, rng: np.random.Generator) -> Array:
 def hide_labels(engine: LocalEngine, hidden: Array) -> LocalEngine:
     """The same rows, where those marked (l,) have no weight."""
     problem, weights = engine.problem, engine.problem.row_weights.copy()
-    weights[: problem.n_labeled][hidden] = 0.0
-    weights[: problem.n_labeled + problem.n_partial] /= weights[: problem.n_labeled + problem.n_partial].sum()
+    known = weights[: problem.n_labeled + problem.n_partial]
+    known[: problem.n_labeled][hidden] = 0.0
+    if known.sum() == 0.0:  # all others have a sample weight of 0
+        return engine
+    known /= known.sum()
     return replace(engine, problem=replace(problem, row_weights=weights))
+
+
+def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
+    """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
+    none = np.zeros(engine.n_classes, np.int64)
+    steps = StepSettings(Bounds.exact(none), METHODS["exact"], 100 * settings.max_rounds)
+    result = Loop().run(Alternation(engine.new_restart(steps, rng), replace(settings, weights=())))
+    if result.status is FitStatus.INTERRUPTED:
+        raise KeyboardInterrupt
+    return engine.predicted_counts(result.W)

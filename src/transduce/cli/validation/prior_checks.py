@@ -7,7 +7,7 @@ from scipy.special import betaincinv
 
 from transduce.arrays import FloatArray
 from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT, diagnose_prior
-from transduce.class_prior.resolve import prior_bounds
+from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.stated_sizes import ROUNDING
 from transduce.cli.classes import parents_of
 from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
@@ -125,11 +125,11 @@ def _is_harmful(documents: Documents) -> bool:
     try:
         taxonomy = Taxonomy.create(classes) if documents.tree else None
         labels = np.repeat(np.arange(len(classes)), counts)
-        bounds = prior_bounds(stated, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
+        prior = ResolvedPrior.create(stated, np.array(classes, dtype=object), labels, n_rows, None, taxonomy)
     except PriorError:
         return False
     predicted = np.where(np.arange(len(classes)) == 0, n_rows, 0)  # there is no classifier yet, and none is needed
-    found = diagnose_prior(bounds, counts, predicted, np.zeros(len(classes)))
+    found = diagnose_prior(prior.statement.likely_bounds(), counts, predicted, np.zeros(len(classes)))
     return found.disagreement > HARMFUL_DISAGREEMENT and not found.balanced_labels
 
 
