@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.arrays import Array
+from transduce.class_prior.accuracy import estimate_accuracy
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.estimation import estimate_sizes
@@ -120,8 +121,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             if result.status in _UNFINISHED:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=user_stacklevel() - 1)
             self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
-            fitted = engine.fitted_labels(result, bounds, self.classes_)
+            fitted = engine.fitted_labels(result, bounds, self.classes_, self.temperature_)
             self._set_labels(fitted)
+            self._estimate_accuracy(fitted, prior)
             self._diagnose(engine, prior, fitted)
         self._warn_of_prior(prior, engine.n_unlabeled)
 
@@ -153,6 +155,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         An interruption meanwhile keeps the last fit, in which some labels were hidden.
         """
         estimate, found = prior.from_labels(), None
+        self.temperature_, self._hidden, self._contradicted = 1.0, None, False
         try:
             bounds = prior.bounds(estimate)
             if prior.is_estimated:
@@ -160,7 +163,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             if isinstance(found, FitResult):
                 return found, bounds
             if found is not None:
-                estimate, self._contradicted = estimate_sizes(found.hidden_labels(), prior.sampled)
+                self.temperature_ = found.temperature()
+                hidden = self._hidden = found.hidden_labels(self.temperature_)
+                estimate, self._contradicted = estimate_sizes(hidden, prior.sampled)
                 bounds = prior.bounds(estimate)
             self.size_estimate_ = prior.combine(estimate)
             return self._solve(engine, bounds, context), bounds
@@ -175,6 +180,14 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     @abstractmethod
     def _solve(self, engine: Any, bounds: Bounds, context: FitContext) -> FitResult:
         """Find weights and labels that meet the bounds."""
+
+    def _estimate_accuracy(self, fitted: FittedLabels, prior: ResolvedPrior) -> None:
+        """Estimate accuracy and macro F of the new labels, if labels were hidden."""
+        self.accuracy_estimate_ = None
+        if self._hidden is not None and np.isfinite(fitted.mean_confidence):
+            is_sample = bool(prior.sampled.all()) and not self._contradicted
+            sizes = self.size_estimate_.mean
+            self.accuracy_estimate_ = estimate_accuracy(self._hidden, fitted.mean_confidence, sizes, is_sample)
 
     def _diagnose(self, engine: Engine, prior: ResolvedPrior, fitted: FittedLabels) -> None:
         """Compare stated class sizes with the data; where they disagree, with the supervised classifier too."""
@@ -268,7 +281,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack((np.zeros_like(scores), scores))
-        return np.asarray(self._loss().posterior(scores))  # type: ignore[attr-defined]
+        return np.asarray(self._loss().posterior(scores / self.temperature_))  # type: ignore[attr-defined]
 
     def predict(self, X: Any) -> Array:
         """Return the class with the best score for each row.

@@ -75,7 +75,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     client: Client | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TransductiveClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> "TransductiveClassifier":
         """Learn from labelled and unlabelled rows together.
 
         Parameters
@@ -84,6 +84,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             Features and labels in the same blocks.
         sample_weight : list of blocks, dask array, bag or frame, default=None
             Weights of the rows; all equal if None.
+        sampled : bool, default=None
+            Whether the labels were drawn at random, as in `transduce.TransductiveClassifier.fit`, for all rows.
 
         Returns
         -------
@@ -91,13 +93,19 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             The fitted estimator.
         """
         self._check_fit(y)
-        self._fit_blocks(WorkerPool(self._client()), X, y, sample_weight)
+        if sampled is not None and not isinstance(sampled, (bool, np.bool_)):
+            raise ValueError(
+                f"sampled must be True, False or None over Dask, the same for all rows, but is {sampled!r}."
+            )
+        self._fit_blocks(WorkerPool(self._client()), X, y, sample_weight, None if sampled is None else bool(sampled))
         return self
 
-    def _fit_blocks(self, pool: WorkerPool, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_blocks(self, pool: WorkerPool, X: Any, y: Any, sample_weight: Any, sampled: bool | None = None) -> None:
         source = BlockSource.create(X, y, sample_weight, stored_groups(self.checkpoint))
         try:
-            self._fit_with_retries(DaskData(pool, source, self.checkpoint is not None), self._draw_seeds())
+            self._fit_with_retries(
+                DaskData(pool, source, self.checkpoint is not None, sampled=sampled), self._draw_seeds()
+            )
         except ClusterError as error:
             error.checkpoint = self.checkpoint
             raise

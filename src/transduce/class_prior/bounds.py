@@ -301,8 +301,8 @@ class Bounds(NamedTuple):
         factor, groups = n_sample / n_rows, self.groups
         low, high = (np.floor(self.low * factor).astype(np.int64), np.ceil(self.high * factor).astype(np.int64))
         if groups is not None:
-            ends = np.floor(groups.low * factor), np.ceil(groups.high * factor)
-            groups = Groups(groups.above, *(end.astype(np.int64) for end in ends), groups.names)
+            least, most = np.floor(groups.low * factor), np.ceil(groups.high * factor)
+            groups = Groups(groups.above, least.astype(np.int64), most.astype(np.int64), groups.names)
         return Bounds(low, high, groups, None if self.belief is None else self.belief.scaled(factor))
 
     def without_belief(self, n_rows: int) -> "Bounds":

@@ -70,13 +70,15 @@ class FittedLabels(NamedTuple):
     """Classes of the training rows, and distributions if the loss has a posterior, in the containers and order of y.
 
     `class_counts` (K,) are rows without a full label that each class got, `predicted_counts` (K,) the same by the best
-    allowed scores, without prices.
+    allowed scores, without prices. `mean_confidence` is the mean probability of the labels of rows without a full
+    label, NaN if the loss has no posterior.
     """
 
     transduction: Any
     class_counts: Array
     predicted_counts: Array
     distributions: Any
+    mean_confidence: float = np.nan
 
 
 class StepSettings(NamedTuple):
@@ -210,8 +212,8 @@ class Engine(Sizes, Protocol):
     def in_original_order(self, W: Array) -> Array:
         """Reorder weights so that they have one row for each column of X."""
 
-    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
-        """Gather labels and distributions of all rows."""
+    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
+        """Gather labels and distributions of all rows; probabilities are those of scores / temperature."""
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
         """Open the checkpoint folder of the fit with these parameters to this data."""

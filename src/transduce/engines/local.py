@@ -96,18 +96,20 @@ class LocalEngine:
     def in_original_order(self, W: Array) -> Array:
         return self.problem.design.in_original_order(W)
 
-    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
+    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)
-        predicted, distributions = predicted_counts(problem, scores), None
+        predicted, distributions, confidence = predicted_counts(problem, scores), None, np.nan
         if hasattr(problem.loss, "posterior"):
             posterior = np.empty(scores.shape, problem.design.dtype)
             if len(scores):
-                costs = allowed_costs(problem, posterior_costs(problem.loss, scores))
+                costs = allowed_costs(problem, posterior_costs(problem.loss, scores / temperature))
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
+                confidence = float(posterior[np.arange(len(scores)), result.labels[problem.n_labeled :]].mean())
             distributions = self.distributions(result.labels, posterior)
-        return FittedLabels(classes[self.in_order_of_y(result.labels)], counts, predicted, distributions)
+        transduction = classes[self.in_order_of_y(result.labels)]
+        return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
     def in_order_of_y(self, values: Array) -> Array:
         """Return values of the rows of the problem in the order of y."""

@@ -42,9 +42,8 @@ __all__ = [
 class LabelStep(Protocol):
     """Interface of a label step; pass your own as `method` or `label_step`.
 
-    Attributes `takes_groups = False` and `takes_beliefs = True` tell estimators that it does not support bounds on groups
-    of classes, and that it supports beliefs about counts. By default it gets the whole numbers on both sides of believed
-    counts instead.
+    An attribute `takes_groups = False` tells estimators that it does not support bounds on groups of classes, and
+    `takes_beliefs = True` that it supports beliefs. Without it, whole numbers on both sides of believed counts are met.
     """
 
     def solve(

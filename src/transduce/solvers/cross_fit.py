@@ -5,11 +5,11 @@ Rows whose label is hidden take no part in a fit. Of very many unlabelled rows, 
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
@@ -24,6 +24,7 @@ from transduce.solvers.loop import FitContext, Loop
 N_FOLDS = 5
 MAX_ROWS, MAX_CELLS = 20_000, 1 << 22
 """Unlabelled rows that take part, and their number times that of the classes."""
+LOG_TEMPERATURES = (-4.0, 4.0)
 HIDDEN_FIT = -1
 """Number of the restart in the history of these fits."""
 
@@ -35,40 +36,48 @@ class CrossFit(NamedTuple):
     fold        (l,) which fit the label was hidden from, or −1
     scores      (l, K) scores, with prices, of the classifier that the label was hidden from
     unlabeled   (f, n, K) scores of the unlabelled rows by each classifier
-    last        result of the last fit
+    loss        loss of the fits, whose posterior turns scores into probabilities
     """
 
     labels: Array
     fold: Array
     scores: Array
     unlabeled: Array
-    last: FitResult
+    loss: Any
 
     @property
+    def was_hidden(self) -> Array:
+        """Whether each label was hidden from a fit (l,)."""
+        return np.asarray(self.fold >= 0)
+
     def temperature(self) -> float:
-        """Temperature at which probabilities softmax(scores / T) are most likely on hidden labels."""
-        scores, labels = self.scores[self.fold >= 0], self.labels[self.fold >= 0]
-        spread = float(np.std(scores)) or 1.0
-        if not labels.size:
-            return spread
+        """Temperature T at which probabilities posterior(scores / T) are most likely on hidden labels."""
+        scores, labels = self.scores[self.was_hidden], self.labels[self.was_hidden]
 
         def loss(log_temperature: float) -> float:
-            logs = log_softmax(scores / (spread * np.exp(log_temperature)), axis=1)
-            return -float(logs[np.arange(labels.size), labels].mean())
+            probabilities = posterior(self.loss, scores / np.exp(log_temperature))
+            chosen = probabilities[np.arange(labels.size), labels]
+            return -float(np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).mean())
 
-        return spread * float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))
+        return float(np.exp(minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded").x))
 
-    def hidden_labels(self) -> HiddenLabels:
-        """Return the predictions as probabilities."""
-        T = self.temperature
-        unlabeled = np.mean([softmax(scores / T, axis=1).mean(axis=0) for scores in self.unlabeled], axis=0)
-        return HiddenLabels(
-            self.labels, softmax(self.scores / T, axis=1), self.fold >= 0, unlabeled, self.unlabeled.shape[1]
-        )
+    def hidden_labels(self, T: float) -> HiddenLabels:
+        """Return the predictions as probabilities at a temperature."""
+        unlabeled = np.mean([posterior(self.loss, scores / T).mean(axis=0) for scores in self.unlabeled], axis=0)
+        predicted = posterior(self.loss, self.scores / T)
+        return HiddenLabels(self.labels, predicted, self.was_hidden, unlabeled, self.unlabeled.shape[1])
+
+
+def posterior(loss: Any, scores: Array) -> Array:
+    """Probabilities (n, K) by the posterior of a loss, or by a softmax if it has none."""
+    return np.asarray(loss.posterior(scores) if hasattr(loss, "posterior") else softmax(scores, axis=1), np.float64)
 
 
 def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:
-    """Fit with each part of the labels hidden; the result so far if interrupted, None if no label can be hidden."""
+    """Fit with each part of the labels hidden; None if no label can be hidden.
+
+    If interrupted, return the result of the present fit; or raise KeyboardInterrupt if it has a sample of the rows.
+    """
     max_rows = min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000))
     engine: LocalEngine = data.sample(max_rows, context.first_rng)
     bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)
@@ -86,11 +95,13 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         slot = context.checkpoint.slot(f"hidden labels {number}")
         result = Loop(context.on_round).run(alternation, slot, HIDDEN_FIT - number)
         if result.status is FitStatus.INTERRUPTED:
+            if engine is not data:  # there are no labels for all rows
+                raise KeyboardInterrupt
             return result
         found = engine.problem.design.scores(result.W) + scale * result.prices
         scores[fold == number] = found[:n_labeled][fold == number]
         unlabeled.append(found[n_labeled:].astype(np.float32))
-    return CrossFit(labels, fold, scores, np.array(unlabeled), result)
+    return CrossFit(labels, fold, scores, np.array(unlabeled), engine.problem.loss)
 
 
 def assign_folds(labels: Array, rng: np.random.Generator) -> Array:

@@ -38,9 +38,14 @@ class BlockState(RowState):
         """Make minus the scores at W the label costs of rows without a full label."""
         self._set_costs(-self.new_scores[self.unlabeled])
 
-    def set_posterior_costs(self) -> None:
-        """Likewise minus the logarithm of the posterior at W."""
-        self._set_costs(posterior_costs(self.problem.loss, self.new_scores[self.unlabeled]))
+    def set_posterior_costs(self, temperature: float) -> None:
+        """Likewise minus the logarithm of the posterior at the scores, divided by a temperature."""
+        self._set_costs(posterior_costs(self.problem.loss, self.new_scores[self.unlabeled] / temperature))
+
+    def total_confidence(self) -> tuple[float]:
+        """Return the sum of the probabilities of the accepted labels of rows without a full label."""
+        labels = self.labels[self.unlabeled]
+        return (float(self.found("posterior")[np.arange(labels.size), labels].sum()),)
 
     def set_soft_costs(self) -> None:
         """Likewise the loss at W; row weights are equal if partial labels weigh as full ones."""

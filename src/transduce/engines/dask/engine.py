@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.sharded_state import ShardedState, send_weights, tree_sum
 from transduce.engines.dask.shards import Shard, add_up, call_restart
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.engines.local import encode_entries
+from transduce.engines.local import LocalEngine, encode_entries
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.history import FitResult
 from transduce.io.atomic_write import WriteError
@@ -39,6 +39,7 @@ from transduce.labels.classes import common_dtype
 from transduce.labels.encode import EncodedLabels
 from transduce.labels.missing import AUTO, warn_sign_labels
 from transduce.problem import TrainingProblem
+from transduce.validation import check_sampled
 
 GROUPS_FILE = "shards.json"
 """File of a checkpoint with the blocks of each shard in each group."""
@@ -92,6 +93,37 @@ class DaskEngine:
         """Run restarts one at a time: each uses all workers."""
         return 1, self
 
+    def sample(self, max_rows: int, rng: np.random.Generator) -> LocalEngine:
+        """Fetch all labelled rows, and at most so many others, in the order of the blocks."""
+        shards, settings = self.source.shards, self.spec.settings
+        sizes = self._by_block(self.pool.call(Shard.count_unlabeled))
+        chosen = np.arange(self.n_unlabeled)
+        if self.n_unlabeled > max_rows:
+            chosen = np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False))
+        first = np.cumsum([0, *sizes])
+        own = [chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(first)]
+        per_shard = [([own[b] for b in blocks],) for blocks in shards]
+        X, weights, forbidden = zip(
+            *self._by_block(self.pool.call(Shard.sample_rows, per_shard=per_shard)), strict=True
+        )
+        labeled_X, labeled_weights, known = zip(*self._by_block(self.pool.call(Shard.labeled_rows)), strict=True)
+        labels = np.concatenate(known)
+        problem = TrainingProblem.create(
+            Design.create(sparse.vstack((*labeled_X, *X), format="csr"), self.spec.taxonomy, settings.n_jobs),
+            settings.loss,
+            settings.alpha,
+            labels.size,
+            np.concatenate((*labeled_weights, *weights)),
+            forbidden=None if forbidden[0] is None else np.vstack(forbidden),
+        )
+        return LocalEngine(problem, np.concatenate((labels, np.zeros(chosen.size, np.int64))))
+
+    def _by_block(self, of_shards: list[list[Any]]) -> list[Any]:
+        """Put answers for the blocks of each shard into the order of the blocks."""
+        numbers = [b for blocks in self.source.shards for b in blocks]
+        answers = dict(zip(numbers, (answer for of_shard in of_shards for answer in of_shard), strict=True))
+        return [answers[b] for b in sorted(answers)]
+
     def in_original_order(self, W: Array) -> Array:
         return W if self.column_order is None else undo_order(W, self.column_order)
 
@@ -105,17 +137,22 @@ class DaskEngine:
         sent, all_shards = send_weights(self.pool, W), range(self.pool.n_shards)
         return add_up(self.pool.results([self.pool.start(s, Shard.predictions, sent) for s in all_shards]))
 
-    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array) -> FittedLabels:
+    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
         """Return labels and distributions of all blocks, as lists: arrays where the blocks are local, else futures."""
-        state, distributions = ShardedState(self, str(result.labels)), None
+        state, distributions, confidence = ShardedState(self, str(result.labels)), None, np.nan
         state.run_with_weights(RestartState.compute_scores, result.W)
         counts, predicted = state.sum_blocks(BlockState.class_counts)
         transduction = self._each_block(state.name, RestartState.label_names, classes)
         if hasattr(self.spec.settings.loss, "posterior"):
-            state.call_blocks(BlockState.set_posterior_costs)
+            state.call_blocks(BlockState.set_posterior_costs, temperature)
             Entropic(1.0, tol=1e-3, n_threads=self.n_threads).solve_partitions(state, bounds)
+            confidence = self._mean_confidence(state)
             distributions = self._each_block(state.name, RestartState.distributions)
-        return FittedLabels(transduction, counts, predicted, distributions)
+        return FittedLabels(transduction, counts, predicted, distributions, confidence)
+
+    def _mean_confidence(self, state: ShardedState) -> float:
+        (total,) = state.sum_blocks(BlockState.total_confidence)
+        return float(total) / max(self.n_unlabeled, 1)
 
     def _each_block(self, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return function(restart, position of the block in its shard, *args) of all blocks; futures unless local."""
@@ -165,6 +202,7 @@ class DaskData:
     infos: list[BlockInfo] = field(init=False)
     encoded: EncodedLabels = field(init=False)
     weights: Array | None = None
+    sampled: bool | None = None
     labels: LabelSummary = field(init=False)
 
     def encode(self, options: LabelOptions) -> LabelSummary:
@@ -181,7 +219,7 @@ class DaskData:
         if warn and options.unlabeled == AUTO and shape[0] > len(entries):
             warn_sign_labels([*entries, -1])
         self.warned = True
-        return self.labels
+        return self.labels._replace(sampled=check_sampled(self.sampled, self.encoded.codes >= 0))
 
     def mean_squared_length(self) -> float:
         return mean_squared_length(sum(info.squares for info in self.infos), sum(info.n_rows for info in self.infos))

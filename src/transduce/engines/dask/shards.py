@@ -63,6 +63,14 @@ class Shard:
             for block, n in ((block, block.problem.n_labeled) for block in self.blocks)
         ]
 
+    def count_unlabeled(self) -> list[int]:
+        """Return the number of rows without a full label in each block."""
+        return [block.n_unlabeled for block in self.blocks]
+
+    def sample_rows(self, chosen: Sequence[Array]) -> list[tuple[Any, ...]]:
+        """Return X, row weights and forbidden labels of chosen rows without a full label of each block."""
+        return [_sampled_rows(block, rows) for block, rows in zip(self.blocks, chosen, strict=True)]
+
     def column_counts(self) -> WeightDelta:
         """Return the number of values in each column (d, 1), to be added up as deltas of weights are."""
         counts = np.sum([block.problem.design.column_counts for block in self.blocks], axis=0)
@@ -160,6 +168,12 @@ def _predictions(problem: TrainingProblem, W: Array) -> tuple[Array, Array]:
     if not len(scores):
         return np.zeros(problem.n_classes, np.int64), np.zeros(problem.n_classes)
     return predicted_counts(problem, scores), model_posterior(problem, scores).sum(axis=0, dtype=np.float64)
+
+
+def _sampled_rows(block: Block, chosen: Array) -> tuple[sparse.csr_matrix, Array, Array | None]:
+    problem, rows = block.problem, block.problem.n_labeled + chosen
+    forbidden = None if problem.forbidden is None else problem.forbidden[chosen]
+    return problem.design.select_rows(rows).matrix(), problem.row_weights[rows], forbidden
 
 
 def add_up(tuples: Iterable[Iterable[Any]]) -> list[Any]:
