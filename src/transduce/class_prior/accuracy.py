@@ -61,9 +61,9 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     guesses = predicted.argmax(axis=1)
     errors = (guesses == labels) - predicted.max(axis=1)
     shift = float(np.dot(weights, errors))
-    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) + confidence * (1 - confidence) * (
-        0.5 / (labels.size + 1) ** 1.5
-    )
+    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) + confidence * (
+        1 - confidence
+    ) * (0.5 / (labels.size + 1) ** 1.5)
     mean, half = float(np.clip(confidence + shift, 0.0, 1.0)), Z * float(np.sqrt(variance))
     rng = np.random.default_rng(0)
     draws = rng.choice(labels.size, (N_RESAMPLES, labels.size), p=weights)

@@ -70,8 +70,8 @@ class FittedLabels(NamedTuple):
     """Classes of the training rows, and distributions if the loss has a posterior, in the containers and order of y.
 
     `class_counts` (K,) are rows without a full label that each class got, `predicted_counts` (K,) the same by the best
-    allowed scores, without prices. `mean_confidence` is the mean probability of the labels of rows without a full
-    label, NaN if the loss has no posterior.
+    allowed scores, without prices. `mean_confidence` is the mean of the largest probabilities of rows without a full
+    label, by their scores and prices; NaN if the loss has no posterior.
     """
 
     transduction: Any

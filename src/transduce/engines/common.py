@@ -138,6 +138,12 @@ def posterior_costs(loss: Any, scores: Array) -> Array:
     return np.asarray(np.negative(np.log(costs, out=costs), out=costs))
 
 
+def total_confidence(loss: Any, scores: Array, prices: Array, temperature: float) -> float:
+    """Sum of the largest probabilities of rows with these scores (n, K), after adding the prices of the classes."""
+    shifted = (scores + getattr(loss, "price_scale", 0.0) * prices) / temperature
+    return float(loss.posterior(shifted).max(axis=1).sum())
+
+
 def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:
     """Count rows by the class of their best allowed score (K,); scores are those of the rows without a full label."""
     if problem.forbidden is not None:

@@ -11,7 +11,7 @@ from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
-from transduce.engines.common import model_posterior, posterior_costs, predicted_counts
+from transduce.engines.common import model_posterior, posterior_costs, predicted_counts, total_confidence
 from transduce.engines.local_restart import LocalRestart
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.history import FitResult
@@ -106,7 +106,7 @@ class LocalEngine:
                 costs = allowed_costs(problem, posterior_costs(problem.loss, scores / temperature))
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
-                confidence = float(posterior[np.arange(len(scores)), result.labels[problem.n_labeled :]].mean())
+                confidence = total_confidence(problem.loss, scores, result.prices, temperature) / len(scores)
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)

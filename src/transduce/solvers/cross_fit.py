@@ -1,7 +1,7 @@
 """Hidden labels: fits by Algorithm 1 that each leave out a fifth of the labels, and what they predict for these.
 
 They show how large the classes are (`class_prior.estimation`), how good the labels are, and how sure a score is.
-Rows whose label is hidden take no part in a fit. Of very many unlabelled rows, a sample takes part.
+Rows whose label is hidden are unlabelled rows of the fit. Of very many unlabelled rows, a sample takes part.
 """
 
 from dataclasses import replace
@@ -18,6 +18,7 @@ from transduce.engines.base import Engine, StepSettings
 from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
+from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import Alternation, Settings
 from transduce.solvers.loop import FitContext, Loop
 
@@ -89,14 +90,16 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     scores, unlabeled = np.zeros((n_labeled, n_classes)), []
     scale = getattr(engine.problem.loss, "price_scale", 0.0)
     for number in range(fold.max() + 1):
-        one = hide_labels(engine, fold == number)
-        steps = StepSettings(bounds, METHODS["exact"], 100 * settings.max_rounds)
+        one, position = hide_labels(engine, fold == number)
+        own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
+        steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
         alternation = Alternation(one.new_restart(steps, context.first_rng), settings)
         slot = context.checkpoint.slot(f"hidden labels {number}")
         result = Loop(context.on_round).run(alternation, slot, HIDDEN_FIT - number)
         if result.status is FitStatus.INTERRUPTED:
             if engine is not data:  # there are no labels for all rows
                 raise KeyboardInterrupt
+            result.labels = np.concatenate((labels, result.labels[position[n_labeled:]]))
             return result
         found = engine.problem.design.scores(result.W) + scale * result.prices
         scores[fold == number] = found[:n_labeled][fold == number]
@@ -122,15 +125,30 @@ def assign_folds(labels: Array, rng: np.random.Generator) -> Array:
     return fold
 
 
-def hide_labels(engine: LocalEngine, hidden: Array) -> LocalEngine:
-    """The same rows, where those marked (l,) have no weight."""
-    problem, weights = engine.problem, engine.problem.row_weights.copy()
-    known = weights[: problem.n_labeled + problem.n_partial]
-    known[: problem.n_labeled][hidden] = 0.0
-    if known.sum() == 0.0:  # all others have a sample weight of 0
-        return engine
-    known /= known.sum()
-    return replace(engine, problem=replace(problem, row_weights=weights))
+def hide_labels(engine: LocalEngine, hidden: Array) -> tuple[LocalEngine, Array]:
+    """The same rows with some labels (l,) hidden, and the position of each row in the engine that is returned."""
+    problem, n_labeled, n_rows = engine.problem, engine.problem.n_labeled, engine.problem.n_rows
+    partial = np.arange(n_labeled, n_labeled + problem.n_partial)
+    rest = np.arange(n_labeled + problem.n_partial, n_rows)
+    order = np.concatenate((np.flatnonzero(~hidden), partial, np.flatnonzero(hidden), rest))
+    forbidden = problem.forbidden
+    if forbidden is not None:
+        forbidden = np.vstack((np.zeros((n_labeled, engine.n_classes), bool), forbidden))[order[(~hidden).sum() :]]
+    weights = problem.row_weights.copy()
+    if hidden.any() and rest.size:  # a hidden label weighs as much as an unlabelled row on average
+        weights[:n_labeled][hidden] = weights[rest].mean()
+    part = TrainingProblem.create(
+        problem.design.select_rows(order),
+        problem.loss,
+        problem.alpha,
+        int((~hidden).sum()),
+        weights[order],
+        problem.n_partial,
+        forbidden,
+    )
+    position = np.empty(n_rows, np.int64)
+    position[order] = np.arange(n_rows)
+    return LocalEngine(part, engine.labels[order]), position
 
 
 def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:

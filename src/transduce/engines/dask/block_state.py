@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.engines.common import RowState, finite_costs, posterior_costs, predicted_counts
+from transduce.engines.common import RowState, finite_costs, posterior_costs, predicted_counts, total_confidence
 from transduce.engines.local import LocalEngine
 from transduce.label_step.partitions import Partition
 from transduce.problem import allowed_costs
@@ -42,10 +42,9 @@ class BlockState(RowState):
         """Likewise minus the logarithm of the posterior at the scores, divided by a temperature."""
         self._set_costs(posterior_costs(self.problem.loss, self.new_scores[self.unlabeled] / temperature))
 
-    def total_confidence(self) -> tuple[float]:
-        """Return the sum of the probabilities of the accepted labels of rows without a full label."""
-        labels = self.labels[self.unlabeled]
-        return (float(self.found("posterior")[np.arange(labels.size), labels].sum()),)
+    def total_confidence(self, prices: Array, temperature: float) -> tuple[float]:
+        """Return the sum of the largest probabilities of rows without a full label."""
+        return (total_confidence(self.problem.loss, self.new_scores[self.unlabeled], prices, temperature),)
 
     def set_soft_costs(self) -> None:
         """Likewise the loss at W; row weights are equal if partial labels weigh as full ones."""

@@ -146,13 +146,10 @@ class DaskEngine:
         if hasattr(self.spec.settings.loss, "posterior"):
             state.call_blocks(BlockState.set_posterior_costs, temperature)
             Entropic(1.0, tol=1e-3, n_threads=self.n_threads).solve_partitions(state, bounds)
-            confidence = self._mean_confidence(state)
+            (total,) = state.sum_blocks(BlockState.total_confidence, result.prices, temperature)
+            confidence = float(total) / max(self.n_unlabeled, 1)
             distributions = self._each_block(state.name, RestartState.distributions)
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
-
-    def _mean_confidence(self, state: ShardedState) -> float:
-        (total,) = state.sum_blocks(BlockState.total_confidence)
-        return float(total) / max(self.n_unlabeled, 1)
 
     def _each_block(self, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return function(restart, position of the block in its shard, *args) of all blocks; futures unless local."""
