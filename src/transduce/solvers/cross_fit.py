@@ -25,7 +25,8 @@ from transduce.solvers.loop import FitContext, Loop
 N_FOLDS = 5
 MAX_ROWS, MAX_CELLS = 20_000, 1 << 22
 """Unlabelled rows that take part, and their number times that of the classes."""
-LOG_TEMPERATURES = (-4.0, 4.0)
+LOG_TEMPERATURES, TEMPERATURE_PRIOR = (-4.0, 4.0), 2.0
+"""Range of log T, and the cost of its square in units of the log-likelihood: with few labels T stays near 1."""
 HIDDEN_FIT = -1
 """Number of the restart in the history of these fits."""
 
@@ -58,7 +59,8 @@ class CrossFit(NamedTuple):
         def loss(log_temperature: float) -> float:
             probabilities = posterior(self.loss, scores / np.exp(log_temperature))
             chosen = probabilities[np.arange(labels.size), labels]
-            return -float(np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).mean())
+            logs = np.log(np.maximum(chosen, np.finfo(np.float64).tiny))
+            return TEMPERATURE_PRIOR * log_temperature**2 - float(logs.sum())
 
         return float(np.exp(minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded").x))
 
