@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.estimation import HiddenLabels
+from transduce.class_prior.estimation import PRECISION, HiddenLabels
 
 Array: TypeAlias = NDArray[Any]
 
@@ -61,10 +61,9 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     guesses = predicted.argmax(axis=1)
     errors = (guesses == labels) - predicted.max(axis=1)
     shift = float(np.dot(weights, errors))
-    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) + confidence * (
-        1 - confidence
-    ) * (0.5 / (labels.size + 1) ** 1.5)
-    mean, half = float(np.clip(confidence + shift, 0.0, 1.0)), Z * float(np.sqrt(variance))
+    mean = float(np.clip(confidence + shift, 0.0, 1.0))
+    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) / PRECISION
+    half = Z * float(np.sqrt(variance + mean * (1.0 - mean) / (labels.size + 1) ** 2))
     rng = np.random.default_rng(0)
     draws = rng.choice(labels.size, (N_RESAMPLES, labels.size), p=weights)
     f = [macro_f(labels[rows], guesses[rows], hidden.n_classes) for rows in draws]
