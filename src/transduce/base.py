@@ -21,7 +21,7 @@ from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
-from transduce.class_prior.estimation import estimate_sizes
+from transduce.class_prior.estimation import estimate_from_predictions, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
@@ -155,6 +155,9 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         An interruption meanwhile keeps the last fit, in which some labels were hidden.
         """
         estimate, found = prior.from_labels(), None
+        if estimate is None:
+            counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
+            estimate = estimate_from_predictions(counts)
         self.temperature_, self._hidden, self._contradicted = 1.0, None, False
         try:
             bounds = prior.bounds(estimate)
@@ -165,7 +168,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             if found is not None:
                 self.temperature_ = found.temperature()
                 hidden = self._hidden = found.hidden_labels(self.temperature_)
-                estimate, self._contradicted = estimate_sizes(hidden, prior.sampled)
+                estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
                 bounds = prior.bounds(estimate)
             self.size_estimate_ = prior.combine(estimate)
             return self._solve(engine, bounds, context), bounds

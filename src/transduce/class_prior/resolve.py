@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.estimation import SizeEstimate, estimate_from_labels
+from transduce.class_prior.estimation import MIN_SAMPLED, SizeEstimate, estimate_from_labels
 from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.stated_sizes import read_statement
 from transduce.class_prior.statement import MIN_ROWS, Statement
@@ -27,18 +27,22 @@ class ResolvedPrior(NamedTuple):
     stated          the class prior as the user wrote it
     statement       what is stated, in rows
     n_rows          number of rows to label
+    labels          (l,) class of each labelled row
     labeled_rows    (K,) labelled rows of each class
     labeled_weight  (K,) the same by weight
     sampled         (l,) whether each label was drawn at random, as far as is known
+    is_known        whether the user said so
     forbidden       labels that rows must not get, or None
     """
 
     stated: object
     statement: Statement
     n_rows: int
+    labels: IntArray
     labeled_rows: IntArray
     labeled_weight: FloatArray
     sampled: NDArray[np.bool_]
+    is_known: bool = False
     forbidden: Array | None = None
 
     @classmethod
@@ -69,9 +73,10 @@ class ResolvedPrior(NamedTuple):
             statement = Statement.nothing(classes.size, n_rows)
         else:
             statement = read_statement(stated, classes, labels, n_rows, taxonomy)
+        known = sampled is not None
         if sampled is None:
             sampled = np.full(labels.size, not are_balanced_by_design(rows))
-        return cls(stated, statement, n_rows, rows, weight, sampled, forbidden)
+        return cls(stated, statement, n_rows, labels, rows, weight, sampled, known, forbidden)
 
     @property
     def is_estimated(self) -> bool:
@@ -84,12 +89,13 @@ class ResolvedPrior(NamedTuple):
         """Whether the user stated any size."""
         return not (isinstance(self.stated, str) and self.stated in ("labeled", "estimate"))
 
-    def from_labels(self) -> SizeEstimate:
-        """Estimate class sizes from the labels alone; labels that were not drawn at random say nothing."""
-        if self.sampled.all() or (isinstance(self.stated, str) and self.stated == "labeled"):
+    def from_labels(self) -> SizeEstimate | None:
+        """Estimate class sizes from the labels alone; None if too few of them were drawn at random."""
+        if self.sampled.all() or not self.is_estimated:
             return estimate_from_labels(self.labeled_weight)
-        equal = np.full(self.labeled_rows.size, 1.0 / self.labeled_rows.size)
-        return SizeEstimate(equal, equal)
+        if self.sampled.sum() < MIN_SAMPLED:
+            return None
+        return estimate_from_labels(labeled_counts(self.labeled_rows.size, self.labels[self.sampled]))
 
     def combine(self, estimate: SizeEstimate) -> SizeEstimate:
         """Combine an estimate with what is stated, and with the labels that rows may get."""
