@@ -30,7 +30,7 @@ from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.labels.classes import as_objects
+from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import AUTO
 from transduce.losses import Loss, MaxEnt, default_alpha
@@ -39,7 +39,7 @@ from transduce.solvers.alternating import Settings
 from transduce.solvers.cross_fit import cross_fit, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_alpha, check_iterations, check_positive
+from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -65,6 +65,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     # parameters of TransductiveClassifier alone
     partial_weight = "unlabeled"
     price_shift = False
+    outlier_fraction = None
     early_tol = EARLY_TOL
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Self:
@@ -120,8 +121,13 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             result, bounds = self._solve_prior(engine, prior, context)
             if result.status in _UNFINISHED:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=user_stacklevel() - 1)
+            names = self.classes_
+            if self.outlier_fraction is not None and engine.n_unlabeled:
+                low, high = check_fractions("outlier_fraction", self.outlier_fraction)
+                n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
+                result.labels, names = engine.set_aside(result, bounds, n_outliers), with_none(self.classes_)
             self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
-            fitted = engine.fitted_labels(result, bounds, self.classes_, self.temperature_)
+            fitted = engine.fitted_labels(result, bounds, names, self.temperature_)
             self._set_labels(fitted)
             self._estimate_accuracy(fitted, prior)
             self._diagnose(engine, prior, fitted)

@@ -63,6 +63,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     price_shift : bool, default=True
         Whether `intercept_` includes the prices of the class sizes, so that new rows are labelled as the label step
         would label them. False uses the scores alone, as the paper does.
+    outlier_fraction : float, tuple (low, high) or None, default=None
+        Fraction of the unlabelled rows that fit no class and stay without a label in `transduction_`, where they are
+        marked as in y: -1, "" or None. With a range, as many within it as have no score above 0.
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
         of uneven size. Its value is 1; with alpha="auto" it is the root
@@ -154,6 +157,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     fit_intercept: bool = True
     partial_weight: str = "unlabeled"
     price_shift: bool = True
+    outlier_fraction: Any = None
     tol: float = 1e-3
     early_tol: float = EARLY_TOL
     checkpoint: Any = None

@@ -77,3 +77,14 @@ def check_sampled(sampled: object, is_full: Array) -> Array | None:
             f"sampled must be True, False, or one of these for each of the {is_full.size} rows, but is {sampled!r}."
         )
     return np.array(np.broadcast_to(flags, is_full.shape)[is_full])
+
+
+def check_fractions(name: str, value: object) -> tuple[float, float]:
+    """Return a fraction, or a pair (low, high) of fractions, as a pair; both are at least 0 and below 1."""
+    try:
+        low, high = value if isinstance(value, (tuple, list)) else (value, value)
+        if 0.0 <= float(low) <= float(high) < 1.0:
+            return float(low), float(high)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"{name} must be a fraction from 0 to 1, or a pair (low, high) of these, but is {value!r}.")

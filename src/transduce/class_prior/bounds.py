@@ -286,6 +286,33 @@ class Bounds(NamedTuple):
         counts = self.low + t * (high - self.low)
         return np.asarray(counts / max(counts.sum(), 1.0))
 
+    def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
+        """Return bounds with one more class, last, for `low` to `high` rows that fit no class.
+
+        Other classes are in proportion to what is left; their counts may be as low as that makes them.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows to label.
+        low, high : int
+            Bounds on the rows that fit no class.
+        """
+        left = 1.0 - 0.5 * (low + high) / max(n_rows, 1)
+        least, groups, belief = (
+            np.floor(self.low * (1.0 - high / max(n_rows, 1))).astype(np.int64),
+            self.groups,
+            self.belief,
+        )
+        if groups is not None:
+            K, group_low = self.low.size, np.floor(groups.low * (1.0 - high / max(n_rows, 1))).astype(np.int64)
+            above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))
+            groups = Groups(above, group_low, groups.high, groups.names)
+        if belief is not None:
+            own = belief.scaled(left)
+            belief = Belief(np.append(own.mean, 1.0), np.append(own.strength, 0.0), np.append(own.offset, 0.0))
+        return Bounds(np.append(least, low), np.append(np.maximum(self.high, least), high), groups, belief)
+
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
         """Return bounds in proportion for a sample of the rows, rounded outwards.
 

@@ -11,13 +11,19 @@ from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
-from transduce.engines.common import model_posterior, posterior_costs, predicted_counts, total_confidence
+from transduce.engines.common import (
+    finite_costs,
+    model_posterior,
+    posterior_costs,
+    predicted_counts,
+    total_confidence,
+)
 from transduce.engines.local_restart import LocalRestart
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.io.fingerprint import fingerprint
-from transduce.label_step import LabelProblem
+from transduce.label_step import Exact, LabelProblem
 from transduce.label_step.entropic import Entropic
 from transduce.labels.classes import as_objects, find_classes, warn_similar_names
 from transduce.labels.encode import EncodedLabels, check_labels, encode_labels
@@ -98,7 +104,7 @@ class LocalEngine:
 
     def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
-        counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)
+        counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)[: self.n_classes]
         predicted, distributions, confidence = predicted_counts(problem, scores), None, np.nan
         if hasattr(problem.loss, "posterior"):
             posterior = np.empty(scores.shape, problem.design.dtype)
@@ -110,6 +116,14 @@ class LocalEngine:
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
+
+    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int]) -> Array:
+        problem, scores = self.problem, self._unlabeled_scores(result.W)
+        costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
+        best = scores.max(axis=1, keepdims=True) / getattr(problem.loss, "price_scale", 1.0)
+        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + best))
+        solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
+        return np.concatenate((result.labels[: problem.n_labeled], solution.labels))
 
     def in_order_of_y(self, values: Array) -> Array:
         """Return values of the rows of the problem in the order of y."""

@@ -183,3 +183,17 @@ def warn_inner_nodes(names: Iterable[Any]) -> None:
     if inner is not None:
         warning = LabelWarning(LabelWarningKind.INNER_NODE, name=paths[inner], near=above[inner])
         warnings.warn(warning, stacklevel=user_stacklevel() - 1)
+
+
+def with_none(classes: Array) -> Array:
+    """Class names, and last the mark of rows without a class: -1, "" or None, as in y.
+
+    >>> with_none(np.array(["tea", "milk"])).tolist(), with_none(np.array([0, 1])).tolist()
+    (['tea', 'milk', ''], [0, 1, -1])
+    """
+    if classes.dtype.kind in "iu" and -1 not in classes:
+        return np.append(classes.astype(np.int64), -1)
+    if classes.dtype.kind == "U":
+        return np.append(classes, "")
+    names = classes.tolist()
+    return object_array([*names, "" if all(isinstance(name, str) for name in names) else None])
