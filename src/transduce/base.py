@@ -125,7 +125,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             if self.outlier_fraction is not None and engine.n_unlabeled:
                 low, high = check_fractions("outlier_fraction", self.outlier_fraction)
                 n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
-                result.labels, names = engine.set_aside(result, bounds, n_outliers), with_none(self.classes_)
+                result.labels, names = (
+                    engine.set_aside(result, bounds, n_outliers, self.temperature_),
+                    with_none(self.classes_),
+                )
             self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
             fitted = engine.fitted_labels(result, bounds, names, self.temperature_)
             self._set_labels(fitted)

@@ -65,7 +65,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         would label them. False uses the scores alone, as the paper does.
     outlier_fraction : float, tuple (low, high) or None, default=None
         Fraction of the unlabelled rows that fit no class and stay without a label in `transduction_`, where they are
-        marked as in y: -1, "" or None. With a range, as many within it as have no score above 0.
+        marked as in y: -1, "" or None. With a range, as many within it as the classifier doubts: those of the lowest
+        best scores, up to a mean confidence of one half.
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
         of uneven size. Its value is 1; with alpha="auto" it is the root

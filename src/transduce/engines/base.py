@@ -215,10 +215,11 @@ class Engine(Sizes, Protocol):
     def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
         """Gather labels and distributions of all rows; probabilities are those of scores / temperature."""
 
-    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int]) -> Array:
+    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
         """Return the labels of a result with K, one more class, for rows that fit no class: so many at least and most.
 
-        It costs a row as much as its best label, plus its best score: nothing is gained if no score is above 0.
+        It costs a row as much as its best label, and more if its best score is above a threshold: rows below it have a
+        mean confidence of one half, by probabilities of scores / temperature.
         """
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
@@ -129,6 +130,23 @@ def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:
     if not np.isfinite(costs.sum()):
         raise ValueError("the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it.")
     return costs
+
+
+def posterior(loss: Any, scores: Array) -> Array:
+    """Probabilities (n, K) by the posterior of a loss, or by a softmax if it has none."""
+    return np.asarray(loss.posterior(scores) if hasattr(loss, "posterior") else softmax(scores, axis=1), np.float64)
+
+
+def doubtful_below(best: Array, confidence: Array) -> float:
+    """The largest of the best scores (n,) such that rows with no higher one have a mean confidence of at most 1/2.
+
+    >>> doubtful_below(np.array([0.3, -0.2, 0.9]), np.array([0.6, 0.3, 0.9]))
+    0.3
+    """
+    order = np.argsort(best)
+    means = np.cumsum(confidence[order]) / np.arange(1, best.size + 1)
+    doubtful = np.flatnonzero(means <= 0.5)
+    return float(best[order[doubtful[-1]]] if doubtful.size else best.min(initial=0.0))
 
 
 def posterior_costs(loss: Any, scores: Array) -> Array:

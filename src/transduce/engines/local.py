@@ -12,8 +12,10 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
+    doubtful_below,
     finite_costs,
     model_posterior,
+    posterior,
     posterior_costs,
     predicted_counts,
     total_confidence,
@@ -117,11 +119,13 @@ class LocalEngine:
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
-    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int]) -> Array:
+    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
-        best = scores.max(axis=1, keepdims=True) / getattr(problem.loss, "price_scale", 1.0)
-        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + best))
+        scale, best = getattr(problem.loss, "price_scale", 1.0), scores.max(axis=1)
+        confidence = posterior(problem.loss, (scores + scale * result.prices) / temperature).max(axis=1)
+        above = best - doubtful_below(best, confidence)
+        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + above[:, None] / scale))
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
         return np.concatenate((result.labels[: problem.n_labeled], solution.labels))
 

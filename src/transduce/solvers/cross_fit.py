@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.estimation import HiddenLabels
 from transduce.engines.base import Engine, StepSettings
+from transduce.engines.common import posterior
 from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
@@ -69,11 +69,6 @@ class CrossFit(NamedTuple):
         unlabeled = np.mean([posterior(self.loss, scores / T).mean(axis=0) for scores in self.unlabeled], axis=0)
         predicted = posterior(self.loss, self.scores / T)
         return HiddenLabels(self.labels, predicted, self.was_hidden, unlabeled, self.unlabeled.shape[1])
-
-
-def posterior(loss: Any, scores: Array) -> Array:
-    """Probabilities (n, K) by the posterior of a loss, or by a softmax if it has none."""
-    return np.asarray(loss.posterior(scores) if hasattr(loss, "posterior") else softmax(scores, axis=1), np.float64)
 
 
 def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:
