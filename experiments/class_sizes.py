@@ -54,7 +54,7 @@ def peer_code(cell: Row) -> tuple[str, ...]:
     """Files behind the cell of a peer, none for ours (experiments.versions)."""
     if cell["scenario"] not in SIZED_PEERS:
         return ()
-    return "experiments/sized_peers.py", "benchmarks/methods.py", "src/transduce/label_step/*.py"
+    return "experiments/sized_peers.py", "benchmarks/methods.py", "src/transduce/label_step/**/*.py"
 
 
 def run(source: Source, cell: Row) -> list[Row]:

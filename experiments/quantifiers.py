@@ -59,7 +59,7 @@ def quantifiers() -> dict[str, Callable[[Posteriors], np.ndarray]]:
         COUNTS: lambda p: np.eye(p.unlabeled.shape[1])[p.unlabeled.argmax(axis=1)].mean(axis=0),
         PROBABILITIES: lambda p: p.unlabeled.mean(axis=0),
     }
-    if find_spec("quapy") is not None:
+    if all(find_spec(name) is not None for name in ("quapy", "abstention")):
         found |= {EM: emq, DENSITIES: kdey, ADJUSTED: pacc}
     return found
 
