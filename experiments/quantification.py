@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.data import Source, Split
-from experiments.quantifiers import estimates, quapy_version
+from experiments.quantifiers import estimates, libraries
 from experiments.size_measures import l1, size_measures
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown, number, select, unique
 from transduce import TransductiveClassifier
@@ -38,7 +38,7 @@ def peer_code(cell: Row) -> tuple[str, ...]:
     """Files and libraries behind the cell of a peer, none for ours (experiments.versions)."""
     if cell["group"] != PEERS:
         return ()
-    return "experiments/peers.py", "experiments/quantifiers.py", f"quapy {quapy_version()}"
+    return "experiments/peers.py", "experiments/quantifiers.py", libraries()
 
 
 def run(source: Source, cell: Row) -> list[Row]:

@@ -23,6 +23,7 @@ from experiments.peers import STRENGTHS, compact
 
 LABELED, COUNTS, PROBABILITIES = "labelled fractions", "LogisticRegression, counts", "LogisticRegression, probabilities"
 EM, DENSITIES, ADJUSTED = "EMQ, calibrated", "KDEy-ML", "PACC"
+OPTIONAL = ("quapy", "abstention")
 N_FOLDS = 5
 FLOOR = 1e-6
 """Smallest probability in the log loss that selects C."""
@@ -59,16 +60,21 @@ def quantifiers() -> dict[str, Callable[[Posteriors], np.ndarray]]:
         COUNTS: lambda p: np.eye(p.unlabeled.shape[1])[p.unlabeled.argmax(axis=1)].mean(axis=0),
         PROBABILITIES: lambda p: p.unlabeled.mean(axis=0),
     }
-    if all(find_spec(name) is not None for name in ("quapy", "abstention")):
+    if all(find_spec(name) is not None for name in OPTIONAL):
         found |= {EM: emq, DENSITIES: kdey, ADJUSTED: pacc}
     return found
 
 
-def quapy_version() -> str:
+def libraries() -> str:
+    """Versions of the optional packages."""
+    return " ".join(f"{name} {_installed(name)}" for name in OPTIONAL)
+
+
+def _installed(name: str) -> str:
     try:
-        return installed("quapy")
+        return installed(name)
     except PackageNotFoundError:
-        return "none"
+        return "missing"
 
 
 def fit(X: Rows, y: np.ndarray, unlabeled: Rows) -> Posteriors:
