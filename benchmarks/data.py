@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 
 from transduce.datasets import load_clinc150
 
-TEXTS = {"dmoz4": "dmoz4_raw", "20ng_raw": "20ng_raw"}
+TEXTS = {"dmoz4": "dmoz4_raw", "20ng_raw": "20ng_raw", "r8_text": "r8_text"}
 """Sets of plain text, and their folders; bodies without headers for 20 newsgroups."""
 ALREADY_WEIGHTED = {"rcv_mcat", "rcv1_topics", "sector_part", "usps", "mnist"}
 

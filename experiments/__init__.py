@@ -9,8 +9,8 @@ A module defines KEYS and RESULTS, the columns of its CSV file, and
     verdicts(rows)      what the paper claims, what we find, and why they differ
 
 `python -m experiments NAME` runs the cells that are missing, writes results/NAME.csv and results/NAME.svg, and prints
-its section of the page. `all` does so for every study and writes docs/reproduction.md. `page` writes it from existing
-results.
+its section of the page; `--only KEY=VALUE,...` limits it to some cells. `all` runs every study and writes
+docs/reproduction.md. `page` writes it from existing results.
 """
 
 STUDIES = (
@@ -25,5 +25,7 @@ STUDIES = (
     "leaderboard",
     "priors",
     "partial_labels",
+    "class_sizes",
+    "quantification",
 )
 """Names of the modules, in the order of the page."""

@@ -31,11 +31,20 @@ def main() -> int:
     parser.add_argument(
         "--any-version", action="store_true", help="accept cells computed by earlier versions of the code"
     )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY=VALUE,...",
+        help="only cells with these values, such as set=r8,la1 or seed=0,1; may be repeated",
+    )  # fmt: skip
     options = parser.parse_args()
+    if options.only and options.name in ("all", "page"):
+        parser.error("--only needs the name of one study")
     if options.name == "page" and options.smoke and options.results is None:
         parser.error("page --smoke needs --results, the folder with the results of a smoke run")
     names = STUDIES if options.name in ("all", "page") else (options.name,)
-    grids = {name: module(name).grid(options.smoke) for name in names}
+    try:
+        grids = {name: limited(name, module(name).grid(options.smoke), options.only) for name in names}
+    except ValueError as error:
+        parser.error(str(error))
     if options.name == "page":
         show(options, grids, options.results or HERE / "results")
         return 0
@@ -44,6 +53,20 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             return run(options, grids, source, Path(folder))
     return run(options, grids, source, options.results or HERE / "results")
+
+
+def limited(name: str, grid: list[dict], conditions: list[str]) -> list[dict]:
+    """Cells that meet all conditions, each "KEY=VALUE,..."."""
+    for condition in conditions:
+        key, _, values = condition.partition("=")
+        known = dict.fromkeys(str(cell[key]) for cell in grid) if key in module(name).KEYS else {}
+        wrong = [value for value in values.split(",") if value not in known]
+        if not known:
+            raise ValueError(f"--only: {name} has no key {key!r}. Choose from {', '.join(module(name).KEYS)}.")
+        if wrong:
+            raise ValueError(f"--only: {key} has no value {wrong[0]!r}. Choose from {', '.join(known)}.")
+        grid = [cell for cell in grid if str(cell[key]) in values.split(",")]
+    return grid
 
 
 def run(options: argparse.Namespace, grids: Grids, source: Source, folder: Path) -> int:

@@ -2,7 +2,8 @@
 
 Of a study what its `run` reaches counts, not what it merely shows; comments, docstrings and layout never do, nor does
 the application. How data are read and the built-in corpus count for all cells. A peer's cell depends on the module of
-peers and the libraries below it, not on our method.
+peers and the libraries below it, not on our method. A study whose peers are elsewhere defines `peer_code(cell)`: files,
+as paths or patterns below the root, and names of libraries with their versions; nothing for a cell of ours.
 """
 
 import ast
@@ -33,11 +34,20 @@ def version(study: ModuleType, cell: dict[str, Any], root: Path | None = None) -
     datasets = (core / "datasets" / "__init__.py", *sorted((core / "datasets").glob("*.gz")))
     parts = [_digest((here / "data.py", here.parent / "benchmarks" / "data.py", *datasets))]
     parts.append(_reached(here / Path(str(study.__file__)).name, "run"))
-    if cell.get("method") in PEERS:
+    peer_code = study.peer_code(cell) if hasattr(study, "peer_code") else ()
+    if peer_code:
+        parts += [*_named(here.parent, peer_code), _libraries(BELOW_PEERS)]
+    elif cell.get("method") in PEERS:
         parts += [_digest((here / "peers.py",)), _libraries(BELOW_PEERS)]
     else:
         parts += [_digest(_core(core)), _digest((here / "methods.py",)), _libraries(BELOW_OURS)]
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:10]
+
+
+@cache
+def _named(root: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Digests of files, each name a path or a pattern; the name itself if it is that of a library."""
+    return tuple(_digest(tuple(sorted(root.glob(name)))) if name.endswith(".py") else name for name in names)
 
 
 @cache
