@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.instances import Instance, corpus, synthetic
 from benchmarks.peers import PEERS
 from transduce import solve_labels
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Groups
 from transduce.label_step import METHODS, LabelSolution
 
@@ -171,12 +172,15 @@ def ranges_and_groups(instance: Instance) -> None:
     some = (np.where(unknown, 0, low), np.where(unknown, n, high))
     kinds: dict[str, tuple] = {"exact counts": (instance.counts, None), "ranges": ((low, high), None)}
     kinds |= {"groups": (some, groups), "ranges, groups": ((low, high), groups)}
-    print(f"\nRanges and groups at {instance.shape.strip()}: seconds, and how many times as long as exact counts.")
+    kinds |= {f"belief, strength {s:g}": (None, None, Belief.create(instance.counts, s)) for s in (0.3, 1.0, 4.0)}
+    kinds["belief, other sizes"] = (None, None, Belief.create(np.roll(instance.counts, 3), 4.0))
+    print(f"\nRanges, groups and beliefs at {instance.shape.strip()}: seconds, and how many times as long as exact counts.")
     print(f"{'counts':<22}{'exact':>10}{'ratio':>8}{'moves':>8}{'rounds':>8}{'warm':>10}{'ratio':>8}")
     first, later = None, perturbed(instance)
-    for name, (counts, of) in kinds.items():
-        cold, answer = timed(partial(solve_labels, instance.costs, counts, groups=of), 10)
-        warm, _ = timed(partial(solve_labels, later.costs, counts, prices=answer.prices, groups=of), 10)
+    for name, (counts, of, *belief) in kinds.items():
+        solve = partial(solve_labels, counts=counts, groups=of, belief=belief[0] if belief else None)
+        cold, answer = timed(partial(solve, instance.costs), 10)
+        warm, _ = timed(partial(solve, later.costs, prices=answer.prices), 10)
         first = first or (cold, warm)
         print(
             f"{name:<22}{cold:>10.4f}{cold / first[0]:>8.2f}{answer.n_moves:>8}{answer.n_rounds:>8}"

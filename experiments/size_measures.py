@@ -1,7 +1,7 @@
 """Measures of what a fitted classifier says about class sizes, its accuracy and its confidence in each row.
 
-`size_estimate_` and `accuracy_estimate_` have the fields mean, low and high, the last two a 90 % interval;
-`confidence_` (n_rows,) is the probability that each label is right. A measure is None for a classifier without them.
+`size_estimate_` and `accuracy_estimate_` have the fields mean, low and high, the last two a 90 % interval; the
+confidence in a label is its probability in `label_distributions_`. A measure is None for a classifier without them.
 """
 
 from typing import Any
@@ -22,8 +22,16 @@ def measures(model: Any, split: Split) -> dict[str, float | None]:
     return {
         **size_measures(getattr(model, "size_estimate_", None), model.classes_, split.counts / split.counts.sum()),
         **accuracy_measures(getattr(model, "accuracy_estimate_", None), float(is_right.mean())),
-        "ece": calibration_error(getattr(model, "confidence_", None), is_right, split.n_labeled),
+        "ece": calibration_error(confidence(model), is_right, split.n_labeled),
     }
+
+
+def confidence(model: Any) -> np.ndarray | None:
+    """Probability (n_rows,) of the label of each row."""
+    distributions = getattr(model, "label_distributions_", None)
+    if distributions is None:
+        return None
+    return distributions[np.arange(len(distributions)), np.searchsorted(model.classes_, model.transduction_)]
 
 
 def size_measures(estimate: Any, classes: np.ndarray, fractions: np.ndarray) -> dict[str, float | None]:

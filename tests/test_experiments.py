@@ -447,13 +447,13 @@ def test_fitted_estimates_are_measured_on_unlabelled_rows_only():
         transduction_ = split.truth.copy()
         size_estimate_ = Estimate(fractions, fractions, fractions)
         accuracy_estimate_ = Estimate(0.9, 0.8, 1.0)
-        confidence_ = np.ones(split.truth.size)
+        label_distributions_ = np.ones((split.truth.size, len(split.names)))
 
     expected = {"size_l1": 0.0, "size_coverage": 1.0, "accuracy_estimate": 0.9, "accuracy_covered": 1, "ece": 0.0}
     assert size_measures.measures(Model(), split) == expected
-    Model.transduction_[: split.n_labeled] = -2
+    Model.transduction_[: split.n_labeled] = split.names[0]
     assert size_measures.measures(Model(), split) == expected
-    del Model.size_estimate_, Model.accuracy_estimate_, Model.confidence_
+    del Model.size_estimate_, Model.accuracy_estimate_, Model.label_distributions_
     assert size_measures.measures(Model(), split) == dict.fromkeys(expected)
 
 
