@@ -31,7 +31,7 @@ EM_STEPS, PRIOR_LABELS = 5, 2.0
 MIN_SAMPLED = 10
 """Labels drawn at random that are needed to correct predictions."""
 CONTRADICTED = 4.0
-"""Disagreement of labels with what the classifiers see, above which they are hardly a random sample."""
+"""Disagreement of labelled with unlabelled rows in the eyes of the classifiers, above which labels are no sample."""
 
 
 class HiddenLabels(NamedTuple):
@@ -100,8 +100,8 @@ def estimate_from_labels(labeled_counts: Array) -> SizeEstimate:
 def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, bool]:
     """Estimate class sizes from hidden labels, and say whether labels contradict that they were drawn at random.
 
-    `sampled` (l,) marks labels that were drawn at random, as far as is known. If the classifiers contradict that, none
-    is taken to be.
+    `sampled` (l,) marks labels that were drawn at random, as far as is known. If the classifiers contradict that,
+    because they see other classes in these rows than in the unlabelled ones, none is taken to be.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.choice(2, p=[0.8, 0.2], size=100)
@@ -111,14 +111,26 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, 
     >>> estimate.mean.round(2).tolist(), contradicted
     ([0.7, 0.3], False)
     """
-    adjusted = _adjusted(hidden)
-    counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
-    enough = counts.sum() >= MIN_SAMPLED
-    contradicted = enough and disagreement(counts, adjusted, adjusted) > CONTRADICTED
+    enough = int(sampled.sum()) >= MIN_SAMPLED
+    contradicted = enough and _contradiction(hidden, sampled) > CONTRADICTED
     if enough and not contradicted:
         return SizeEstimate(*_rectified(hidden, sampled)), False
     n_labels = PRECISION * float(hidden.was_hidden.sum())
-    return SizeEstimate(*labeled_proportions(adjusted * max(n_labels, 1.0))), contradicted
+    return SizeEstimate(*labeled_proportions(_adjusted(hidden) * max(n_labels, 1.0))), contradicted
+
+
+def _contradiction(hidden: HiddenLabels, sampled: Array) -> float:
+    """Disagreement of the mean probabilities of labelled and unlabelled rows: about 1 if labels were drawn at random.
+
+    Probabilities vary less than counts would, which the correction of Rao and Scott (1981) takes into account.
+    """
+    predicted = hidden.predicted[sampled & hidden.was_hidden]
+    if not len(predicted):
+        return 0.0
+    mean = predicted.mean(axis=0)
+    effect = float(predicted.var(axis=0).sum() / max(float((mean * (1.0 - mean)).sum()), 1e-12))
+    effect *= 1.0 + len(predicted) / max(hidden.n_unlabeled, 1)
+    return disagreement(len(predicted) * mean, hidden.unlabeled, hidden.unlabeled) / max(effect, 1e-6)
 
 
 def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
