@@ -115,7 +115,8 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, 
     contradicted = enough and _contradiction(hidden, sampled) > CONTRADICTED
     if enough and not contradicted:
         return SizeEstimate(*_rectified(hidden, sampled)), False
-    n_labels = PRECISION * float(hidden.was_hidden.sum())
+    truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
+    n_labels = _as_labels(truth, truth - predicted, hidden.n_unlabeled)
     return SizeEstimate(*labeled_proportions(_adjusted(hidden) * max(n_labels, 1.0))), contradicted
 
 
@@ -146,9 +147,16 @@ def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
     weight = float(np.clip(common / scale, 0.0, 1.0)) if scale > 0 else 0.0
     errors = truth - weight * predicted
     mean = np.maximum(weight * hidden.unlabeled + errors.mean(axis=0), 0.0)
+    return labeled_proportions(mean / mean.sum() * _as_labels(truth, errors, hidden.n_unlabeled))
+
+
+def _as_labels(truth: FloatArray, errors: FloatArray, n_unlabeled: int) -> float:
+    """Number of labels alone that would be as precise as labels (l, K) that predictions reduce to errors (l, K)."""
+    if not len(truth):
+        return 0.0
     plain = float((truth.mean(axis=0) * (1.0 - truth.mean(axis=0))).sum())
-    as_labels = PRECISION * n_labels * plain / max(float(errors.var(axis=0).sum()), plain / hidden.n_unlabeled, 1e-12)
-    return labeled_proportions(mean / mean.sum() * max(as_labels, PRECISION * n_labels))
+    gain = plain / max(float(errors.var(axis=0).sum()), plain / n_unlabeled, 1e-12)
+    return PRECISION * len(truth) * max(gain, 1.0)
 
 
 def _adjusted(hidden: HiddenLabels) -> FloatArray:
