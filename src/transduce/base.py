@@ -154,20 +154,20 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
         An interruption meanwhile keeps the last fit, in which some labels were hidden.
         """
-        estimate, found = prior.from_labels(), None
+        estimate, first, found = prior.from_labels(), prior.first_bounds(), None
         self.temperature_, self._hidden, self._contradicted = 1.0, None, False
+        self.size_estimate_ = prior.combine(estimate)
         try:
-            bounds = prior.bounds(estimate)
             if prior.is_estimated:
-                found = cross_fit(engine, bounds, self._settings(), context)
+                found = cross_fit(engine, first, self._settings(), context)
             if isinstance(found, FitResult):
-                return found, bounds
+                return found, first
             if found is not None:
                 self.temperature_ = found.temperature()
                 hidden = self._hidden = found.hidden_labels(self.temperature_)
                 estimate, self._contradicted = estimate_sizes(hidden, prior.sampled)
-                bounds = prior.bounds(estimate)
-            self.size_estimate_ = prior.combine(estimate)
+                self.size_estimate_ = prior.combine(estimate)
+            bounds = prior.bounds(estimate)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.statement.groups) from None

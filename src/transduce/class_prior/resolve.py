@@ -19,6 +19,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 STRENGTH = 4.0
 """Strength of the belief in combined sizes, in units of the loss: rows follow it unless their scores are clear."""
+WEAK_STRENGTH = 1.0
+"""Strength of the belief in equal sizes, for a first fit where neither labels nor users say anything about them."""
 
 
 class ResolvedPrior(NamedTuple):
@@ -84,9 +86,14 @@ class ResolvedPrior(NamedTuple):
         """Whether the user stated any size."""
         return not (isinstance(self.stated, str) and self.stated in ("labeled", "estimate"))
 
+    @property
+    def labels_show_sizes(self) -> bool:
+        """Whether the numbers of labels say something about class sizes."""
+        return bool(self.sampled.all()) or (isinstance(self.stated, str) and self.stated == "labeled")
+
     def from_labels(self) -> SizeEstimate:
         """Estimate class sizes from the labels alone; labels that were not drawn at random say nothing."""
-        if self.sampled.all() or (isinstance(self.stated, str) and self.stated == "labeled"):
+        if self.labels_show_sizes:
             return estimate_from_labels(self.labeled_weight)
         equal = np.full(self.labeled_rows.size, 1.0 / self.labeled_rows.size)
         return SizeEstimate(equal, equal)
@@ -97,6 +104,17 @@ class ResolvedPrior(NamedTuple):
             return estimate
         counts = expected_counts(estimate.mean, self.n_rows, self.forbidden)
         return self.statement.combine(estimate._replace(mean=counts / self.n_rows), self.n_rows)
+
+    def first_bounds(self) -> Bounds:
+        """Bounds and belief before anything is estimated; where nothing is known of a class, the belief is weak."""
+        bounds = self.bounds(self.from_labels())
+        if bounds.belief is None or self.labels_show_sizes:
+            return bounds
+        is_stated = np.isfinite(self.statement.rough)
+        for branch in self.statement.branches:
+            is_stated = is_stated | branch.members
+        strength = np.where(is_stated, STRENGTH, WEAK_STRENGTH)
+        return bounds._replace(belief=bounds.belief._replace(strength=strength))
 
     def bounds(self, estimate: SizeEstimate) -> Bounds:
         """Bounds on the counts, and a belief around an estimate combined with what is stated."""
