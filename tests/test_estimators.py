@@ -107,17 +107,17 @@ def test_semi_supervised_checks_of_the_other_estimators(check, estimator):
 def test_nulls_of_data_frames_mean_unlabeled(form):
     X, _, y = blobs()
     names = labels_as(y, None)
-    plain = TransductiveClassifier(random_state=0).fit(X, names)
-    model = TransductiveClassifier(random_state=0).fit(X, form(names))
+    plain = TransductiveClassifier(annealing="paper", random_state=0).fit(X, names)
+    model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, form(names))
     assert model.transduction_.tolist() == plain.transduction_.tolist()
 
 
 def test_nullable_numbers_mean_unlabeled():
     X, _, y = blobs()
-    plain = TransductiveClassifier(random_state=0).fit(X, y)
+    plain = TransductiveClassifier(annealing="paper", random_state=0).fit(X, y)
     numbers = [None if label < 0 else int(label) for label in y]
     for form in (pd.Series(numbers, dtype="Int64"), pl.Series(numbers), pd.Series(np.where(y < 0, np.nan, y))):
-        model = TransductiveClassifier(random_state=0).fit(X, form)
+        model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, form)
         assert [int(label) for label in model.transduction_] == plain.transduction_.tolist()
 
 
@@ -225,14 +225,14 @@ def test_score_looks_at_labelled_rows_only():
 
 def test_a_pandas_series_is_a_prior_by_name():
     X, _, y = blobs()
-    model = TransductiveClassifier(class_prior=pd.Series({2: 0.5, 1: 0.25, 0: 0.25}), random_state=0).fit(X, y)
+    model = TransductiveClassifier(class_prior=pd.Series({2: "=50%", 1: "=25%", 0: "=25%"}), random_state=0).fit(X, y)
     assert model.class_counts_.tolist() == [27, 27, 54]
 
 
 def test_names_in_the_prior_may_be_longer_than_those_in_y():
     X, _, y = blobs()
     names = np.where(y < 0, "", np.array(["a", "b", "c"])[y])
-    prior = {"a": 0.25, "b": 0.25, "c": 0.25, "a longer name": 0.25}
+    prior = dict.fromkeys(["a", "b", "c", "a longer name"], "=25%")
     model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, names)
     assert model.classes_.tolist() == ["a", "a longer name", "b", "c"]
     assert model.class_counts_.tolist() == [27, 27, 27, 27]
@@ -249,9 +249,8 @@ def test_an_interrupt_keeps_weights_labels_and_objective_together():
     interrupting = Interrupting()
     interrupting.calls = -4
     counts = true_counts(truth, y)
-    model = TransductiveClassifier(label_step=interrupting, class_prior=counts, annealing="paper", random_state=0).fit(
-        X, y
-    )
+    how = {"class_prior": counts, "annealing": "paper", "fit_intercept": False, "random_state": 0}
+    model = TransductiveClassifier(label_step=interrupting, **how).fit(X, y)
     last = model.history_[-1]
     losses = LargeMargin().value(X @ model.coef_.T, model.transduction_)
     kappa = np.where(y >= 0, 1 / (y >= 0).sum(), last.unlabeled_weight / (y < 0).sum())
@@ -274,7 +273,7 @@ def test_labels_of_several_kinds_get_one_sentence():
 
 def test_verbose_prints_a_line_a_round(capsys):
     X, _, y = blobs()
-    model = TransductiveClassifier(class_prior=dict.fromkeys(range(3)), verbose=1).fit(X, y)
+    model = TransductiveClassifier(class_prior="labeled", annealing="paper", verbose=1).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
 
 
@@ -290,11 +289,11 @@ def test_ranges_in_the_prior_hold_for_labels_and_distributions():
     X = np.vstack((rng.normal([3, 0], 1, (70, 2)), rng.normal([0, 3], 1, (50, 2))))
     y = np.full(120, -1)
     y[[0, 1, 118, 119]] = 0, 0, 1, 1
-    free = TransductiveClassifier(class_prior={0: None, 1: None}, random_state=0).fit(X, y)
-    assert np.all(np.abs(free.class_counts_ - [68, 48]) <= 6)
-    assert np.all(free.prices_ == 0)
+    free = TransductiveClassifier(class_prior={0: None, 1: None}, annealing="paper", random_state=0).fit(X, y)
+    assert np.all(np.abs(free.class_counts_ - [68, 48]) <= 10)
     for low, high in ((0.1, 0.3), (0.7, 0.9)):
-        held = TransductiveClassifier(class_prior={0: (low, high), 1: None}, random_state=0).fit(X, y)
+        prior = {0: (low, high), 1: None}
+        held = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
         assert low * 116 <= held.class_counts_[0] <= high * 116
         assert low * 116 - 1 <= held.label_distributions_[y < 0, 0].sum() <= high * 116 + 1
 
@@ -365,7 +364,7 @@ def test_bad_parameters_get_one_sentence(parameters, sentence):
 def test_prices_are_those_of_the_final_weights(loss, annealing):
     X, _, y = blobs()
     model = TransductiveClassifier(
-        loss, class_prior=[20, 40, 48], annealing=annealing, price_shift=False, random_state=0
+        loss, class_prior=[20, 40, 48], annealing=annealing, price_shift=False, fit_intercept=False, random_state=0
     ).fit(X, y)
     costs = model.loss_.label_costs(X[y < 0] @ model.coef_.T)
     best = solve_labels(costs, [20, 40, 48])
@@ -401,13 +400,13 @@ def test_a_name_in_the_prior_that_resembles_no_other_is_a_class():
 
 def test_equal_sizes_and_sizes_as_text():
     X, _, y = blobs()
-    n = int((y < 0).sum())
-    equal = TransductiveClassifier(class_prior="equal", annealing="paper", random_state=0).fit(X, y)
-    assert equal.class_counts_.sum() == n
-    assert np.ptp(equal.class_counts_) <= 1
-    text = TransductiveClassifier(class_prior=["=50%", "1/4", "25 %"], annealing="paper", random_state=0).fit(X, y)
-    number = TransductiveClassifier(class_prior=[0.5, 0.25, 0.25], annealing="paper", random_state=0).fit(X, y)
-    assert text.transduction_.tolist() == number.transduction_.tolist()
+    equal, text, numbers = (
+        TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
+        for prior in ("equal", ["50%", "1/4", "25 %"], [0.5, 0.25, 0.25])
+    )
+    assert equal.class_counts_.sum() == (y < 0).sum()
+    assert np.all(np.abs(equal.class_counts_ - 36) <= 6)
+    assert text.transduction_.tolist() == numbers.transduction_.tolist()
 
 
 def test_counts_may_include_the_labelled_rows():
@@ -429,7 +428,7 @@ def test_a_label_step_that_gives_distributions_is_refused():
 @pytest.mark.parametrize("label_step", ["switching", "multi_switch", "single_switch", "simplex", "greedy", Greedy()])
 def test_a_label_step_without_branches_is_called_by_its_parameter(label_step):
     model = TransductiveClassifier(
-        class_prior={"hot": 0.5, "cold": 0.5}, taxonomy=["hot/a", "hot/b", "cold"], label_step=label_step
+        class_prior={"hot": "=50%", "cold": "=50%"}, taxonomy=["hot/a", "hot/b", "cold"], label_step=label_step
     )
     with pytest.raises(ValueError, match=r"cannot bound branches .* Use label_step='exact'"):
         model.fit(np.eye(5), ["hot/a", "hot/b", "cold", "", ""])

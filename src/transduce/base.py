@@ -168,6 +168,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
             estimate = estimate_from_predictions(counts)
         self.temperature_, self._hidden, self._contradicted = 1.0, None, False
+        self.size_estimate_ = prior.combine(estimate)
         try:
             bounds = prior.bounds(estimate)
             if prior.is_estimated:
@@ -178,8 +179,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
                 self.temperature_ = found.temperature()
                 hidden = self._hidden = found.hidden_labels(self.temperature_)
                 estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
+                self.size_estimate_ = prior.combine(estimate)
                 bounds = prior.bounds(estimate)
-            self.size_estimate_ = prior.combine(estimate)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.statement.groups) from None

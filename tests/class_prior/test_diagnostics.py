@@ -32,7 +32,7 @@ def test_sizes_that_contradict_the_labels_cause_a_warning_with_figures():
     with pytest.warns(
         PriorWarning, match=r"(0|1) should get (5|95)\.0% of the rows, but it has (53\.3|46\.7)% of the 60 labels"
     ):
-        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
+        model = TransductiveClassifier(class_prior={0: "=95%", 1: "=5%"}, annealing="paper", random_state=0).fit(X, y)
     assert model.prior_diagnostics_.disagreement > HARMFUL_DISAGREEMENT
     assert (
         model.prior_diagnostics_.suggested_ranges()[0][0]
@@ -73,15 +73,16 @@ def drinks(n=100):
     ("prior", "sentence"),
     [
         (
-            {"hot": 0.95, "cold": 0.05},
+            {"hot": "=95%", "cold": "=5%"},
             r"'(hot|cold)' should get (95|5)\.0% of the rows, but it has 50\.0% of",
         ),
+        ({"hot": 0.95, "cold": 0.05}, r"'(hot|cold)' should get (77|4)\.\d% to (100|6)\.\d% of the rows"),
         (
             {"hot": 323, "cold/milk": None, "cold/juice": None},
             r"'hot' should get 95\.0%.*\. A range of 1\d\d-323 rows would fit",
         ),
         ({("hot",): (0.9, 0.95), "cold": None}, r"'hot' should get 90\.0% to 95\.0%"),
-        ({"hot": None, "hot/tea": 0.7, "cold": None}, r"'hot/tea' should get 70\.0%"),
+        ({"hot": None, "hot/tea": "=70%", "cold": None}, r"'hot/tea' should get 70\.0%"),
     ],
 )
 def test_branch_sizes_that_contradict_the_labels_cause_a_warning(prior, sentence):
@@ -117,7 +118,7 @@ def test_sizes_that_contradict_the_predictions_cause_a_warning():
         PriorWarning,
         match=r"and the data disagree: [01] should get (95|5)\.0% of the rows, but the supervised classifier gives it",
     ) as caught:
-        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, marked)
+        model = TransductiveClassifier(class_prior={0: "=95%", 1: "=5%"}, annealing="paper", random_state=0).fit(X, marked)
     assert "say nothing about class sizes" in str(caught[0].message)
     assert model.prior_diagnostics_.distance == pytest.approx(0.95 - model.prior_diagnostics_.predicted[0], abs=1e-3)
     assert model.prior_diagnostics_.distance > HARMFUL_DISTANCE
@@ -126,7 +127,7 @@ def test_sizes_that_contradict_the_predictions_cause_a_warning():
 def test_predicted_fractions_are_those_of_the_supervised_classifier():
     X, y = problem()
     with pytest.warns(PriorWarning, match="disagree") as caught:
-        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
+        model = TransductiveClassifier(class_prior={0: "=95%", 1: "=5%"}, annealing="paper", random_state=0).fit(X, y)
     alone = TransductiveClassifier(random_state=0, price_shift=False).fit(X[y >= 0], y[y >= 0])
     fractions = np.bincount(alone.predict(X[y < 0])) / (y < 0).sum()
     assert model.prior_diagnostics_.predicted == pytest.approx(fractions, abs=0.01)
@@ -147,7 +148,7 @@ def test_an_interrupt_during_the_diagnosis_keeps_the_fit(monkeypatch):
     X, y = problem()
     monkeypatch.setattr(base, "supervised_counts", interrupt)
     with pytest.warns(PriorWarning):
-        model = TransductiveClassifier(class_prior={0: 0.95, 1: 0.05}, annealing="paper", random_state=0).fit(X, y)
+        model = TransductiveClassifier(class_prior={0: "=95%", 1: "=5%"}, annealing="paper", random_state=0).fit(X, y)
     assert model.termination_condition_ == FitStatus.INTERRUPTED.value
     assert model.prior_diagnostics_.distance == 0.0
 

@@ -95,9 +95,11 @@ def test_rounded_fractions_are_divided_by_their_sum(sizes):
     found = state(sizes)
     total = sum(float(str(size).strip("=%")) for size in sizes) / (100 if "33%" in sizes else 1)
     assert found.divided_by == pytest.approx(total)
-    bounds = found.bounds(1000)
-    assert bounds.low.tolist() == bounds.high.tolist()
-    assert bounds.low.sum() == 1000
+    if "=0.33" in sizes:
+        assert found.low.tolist() == found.high.tolist()
+        assert found.low.sum() == 1000
+    else:
+        assert found.rough.sum() == pytest.approx(1000)
     if sizes[0] == 0.5:
         assert found.rough == pytest.approx(np.array(sizes) * 1000 / total)
 
@@ -105,34 +107,36 @@ def test_rounded_fractions_are_divided_by_their_sum(sizes):
 def test_a_few_fractions_that_sum_to_slightly_more_than_1_are_divided_too():
     found = state({"coffee": 0.71, "milk": 0.3})
     assert found.rough[:2].sum() == pytest.approx(1000)
-    assert found.bounds(1000).low.sum() <= 1000
     with pytest.raises(PriorError) as caught:
         state({"coffee": 0.71, "milk": 0.29 + ROUNDING + 0.001})
     assert caught.value.kind is PriorErrorKind.SUM
 
 
-def test_complete_fractions_become_the_nearest_counts():
+def test_exact_fractions_of_all_classes_become_the_nearest_counts():
     rng = np.random.default_rng(0)
     for _ in range(100):
         k, n = int(rng.integers(1, 20)), int(rng.integers(1, 5000))
         names, fractions = np.arange(k), rng.dirichlet(np.full(k, 0.5))
         counts = counts_from_fractions(fractions, n).tolist()
-        for prior in (fractions, dict(enumerate(fractions.tolist())), [f"={x!r}" for x in fractions.tolist()]):
+        exact = [f"={x!r}" for x in fractions.tolist()]
+        for prior in (exact, dict(enumerate(exact))):
             found = read_statement(prior, names, names, n)
-            assert found.bounds(n).low.tolist() == found.bounds(n).high.tolist() == counts
+            assert found.is_exact
+            assert found.low.tolist() == counts
         assert read_statement(fractions, names, names, n).rough == pytest.approx(n * fractions)
 
 
-def test_exact_and_rough_sizes_of_all_classes_become_counts():
+def test_exact_sizes_beside_rough_ones_are_the_nearest_whole_numbers():
     rng = np.random.default_rng(1)
     for _ in range(200):
         k, n = int(rng.integers(2, 9)), int(rng.integers(20, 400))
-        fractions = rng.dirichlet(np.ones(k))
-        texts = [f"{sign}{x!r}" for sign, x in zip(rng.choice(["", "="], k), fractions.tolist(), strict=True)]
-        low, high, _ = read_statement(texts, np.arange(k), np.arange(k), n).bounds(n)
-        assert low.tolist() == high.tolist()
-        assert low.sum() == n
-        assert np.all(np.abs(low - n * fractions) < k)
+        fractions, is_exact = rng.dirichlet(np.ones(k)), rng.random(k) < 0.5
+        texts = [f"={x!r}" if exact else f"{x!r}" for exact, x in zip(is_exact, fractions.tolist(), strict=True)]
+        found = read_statement(texts, np.arange(k), np.arange(k), n)
+        assert np.array_equal(found.low[is_exact], found.high[is_exact])
+        assert np.all(np.abs(found.low - n * fractions)[is_exact] < 1)
+        assert np.isnan(found.rough).tolist() == is_exact.tolist()
+        assert found.low.sum() <= n <= found.high.sum()
 
 
 def test_no_rows_to_label_need_no_sum():
@@ -148,8 +152,6 @@ def test_branches_are_hard_groups_or_rough():
     ((name, members, rows),) = found.branches
     assert (name, members.tolist(), rows) == ("hot", [True, True, True, False], pytest.approx(80))
     assert found.divided_by == pytest.approx(0.99)
-    groups = found.bounds(100).groups
-    assert (groups.names, groups.low.tolist(), groups.high.tolist()) == (("hot/coffee", "hot"), [10, 80], [30, 80])
 
 
 @pytest.mark.parametrize("prior", [{"hot": 90, "hot/tea": 30, "cold": 10}, {"hot": 0.9, "hot/tea": 0.3, "cold": 0.1}])
@@ -194,10 +196,13 @@ def test_a_statement_says_whether_sizes_are_in_rows(prior, in_rows):
 
 
 def test_a_resolved_prior_has_the_statement_and_its_bounds():
-    resolved = ResolvedPrior.create({"tea": "=20%"}, NAMES, LABELS, 1000, None, None, None)
-    assert resolved.statement.low.tolist() == resolved.bounds.low.tolist() == [0, 0, 200]
+    resolved = ResolvedPrior.create({"tea": "=20%"}, NAMES, LABELS, 1000)
+    bounds = resolved.bounds(resolved.from_labels())
+    assert resolved.statement.low.tolist() == bounds.low.tolist() == [0, 0, 200]
+    assert bounds.belief.mean[2] == pytest.approx(200)
     for keyword in ("labeled", "estimate"):
-        assert ResolvedPrior.create(keyword, NAMES, LABELS, 1000, None, None, None).statement is None
+        statement = ResolvedPrior.create(keyword, NAMES, LABELS, 1000).statement
+        assert_states(statement, [0] * 3, [1000] * 3, [NAN] * 3)
 
 
 def test_any_sizes_are_refused_or_give_bounds_that_can_be_met():
@@ -208,7 +213,7 @@ def test_any_sizes_are_refused_or_give_bounds_that_can_be_met():
         prior = {nodes[j]: spellings[rng.integers(len(spellings))] for j in chosen}
         n, labels = int(rng.choice([1, 12, 100, 1000])), rng.integers(0, 4, rng.integers(1, 8))
         try:
-            low, high, groups = read_statement(prior, DRINKS, labels, n, TREE).bounds(n)
+            low, high, groups, _ = read_statement(prior, DRINKS, labels, n, TREE).hard_bounds
         except PriorError:
             refused += 1
             continue

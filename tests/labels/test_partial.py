@@ -249,7 +249,7 @@ class Interrupt:
     ],
 )
 @pytest.mark.parametrize("n", [1, 2, 6])
-def test_an_interrupt_during_the_first_fit_keeps_it(estimator, entry, n):
+def test_an_interrupt_while_labels_are_hidden_keeps_the_fit(estimator, entry, n):
     X, truth = rows()
     pressed = Interrupt(n)
     model = estimator(class_prior="estimate", verbose=pressed, random_state=0).fit(X, labels(truth, entry))
@@ -257,28 +257,7 @@ def test_an_interrupt_during_the_first_fit_keeps_it(estimator, entry, n):
     assert model.history_ == pressed.rows
     assert {row.restart for row in model.history_} == {-1}
     assert len(model.history_) == n
-    low, high, _ = model.bounds_
-    assert np.all((low <= model.class_counts_) & (model.class_counts_ <= high))
     assert np.mean(model.predict(X) == np.array(NAMES)[truth]) > 0.5
-
-
-def test_an_interrupt_before_the_second_fit_keeps_the_first(monkeypatch):
-    X, truth = rows()
-    y = labels(truth, "")
-    interrupt = Interrupt(0)
-    done = TransductiveClassifier(class_prior="estimate", verbose=interrupt, random_state=0).fit(X, y)
-    n_first = sum(row.restart < 0 for row in interrupt.rows)
-    assert n_first > 1
-    assert all(row.restart >= 0 for row in [*interrupt.rows[n_first:], *done.history_])
-    monkeypatch.setattr(TransductiveClassifier, "_solve", interrupted)
-    model = TransductiveClassifier(class_prior="estimate", random_state=0).fit(X, y)
-    assert model.termination_condition_ == FitStatus.INTERRUPTED.value
-    assert len(model.history_) == n_first
-    assert not np.array_equal(model.bounds_.low, done.bounds_.low)
-
-
-def interrupted(self, *args, **kwargs):
-    raise KeyboardInterrupt
 
 
 TRIPS = np.array(["banking", "travel", "work"], dtype=object)

@@ -75,8 +75,8 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
 
 
 def macro_f(labels: Array, guesses: Array, n_classes: int, weights: Array | None = None) -> float:
-    """Mean F of the classes that occur among the labels."""
+    """Mean F of the classes that occur among the labels, with a weight above 0."""
     right = np.bincount(labels[guesses == labels], None if weights is None else weights[guesses == labels], n_classes)
     both = np.bincount(labels, weights, n_classes) + np.bincount(guesses, weights, n_classes)
-    present = np.bincount(labels, minlength=n_classes) > 0
+    present = np.bincount(labels, weights, n_classes) > 0
     return float((2.0 * right[present] / both[present]).mean())

@@ -137,7 +137,7 @@ class PriorDiagnostics:
         if self.groups is None:
             return self.low, self.high, self.labeled, self.predicted
         low = np.concatenate((self.low, self.groups.low / self.n_rows))
-        high = np.concatenate((self.high, self.groups.high / self.n_rows))
+        high = np.concatenate((self.high, np.minimum(self.groups.high / self.n_rows, 1.0)))
         return low, high, _with_groups(self.labeled, self.groups), _with_groups(self.predicted, self.groups)
 
     def _levels(self) -> list[Array]:

@@ -31,7 +31,7 @@ EM_STEPS, PRIOR_LABELS = 5, 2.0
 MIN_SAMPLED = 10
 """Labels drawn at random that are needed to correct predictions."""
 CONTRADICTED = 4.0
-"""Disagreement of labels with what the classifiers see, above which they are hardly a random sample."""
+"""Disagreement of labelled with unlabelled rows in the eyes of the classifiers, above which labels are no sample."""
 
 
 class HiddenLabels(NamedTuple):
@@ -107,7 +107,7 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_known: bool = False)
     """Estimate class sizes from hidden labels, and say whether labels contradict that they were drawn at random.
 
     `sampled` (l,) marks labels that were drawn at random. Unless that `is_known`, none is taken to be if the
-    classifiers contradict it.
+    classifiers contradict it, because they see other classes in these rows than in the unlabelled ones.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.choice(2, p=[0.8, 0.2], size=100)
@@ -117,14 +117,27 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_known: bool = False)
     >>> estimate.mean.round(2).tolist(), contradicted
     ([0.7, 0.3], False)
     """
-    adjusted = _adjusted(hidden)
-    counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
-    enough = counts.sum() >= MIN_SAMPLED
-    contradicted = enough and not is_known and disagreement(counts, adjusted, adjusted) > CONTRADICTED
+    enough = int(sampled.sum()) >= MIN_SAMPLED
+    contradicted = enough and not is_known and _contradiction(hidden, sampled) > CONTRADICTED
     if enough and not contradicted:
         return SizeEstimate(*_rectified(hidden, sampled)), False
-    n_labels = PRECISION * float(hidden.was_hidden.sum())
-    return SizeEstimate(*labeled_proportions(adjusted * max(n_labels, 1.0))), contradicted
+    truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
+    n_labels = _as_labels(truth, truth - predicted, hidden.n_unlabeled)
+    return SizeEstimate(*labeled_proportions(_adjusted(hidden) * max(n_labels, 1.0))), contradicted
+
+
+def _contradiction(hidden: HiddenLabels, sampled: Array) -> float:
+    """Disagreement of the mean probabilities of labelled and unlabelled rows: about 1 if labels were drawn at random.
+
+    Probabilities vary less than counts would, which the correction of Rao and Scott (1981) takes into account.
+    """
+    predicted = hidden.predicted[sampled & hidden.was_hidden]
+    if not len(predicted):
+        return 0.0
+    mean = predicted.mean(axis=0)
+    effect = float(predicted.var(axis=0).sum() / max(float((mean * (1.0 - mean)).sum()), 1e-12))
+    effect *= 1.0 + len(predicted) / max(hidden.n_unlabeled, 1)
+    return disagreement(len(predicted) * mean, hidden.unlabeled, hidden.unlabeled) / max(effect, 1e-6)
 
 
 def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
@@ -140,9 +153,16 @@ def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
     weight = float(np.clip(common / scale, 0.0, 1.0)) if scale > 0 else 0.0
     errors = truth - weight * predicted
     mean = np.maximum(weight * hidden.unlabeled + errors.mean(axis=0), 0.0)
+    return labeled_proportions(mean / mean.sum() * _as_labels(truth, errors, hidden.n_unlabeled))
+
+
+def _as_labels(truth: FloatArray, errors: FloatArray, n_unlabeled: int) -> float:
+    """Number of labels alone that would be as precise as labels (l, K) that predictions reduce to errors (l, K)."""
+    if not len(truth):
+        return 0.0
     plain = float((truth.mean(axis=0) * (1.0 - truth.mean(axis=0))).sum())
-    as_labels = PRECISION * n_labels * plain / max(float(errors.var(axis=0).sum()), plain / hidden.n_unlabeled, 1e-12)
-    return labeled_proportions(mean / mean.sum() * max(as_labels, PRECISION * n_labels))
+    gain = plain / max(float(errors.var(axis=0).sum()), plain / n_unlabeled, 1e-12)
+    return PRECISION * len(truth) * max(gain, 1.0)
 
 
 def _adjusted(hidden: HiddenLabels) -> FloatArray:

@@ -76,11 +76,21 @@ class Statement:
 
     def likely_bounds(self) -> Bounds:
         """Bounds that the counts are likely to meet: rough sizes within two standard deviations."""
-        rough, spread = np.isfinite(self.rough), np.exp(2.0 * ROUGHNESS)
-        low, high = self.low.copy(), self.high.copy()
-        low[rough] = np.floor(self.rough[rough] / spread)
-        high[rough] = np.minimum(np.ceil(self.rough[rough] * spread), high[rough])
-        return Bounds(low, high, self.groups)
+        rough, low, high = np.isfinite(self.rough), self.low.copy(), self.high.copy()
+        low[rough], most = _likely_range(self.rough[rough])
+        high[rough] = np.minimum(most, high[rough])
+        return Bounds(low, high, self._likely_groups())
+
+    def _likely_groups(self) -> Groups | None:
+        """Hard bounds of branches, and likely ones of those with a rough size."""
+        if not self.branches:
+            return self.groups
+        members, names = np.array([branch.members for branch in self.branches]), [each.name for each in self.branches]
+        low, high = _likely_range(np.array([branch.rows for branch in self.branches]))
+        if self.groups is not None:
+            members, names = np.vstack((self.groups.members(self.low.size), members)), [*self.groups.names, *names]
+            low, high = np.concatenate((self.groups.low, low)), np.concatenate((self.groups.high, high))
+        return nested_groups(members, low, high, names)
 
     def combine(self, estimate: SizeEstimate, n_rows: int) -> SizeEstimate:
         """Combine what is stated with an estimate, each by its precision.
@@ -103,15 +113,16 @@ class Statement:
         mean, deviation = estimate.mean * n_rows, estimate.deviation * n_rows
         targets = [(np.arange(mean.size) == k, self.rough[k]) for k in np.flatnonzero(np.isfinite(self.rough))]
         targets += [(branch.members, branch.rows) for branch in self.branches]
-        ranges = []
+        pooled = []
         for members, rows in targets:
             rows, variance = _pooled(mean[members].sum(), np.sqrt((deviation[members] ** 2).sum()), rows)
             deviation = np.where(members, np.minimum(deviation, rows * np.sqrt(variance)), deviation)
-            ranges.append((members, rows, rows))
-        ranges += [(np.arange(mean.size) == k, self.low[k], self.high[k]) for k in range(mean.size)]
+            pooled.append((members, rows, rows))
+        hard = [(np.arange(mean.size) == k, self.low[k], self.high[k]) for k in range(mean.size)]
         if self.groups is not None:
-            ranges += zip(self.groups.members(mean.size), self.groups.low, self.groups.high, strict=True)
-        new = _project(np.maximum(mean, MIN_ROWS), [*ranges, (np.ones(mean.size, bool), n_rows, n_rows)])
+            hard += zip(self.groups.members(mean.size), self.groups.low, self.groups.high, strict=True)
+        hard.append((np.ones(mean.size, bool), n_rows, n_rows))
+        new = _project(_project(np.maximum(mean, MIN_ROWS), [*pooled, *hard]), hard)  # hard ones win over rough ones
         deviation = np.where(self.low == self.high, 0.0, deviation * np.minimum(new / np.maximum(mean, MIN_ROWS), 1.0))
         return SizeEstimate(new / n_rows, deviation / n_rows)
 
@@ -121,6 +132,12 @@ def _pooled(mean: float, deviation: float, stated: float) -> tuple[float, float]
     precisions = 1.0 / max(deviation / max(mean, MIN_ROWS), 1e-3) ** 2, 1.0 / ROUGHNESS**2
     logs = np.log(max(mean, MIN_ROWS)), np.log(max(stated, MIN_ROWS))
     return float(np.exp(np.dot(precisions, logs) / sum(precisions))), 1.0 / sum(precisions)
+
+
+def _likely_range(rough: FloatArray) -> tuple[IntArray, IntArray]:
+    """Whole numbers of rows two standard deviations below and above rough sizes."""
+    spread = np.exp(2.0 * ROUGHNESS)
+    return np.floor(rough / spread).astype(np.int64), np.ceil(rough * spread).astype(np.int64)
 
 
 def _project(mean: FloatArray, ranges: Sequence[tuple[Mask, float, float]]) -> FloatArray:

@@ -1,0 +1,101 @@
+"""Estimated accuracy and macro F: formulas, weights of labels chosen by class, and coverage in simulations."""
+
+import warnings
+
+import numpy as np
+import pytest
+from helpers.class_sizes import balanced_labels
+from scipy.special import softmax
+from sklearn.metrics import f1_score
+
+from transduce import TransductiveClassifier
+from transduce.class_prior.accuracy import estimate_accuracy, macro_f
+from transduce.class_prior.estimation import HiddenLabels
+from transduce.errors import PriorWarning
+
+SIZES = np.array([0.6, 0.3, 0.1])
+
+
+def simulate(rng, labels, sharpness=1.0, n_unlabeled=2000):
+    """Hidden labels, the mean confidence in labels of other rows, and their accuracy; sharpness 1 is calibrated."""
+
+    def predict(truth):
+        scores = 2.5 * np.eye(3)[truth] + rng.normal(size=(truth.size, 3))
+        return softmax(sharpness * (2.5 * scores + np.log(SIZES)), axis=1)
+
+    truth = rng.choice(3, size=n_unlabeled, p=SIZES)
+    predicted, others = predict(labels), predict(truth)
+    hidden = HiddenLabels(labels, predicted, np.ones(labels.size, bool), others.mean(axis=0), n_unlabeled)
+    return hidden, others.max(axis=1).mean(), np.mean(others.argmax(axis=1) == truth)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_macro_f_is_that_of_scikit_learn_over_the_classes_that_occur(seed):
+    rng = np.random.default_rng(seed)
+    labels, guesses, weights = rng.integers(4, size=30), rng.integers(5, size=30), rng.random(30)
+    present = np.unique(labels)
+    expected = f1_score(labels, guesses, labels=present, average="macro")
+    assert macro_f(labels, guesses, 6) == pytest.approx(expected)
+    expected = f1_score(labels, guesses, labels=present, average="macro", sample_weight=weights)
+    assert macro_f(labels, guesses, 6, weights) == pytest.approx(expected)
+
+
+def test_errors_on_hidden_labels_correct_the_confidence():
+    labels = np.array([0, 0, 1, 1])
+    predicted = np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8]])
+    hidden = HiddenLabels(labels, predicted, np.ones(4, bool), np.array([0.5, 0.5]), 100)
+    estimate = estimate_accuracy(hidden, 0.9, np.array([0.5, 0.5]), True)
+    assert estimate.mean == pytest.approx(0.9 + 3 / 4 - (0.9 + 0.7 + 0.6 + 0.8) / 4)
+    assert estimate.low <= estimate.mean <= estimate.high <= 1.0
+    assert estimate.n_labels == 4
+    never = HiddenLabels(np.append(labels, 0), np.vstack((predicted, [0.5, 0.5])), np.arange(5) < 4, *hidden[3:])
+    assert estimate_accuracy(never, 0.9, np.array([0.5, 0.5]), True) == estimate
+
+
+@pytest.mark.parametrize("sharpness", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("is_sample", [True, False], ids=["random labels", "labels by class"])
+def test_intervals_contain_the_accuracy_in_about_nine_of_ten_draws(is_sample, sharpness):
+    inside, errors = [], []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        labels = rng.choice(3, size=60, p=SIZES) if is_sample else np.repeat(np.arange(3), 20)
+        hidden, confidence, accuracy = simulate(rng, labels, sharpness)
+        estimate = estimate_accuracy(hidden, confidence, SIZES, is_sample)
+        inside.append(estimate.low <= accuracy <= estimate.high)
+        errors.append(estimate.mean - accuracy)
+    assert 0.82 <= np.mean(inside) <= 0.99
+    assert abs(np.mean(errors)) < 0.025
+
+
+def test_labels_chosen_by_class_are_weighted_by_the_sizes():
+    labels = np.repeat([0, 1], 10)
+    predicted = np.where(labels[:, None] == 0, [[0.8, 0.2]], [[0.8, 0.2]])  # all class 1 labels are wrong
+    hidden = HiddenLabels(labels, predicted, np.ones(20, bool), np.array([0.8, 0.2]), 100)
+    assert estimate_accuracy(hidden, 0.8, np.array([0.9, 0.1]), False).mean == pytest.approx(0.9)
+    assert estimate_accuracy(hidden, 0.8, np.array([0.9, 0.1]), True).mean == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+def test_a_fit_estimates_its_accuracy(loss):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 500, p=SIZES)
+    X = 2.0 * np.eye(3)[truth] + rng.normal(0, 1, (500, 3))
+    y = np.where(np.arange(500) < 60, truth, -1)
+    model = TransductiveClassifier(loss, annealing="paper", random_state=0).fit(X, y)
+    estimate, accuracy = model.accuracy_estimate_, np.mean((model.transduction_ == truth)[60:])
+    assert estimate.low < estimate.mean < estimate.high
+    assert abs(estimate.mean - accuracy) < 0.1
+    assert estimate.macro_f_low <= estimate.macro_f <= estimate.macro_f_high
+    assert estimate.n_labels == 60
+    again = TransductiveClassifier(loss, annealing="paper", random_state=0).fit(X, y)
+    assert again.accuracy_estimate_ == estimate
+
+
+@pytest.mark.parametrize("prior", ["labeled", [200, 224]], ids=str)
+def test_fits_without_hidden_labels_have_no_estimate(prior):
+    X, _, marked = balanced_labels(np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)
+        model = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, marked)
+    assert model.accuracy_estimate_ is None
+    assert model.temperature_ == 1.0
