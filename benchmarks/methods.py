@@ -138,14 +138,17 @@ def logistic_twice(split: Split) -> Callable:
 
 
 METHODS: dict[str, Callable[[Split], Callable]] = {
-    "supervised large margin": supervised(),
-    "supervised maxent": supervised(loss="maxent", alpha=1e-4),
-    PAPER: ours(annealing="paper", price_shift=False),
-    "paper's annealing, maxent": ours(loss="maxent", alpha=1e-4, annealing="paper", price_shift=False),
-    "the first with our price shift": ours(annealing="paper"),
-    "the second with our price shift": ours(loss="maxent", alpha=1e-4, annealing="paper"),
+    "supervised large margin": supervised(fit_intercept=False),
+    "supervised maxent": supervised(loss="maxent", alpha=1e-4, fit_intercept=False),
+    PAPER: ours(annealing="paper", price_shift=False, fit_intercept=False),
+    "paper's annealing, maxent": ours(
+        loss="maxent", alpha=1e-4, annealing="paper", price_shift=False, fit_intercept=False
+    ),
+    "the first with our price shift": ours(annealing="paper", fit_intercept=False),
+    "the second with our price shift": ours(loss="maxent", alpha=1e-4, annealing="paper", fit_intercept=False),
     DEFAULT: ours(),
-    "soft annealing, maxent": ours(loss="maxent", alpha=1e-4),
+    "default without intercept": ours(fit_intercept=False),
+    "soft annealing, maxent": ours(loss="maxent", alpha=1e-4, fit_intercept=False),
     "entropy regularisation": ours("EntropyRegularizedClassifier"),
     "expectation constraint": ours("ExpectationConstrainedClassifier"),
     "expectation regularisation": ours("ExpectationRegularizedClassifier"),

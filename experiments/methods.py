@@ -6,10 +6,10 @@ from typing import Any
 from experiments.data import Split
 from transduce import TransductiveClassifier
 
-AS_IN_THE_PAPER = {"annealing": "paper", "label_step": "switching", "price_shift": False}
+AS_IN_THE_PAPER = {"annealing": "paper", "label_step": "switching", "price_shift": False, "fit_intercept": False}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "supervised": {},
-    "all labels": {},
+    "supervised": {"fit_intercept": False},
+    "all labels": {"fit_intercept": False},
     "paper": AS_IN_THE_PAPER,
     "no annealing": AS_IN_THE_PAPER | {"annealing": None},
     "default": {},
