@@ -81,7 +81,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         sampled : bool or array-like of bool of shape (n_samples,), default=None
             Which labels were drawn at random, so that their numbers say something about class sizes. Labels that were
             chosen in another way, such as ten of each class or the answers to a queue, were not. None: all of them,
-            unless their numbers are equal by design or the classifier contradicts it.
+            unless their numbers are equal by design. Unless it is True for all labels, the classifier may
+            contradict it.
 
         Returns
         -------
@@ -157,7 +158,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         estimate, found = prior.from_labels(), None
         self.temperature_, self._hidden, self._contradicted = 1.0, None, False
         try:
-            bounds = prior.bounds(estimate)
+            bounds, self._data_estimate = prior.bounds(estimate), None
+            self.size_estimate_ = prior.combine(estimate)
             if prior.is_estimated:
                 found = cross_fit(engine, bounds, self._settings(), context)
             if isinstance(found, FitResult):
@@ -165,8 +167,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             if found is not None:
                 self.temperature_ = found.temperature()
                 hidden = self._hidden = found.hidden_labels(self.temperature_)
-                estimate, self._contradicted = estimate_sizes(hidden, prior.sampled)
-                bounds = prior.bounds(estimate)
+                estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_certain)
+                self._data_estimate, bounds = estimate, prior.bounds(estimate)
             self.size_estimate_ = prior.combine(estimate)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:

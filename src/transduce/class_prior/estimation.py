@@ -97,11 +97,11 @@ def estimate_from_labels(labeled_counts: Array) -> SizeEstimate:
     return SizeEstimate(*labeled_proportions(labeled_counts))
 
 
-def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, bool]:
+def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_certain: bool = False) -> tuple[SizeEstimate, bool]:
     """Estimate class sizes from hidden labels, and say whether labels contradict that they were drawn at random.
 
     `sampled` (l,) marks labels that were drawn at random, as far as is known. If the classifiers contradict that, none
-    is taken to be.
+    is taken to be, unless it is certain.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.choice(2, p=[0.8, 0.2], size=100)
@@ -114,7 +114,7 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> tuple[SizeEstimate, 
     adjusted = _adjusted(hidden)
     counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
     enough = counts.sum() >= MIN_SAMPLED
-    contradicted = enough and disagreement(counts, adjusted, adjusted) > CONTRADICTED
+    contradicted = enough and not is_certain and bool(disagreement(counts, adjusted, adjusted) > CONTRADICTED)
     if enough and not contradicted:
         return SizeEstimate(*_rectified(hidden, sampled)), False
     n_labels = PRECISION * float(hidden.was_hidden.sum())

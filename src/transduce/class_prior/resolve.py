@@ -31,6 +31,7 @@ class ResolvedPrior(NamedTuple):
     labeled_weight  (K,) the same by weight
     sampled         (l,) whether each label was drawn at random, as far as is known
     forbidden       labels that rows must not get, or None
+    is_certain      whether the user says that all labels were drawn at random
     """
 
     stated: object
@@ -40,6 +41,7 @@ class ResolvedPrior(NamedTuple):
     labeled_weight: FloatArray
     sampled: NDArray[np.bool_]
     forbidden: Array | None = None
+    is_certain: bool = False
 
     @classmethod
     def create(
@@ -69,9 +71,10 @@ class ResolvedPrior(NamedTuple):
             statement = Statement.nothing(classes.size, n_rows)
         else:
             statement = read_statement(stated, classes, labels, n_rows, taxonomy)
+        is_certain = sampled is not None and bool(sampled.all())
         if sampled is None:
             sampled = np.full(labels.size, not are_balanced_by_design(rows))
-        return cls(stated, statement, n_rows, rows, weight, sampled, forbidden)
+        return cls(stated, statement, n_rows, rows, weight, sampled, forbidden, is_certain)
 
     @property
     def is_estimated(self) -> bool:

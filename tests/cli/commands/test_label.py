@@ -14,7 +14,7 @@ from helpers.documents import DOMAINS, N_LABELED, N_ROWS, documents, vectors_of
 from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file
 
-from transduce.class_prior.resolve import prior_bounds
+from transduce.class_prior.proportions import labeled_proportions
 from transduce.cli.formats import write_table
 from transduce.cli.main import run
 from transduce.cli.model_file import load_model
