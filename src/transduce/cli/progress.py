@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 2.0
 N_HIDDEN = 5
 """Fits that a fifth of the labels is hidden from each, to estimate class sizes and accuracy."""
-SOFT_HIDDEN_COST = 0.4
+SOFT_HIDDEN_COST = 0.3
 """Time of such a fit compared with a soft restart."""
 MIN_FRACTION = 0.05
 """No estimate of the time left before this fraction of the work is done."""
