@@ -80,7 +80,19 @@ class Statement:
         low, high = self.low.copy(), self.high.copy()
         low[rough] = np.floor(self.rough[rough] / spread)
         high[rough] = np.minimum(np.ceil(self.rough[rough] * spread), high[rough])
-        return Bounds(low, high, self.groups)
+        return Bounds(low, high, self._likely_groups(spread) if self.branches else self.groups)
+
+    def _likely_groups(self, spread: float) -> Groups | None:
+        """Hard bounds of branches, and rough ones within a factor of `spread`."""
+        members = np.array([branch.members for branch in self.branches])
+        low, high = (np.array([branch.rows for branch in self.branches]) * factor for factor in (1 / spread, spread))
+        low, high = np.floor(low).astype(np.int64), np.minimum(np.ceil(high).astype(np.int64), self.high.max())
+        names = [branch.name for branch in self.branches]
+        if self.groups is not None:
+            members = np.vstack((members, self.groups.members(self.low.size)))
+            low, high = np.concatenate((low, self.groups.low)), np.concatenate((high, self.groups.high))
+            names += self.groups.names
+        return nested_groups(members, low, high, names)
 
     def combine(self, estimate: SizeEstimate, n_rows: int) -> SizeEstimate:
         """Combine what is stated with an estimate, each by its precision.

@@ -30,6 +30,10 @@ NOT_RANDOM = (
     "the labels do not look like a random sample of the rows, so class sizes were estimated from the texts. If they are "
     "one, pass --labels-are random."
 )
+NOT_RANDOM_OR_WRONG = (
+    "the labels do not look like a random sample of rows with these class sizes. Check the sizes; if they are right and "
+    "the labels are a random sample, pass --labels-are random."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +112,7 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
             raise InputError(describe_error(error, task.table.name)) from None
     progress.say(*(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
     if clf._contradicted:
-        progress.say(f"Note: {NOT_RANDOM}")
+        progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
     return clf
 
 
