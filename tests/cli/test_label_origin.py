@@ -33,9 +33,7 @@ def answered(example, run_ok, tmp_path):
     """A file that was labelled with answers to a queue."""
     (tmp_path / "ask.csv").write_text("row,label\n" + "".join(f"{row},travel\n" for row in ANSWERED))
     out = tmp_path / "answered.csv"
-    return out, run_ok(
-        "label", example.file, "--answers", tmp_path / "ask.csv", "-o", out, *QUICK, "--json", "--quiet"
-    )
+    return out, run_ok("label", example.file, "--answers", tmp_path / "ask.csv", "-o", out, *QUICK, "--json", "--quiet")
 
 
 def origins(path) -> list[str]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from transduce.class_prior.bounds import Groups
-from transduce.class_prior.statement import Statement
 from transduce.class_prior.spec import read_sizes
 from transduce.class_prior.stated_sizes import read_statement
+from transduce.class_prior.statement import Statement
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import _PRIOR_ERRORS
 from transduce.cli.prior_options import prior_errors, read_prior, stated_counts

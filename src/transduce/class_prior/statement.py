@@ -85,8 +85,9 @@ class Statement:
     def _likely_groups(self, spread: float) -> Groups | None:
         """Hard bounds of branches, and rough ones within a factor of `spread`."""
         members = np.array([branch.members for branch in self.branches])
-        low, high = (np.array([branch.rows for branch in self.branches]) * factor for factor in (1 / spread, spread))
-        low, high = np.floor(low).astype(np.int64), np.minimum(np.ceil(high).astype(np.int64), self.high.max())
+        rows = np.array([branch.rows for branch in self.branches])
+        low = np.floor(rows / spread).astype(np.int64)
+        high = np.minimum(np.ceil(rows * spread).astype(np.int64), members @ self.high)
         names = [branch.name for branch in self.branches]
         if self.groups is not None:
             members = np.vstack((members, self.groups.members(self.low.size)))

@@ -27,12 +27,12 @@ from transduce.estimators import TransductiveClassifier
 
 UNLABELED = ""
 NOT_RANDOM = (
-    "the labels do not look like a random sample of the rows, so class sizes were estimated from the texts. If they are "
-    "one, pass --labels-are random."
+    "the labels do not look like a random sample of the rows, so class sizes were estimated from the texts. If they "
+    "are one, pass --labels-are random."
 )
 NOT_RANDOM_OR_WRONG = (
-    "the labels do not look like a random sample of rows with these class sizes. Check the sizes; if they are right and "
-    "the labels are a random sample, pass --labels-are random."
+    "the labels do not look like a random sample of rows with these class sizes. Check the sizes; if they are right "
+    "and the labels are a random sample, pass --labels-are random."
 )
 
 

@@ -75,7 +75,7 @@ class Progress(AbstractContextManager["Progress"]):
         stages = self.stage_of_restart
         latest, started = min(stages, default=0), max(stages, default=-1) >= 0
         n_hidden = 0 if latest >= 0 else -latest if started else max(N_HIDDEN, -latest)
-        done = sum(min(stage, self.n_stages) for restart, stage in stages.items() if restart >= 0)
+        done: float = sum(min(stage, self.n_stages) for restart, stage in stages.items() if restart >= 0)
         if n_hidden:  # they run one after another
             n_ended = -latest if started else -latest - 1
             n_stages = n_ended * self.n_stages + (0 if started else min(stages[latest], self.n_stages))
