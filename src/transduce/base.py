@@ -82,7 +82,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         sampled : bool or array-like of bool of shape (n_samples,), default=None
             Which labels were drawn at random, so that their numbers say something about class sizes. Labels that were
             chosen in another way, such as ten of each class or the answers to a queue, were not. None: all of them,
-            unless their numbers are equal by design or the classifier contradicts it.
+            unless their numbers are equal by design. Unless it is True for all labels, the classifier may
+            contradict it.
 
         Returns
         -------
@@ -167,7 +168,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         if estimate is None:
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
             estimate = estimate_from_predictions(counts)
-        self.temperature_, self._hidden, self._contradicted = 1.0, None, False
+        self.temperature_, self._hidden, self._contradicted, self._data_estimate = 1.0, None, False, None
         self.size_estimate_ = prior.combine(estimate)
         try:
             bounds = prior.bounds(estimate)
@@ -179,7 +180,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
                 self.temperature_ = found.temperature()
                 hidden = self._hidden = found.hidden_labels(self.temperature_)
                 estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
-                self.size_estimate_ = prior.combine(estimate)
+                self._data_estimate, self.size_estimate_ = estimate, prior.combine(estimate)
                 bounds = prior.bounds(estimate)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:

@@ -80,7 +80,7 @@ def test_sizes_that_contradict_partial_labels_are_refused(label, sizes, figures)
     ],
 )
 def test_errors_of_the_fit_are_reported_without_python_parameters(label, monkeypatch, error, sentence):
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("transduce.cli.label_fit.TransductiveClassifier.fit", fail)
@@ -93,7 +93,7 @@ def test_errors_of_the_fit_are_reported_without_python_parameters(label, monkeyp
 
 def test_branch_sizes_are_reported_and_totalled(label, run_command, tmp_path):
     where = ("--model", tmp_path / "m.safetensors", "--report", tmp_path / "r.html")
-    result = label({}, "--prior", "banking=0.25", *where, paths=True)
+    result = label({}, "--prior", "banking==25%", *where, paths=True)
     assert result.code == 0, result.err
     assert "Class sizes: banking: 24 rows (25 %)." in result.err
     note = next(line for line in result.err.splitlines() if "without a stated size" in line)
@@ -104,7 +104,7 @@ def test_branch_sizes_are_reported_and_totalled(label, run_command, tmp_path):
     (branch,) = about["branches"]
     assert (branch["branch"], branch["asked_low"], branch["asked_high"], branch["assigned"]) == ("banking", 24, 24, 24)
     assert branch["labelled"] == sum(size["labelled"] for size in about["sizes"] if "banking/" in size["class"])
-    assert about["prior"] == "Some class sizes were stated."
+    assert about["prior"] == "Some class sizes were stated; the others are estimated from the labels and the texts."
     assert "<bdi>banking</bdi>" in (tmp_path / "r.html").read_text()
     assert "banking, total" in run_command("inspect", tmp_path / "m.safetensors").out
 

@@ -113,11 +113,11 @@ def test_ctrl_c_while_class_sizes_are_estimated_writes_partial_results(run_comma
     is_labeled = pl.int_range(pl.len()).over("truth") < 8
     documents().with_columns(label=pl.when(is_labeled).then("truth")).write_csv(data)
     result = run_command("label", data, "-o", out, "--model", model, "--report", page, "--annealing", interrupted_fit)
-    assert "Estimating class sizes" in result.err
+    assert "Estimating them from the texts, because" in result.err
     assert result.code == 1
     assert result.err.splitlines()[-1].startswith("transduce: interrupted.")
     assert {row["restart"] for row in load_model(str(model)).about["history"]} == {-1}
-    assert "first fit (kept)" in page.read_text()
+    assert "with hidden labels (kept)" in page.read_text()
 
 
 def test_ctrl_c_during_the_fit_of_a_queue(example, run_command, tmp_path, interrupted_fit):

@@ -173,9 +173,9 @@ def test_scores_too_large_are_refused_by_row():
 def test_probabilities_are_those_of_the_estimator(loss):
     X = np.random.default_rng(1).normal(size=(30, 5))
     clf = TransductiveClassifier(loss, annealing=None).fit(X, ["a", "b", "c"] * 5 + [""] * 15)
-    shift = np.zeros(3)
     vectorizer = Vectorizer(Features("vectors", n_features=5))
-    model = Model(("a", "b", "c"), clf.coef_, clf.intercept_, shift, vectorizer, False, loss, about())
+    numbers = clf.coef_ / clf.temperature_, clf.intercept_ / clf.temperature_, np.zeros(3)
+    model = Model(("a", "b", "c"), *numbers, vectorizer, False, loss, about())
     assert np.allclose(model.probabilities(model.scores(X)), clf.predict_proba(X))
 
 

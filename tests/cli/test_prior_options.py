@@ -5,9 +5,10 @@ import string
 import numpy as np
 import pytest
 
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Groups
 from transduce.class_prior.spec import read_sizes
 from transduce.class_prior.stated_sizes import read_statement
+from transduce.class_prior.statement import Statement
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import _PRIOR_ERRORS
 from transduce.cli.prior_options import prior_errors, read_prior, stated_counts
@@ -92,13 +93,13 @@ def test_stated_sizes_are_repeated_as_rows():
     names = [f"c{k}" for k in range(20)]
     low, high = np.full(20, 3), np.full(20, 3)
     high[1] = 5
-    (sentence,) = stated_counts(dict.fromkeys(names, 0.01), names, Bounds(low, high), 300)
+    (sentence,) = stated_counts(dict.fromkeys(names, 0.01), names, Statement(low, high, np.full(20, np.nan)), 300)
     assert sentence.startswith("Class sizes: c0: 3 rows (1 %); c1: 3 to 5 rows (1 to 1.67 %); c2")
     assert sentence.endswith("; and 8 more.")
     hot = Groups([2, 2, 3], [40], [60], ("hot",))
-    bounds = Bounds(np.zeros(2, int), np.full(2, 100), hot)
+    stated = Statement(np.zeros(2, int), np.full(2, 100), np.full(2, np.nan), hot)
     prior = {"hot/tea": None, "hot/milk": None, "hot": (0.4, 0.6)}
-    assert stated_counts(prior, ["hot/milk", "hot/tea"], bounds, 100) == [
+    assert stated_counts(prior, ["hot/milk", "hot/tea"], stated, 100) == [
         "Class sizes: hot: 40 to 60 rows (40 to 60 %)."
     ]
 

@@ -118,7 +118,7 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_known: bool = False)
     ([0.7, 0.3], False)
     """
     enough = int(sampled.sum()) >= MIN_SAMPLED
-    contradicted = enough and not is_known and _contradiction(hidden, sampled) > CONTRADICTED
+    contradicted = bool(enough and not is_known and _contradiction(hidden, sampled) > CONTRADICTED)
     if enough and not contradicted:
         return SizeEstimate(*_rectified(hidden, sampled)), False
     truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]

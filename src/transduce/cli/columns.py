@@ -15,7 +15,7 @@ TEXT_NAMES = (
 LABEL_NAMES = (
     "label", "labels", "class", "category", "categories", "target", "topic", "intent", "tag", "y", "genre", "group",
 )  # fmt: skip
-RESULT_NAMES = ("confidence", "runner_up", "overruled", "given")
+RESULT_NAMES = ("confidence", "runner_up", "overruled", "given", "origin")
 MIN_TEXT_LENGTH = 15
 """Mean number of characters from which a column counts as text."""
 MAX_LISTED = 12

@@ -33,9 +33,18 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
 
 
 def fit_on_cluster(
-    clf: TransductiveClassifier, X: Any, y: NDArray[Any], address: str | None, n_workers: int | None
+    clf: TransductiveClassifier,
+    X: Any,
+    y: NDArray[Any],
+    address: str | None,
+    n_workers: int | None,
+    *,
+    sampled: bool | None = None,
 ) -> TransductiveClassifier:
-    """Fit a classifier like this one on a cluster, with one block of rows for each thread of its workers."""
+    """Fit a classifier like this one on a cluster, with one block of rows for each thread of its workers.
+
+    `sampled` says whether all labels are a random sample.
+    """
     from transduce.dask import ClusterError
     from transduce.dask import TransductiveClassifier as DaskClassifier
 
@@ -45,7 +54,7 @@ def fit_on_cluster(
         ends = np.linspace(0, len(y), min(len(y), max(1, n_threads)) + 1).astype(int)
         blocks = [slice(start, end) for start, end in pairwise(ends)]
         try:
-            fitted.fit([X[block] for block in blocks], [y[block] for block in blocks])
+            fitted.fit([X[block] for block in blocks], [y[block] for block in blocks], sampled=sampled)
         except ClusterError as error:
             raise InputError(f"the workers could not label the rows: {error}") from None
     fitted.transduction_ = np.concatenate(fitted.transduction_)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.errors import InputError
@@ -25,6 +26,14 @@ from transduce.cli.training_rows import digest_training_rows, row_contents
 from transduce.estimators import TransductiveClassifier
 
 UNLABELED = ""
+NOT_RANDOM = (
+    "the labels do not look like a random sample of the rows, so class sizes were estimated from the texts. If they "
+    "are one, pass --labels-are random."
+)
+NOT_RANDOM_OR_WRONG = (
+    "the labels do not look like a random sample of rows with these class sizes. Check the sizes; if they are right "
+    "and the labels are a random sample, pass --labels-are random."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +64,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     about["labelled_rows"] = digest_training_rows(contents, task.parsed.full)
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
-    table = add_results(task.table.frame, task.text, task.parsed.classes, predictions, task.parsed.full, in_place)
-    return LabelResult(model, *table, X)
+    labeled = predictions, task.parsed.full, in_place, task.answered
+    return LabelResult(model, *add_results(task.table.frame, task.text, task.parsed.classes, *labeled), X)
 
 
 def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> tuple[Vectorizer, Any]:
@@ -98,18 +107,37 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
         warnings.simplefilter("ignore")  # numpy's warnings, about which a user can do nothing
         warnings.simplefilter("always", UserWarning)
         try:
-            clf = clf.fit(X, y) if cluster == (None, None) else fit_on_cluster(clf, X, y, *cluster)
+            clf = _fitted(clf, X, y, task.sampled, cluster)
         except ValueError as error:
             raise InputError(describe_error(error, task.table.name)) from None
     progress.say(*(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
+    if clf._contradicted:
+        progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
     return clf
 
 
+def _fitted(
+    clf: TransductiveClassifier,
+    X: Any,
+    y: NDArray[Any],
+    sampled: NDArray[np.bool_] | None,
+    cluster: tuple[str | None, int | None],
+) -> TransductiveClassifier:
+    if cluster == (None, None):
+        return clf.fit(X, y, sampled=sampled)
+    is_sample = None if sampled is None else bool(sampled.all())  # over Dask the same holds for all rows
+    return fit_on_cluster(clf, X, y, *cluster, sampled=is_sample)
+
+
 def _model(clf: TransductiveClassifier, task: LabelTask, vectorizer: Vectorizer) -> Model:
-    """The fitted classifier with one row of weights for each class, also where there are two classes."""
+    """The fitted classifier with one row of weights for each class, also where there are two classes.
+
+    Scores are divided by the temperature, so that the probabilities of the model are calibrated.
+    """
     coef, intercept = clf.coef_, clf.intercept_
     shift = np.asarray(clf.price_shift_, dtype=intercept.dtype)
     if len(task.parsed.classes) == 2:
         coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
         shift = shift - shift.mean()
+    coef, intercept, shift = (numbers / clf.temperature_ for numbers in (coef, intercept, shift))
     return Model(task.parsed.classes, coef, intercept, shift, vectorizer, task.parsed.tree, str(clf.loss), {})

@@ -11,6 +11,7 @@ from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import Prior, read_sizes
+from transduce.class_prior.statement import Statement
 from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
 from transduce.cli.columns import Say, choose_text
 from transduce.cli.errors import InputError
@@ -22,11 +23,12 @@ from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 
 MAX_LISTED = 4
-CHOSEN = {
-    "labeled": "Class sizes follow the labelled rows, as if these were a random sample.",
-    "estimate": "Class sizes are estimated from all rows.",
-}
-ESTIMATED = "Class sizes are estimated from all rows, because the numbers of labels are too equal to show them."
+LABELS_AND_TEXTS = "the labels and the texts"
+CHOSEN = "the texts, because the labels are not a random sample"
+BALANCED = "the texts, because the numbers of labels are too equal to show class sizes"
+CONTRADICTED = "the texts, because the labels do not look like a random sample"
+SOME = "the texts and the {} labels that are a random sample"
+"""What class sizes are estimated from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,10 @@ class LabelTask:
     parsed        classes, full and partial labels
     codes         (n,) the class index of each row, -1 where there is none or no single one
     prior         class prior by class or branch name, or "labeled" or "estimate"
-    prior_source  where class sizes came from, in a sentence
-    bounds        stated sizes as numbers of rows to label
+    statement     stated sizes as numbers of rows to label
+    answered      (n,) whether a label was given to a row that was chosen, by a queue or from earlier results
+    sampled       (n,) whether a label is one of a random sample; None if the fit is to find out
+    basis         what class sizes are estimated from
     """
 
     table: Table
@@ -49,8 +53,20 @@ class LabelTask:
     parsed: ParsedLabels
     codes: NDArray[np.int64]
     prior: Prior | str
-    prior_source: str
-    bounds: Bounds
+    statement: Statement
+    answered: NDArray[np.bool_]
+    sampled: NDArray[np.bool_] | None
+    basis: str
+
+    def describe_prior(self, *, contradicted: bool) -> str:
+        """Where class sizes come from, in a sentence; `contradicted`: the labels do not look like a random sample."""
+        estimated = f"estimated from {CONTRADICTED if contradicted else self.basis}"
+        if isinstance(self.prior, str):
+            is_labeled = self.prior == "labeled"
+            return f"Class sizes {'follow the labelled rows' if is_labeled else f'are {estimated}'}."
+        if all(has_size(name, self.prior, tree=self.parsed.tree) for name in self.parsed.classes):
+            return "Class sizes were stated."
+        return f"Some class sizes were stated; the others are {estimated}."
 
 
 def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, Any], say: Say) -> LabelTask:
@@ -60,13 +76,30 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
-    prior, prior_source = _choose_prior(stated, parsed, codes, say)
-    bounds = _resolve(prior, parsed, codes, say)
-    return LabelTask(table, text, column, parsed, codes, prior, prior_source, bounds)
+    sampled, basis = _find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
+    prior = _choose_prior(stated, parsed, basis, say)
+    statement = _resolve(prior, parsed, codes, say)
+    return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis)
 
 
-def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], say: Say) -> Bounds:
-    """Bounds on the class counts; reports how stated sizes were read, and refuses those that cannot be met."""
+def _find_sample(
+    labels_are: str | None, codes: NDArray[np.int64], answered: NDArray[np.bool_], n_classes: int
+) -> tuple[NDArray[np.bool_] | None, str]:
+    """Which labels are a random sample, None if the fit is to find out, and what class sizes are estimated from."""
+    if labels_are is not None:
+        is_random = labels_are == "random"
+        return np.full(codes.size, is_random), LABELS_AND_TEXTS if is_random else CHOSEN
+    given = (codes >= 0) & ~answered
+    if not given.any():
+        return given, CHOSEN
+    if are_balanced_by_design(np.bincount(codes[given], minlength=n_classes)):
+        return np.zeros(codes.size, bool), BALANCED
+    n_answered = np.count_nonzero(answered & (codes >= 0))
+    return (given, SOME.format(np.count_nonzero(given))) if n_answered else (None, LABELS_AND_TEXTS)
+
+
+def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], say: Say) -> Statement:
+    """Stated sizes in rows; reports how they were read, and refuses those that cannot be met."""
     n_rows, classes = int((codes < 0).sum()), np.array(parsed.classes, object)
     with prior_errors():
         resolved = ResolvedPrior.create(
@@ -77,7 +110,7 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
         say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows))
         _check_feasible(parsed, codes, resolved.statement.hard_bounds)
-    return resolved.statement.likely_bounds()
+    return resolved.statement
 
 
 def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:
@@ -117,22 +150,10 @@ def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> Iterator[str]:
         yield f"{rows}: {source.labels[first]} is one of {candidates}."
 
 
-def _choose_prior(stated: Prior | str, parsed: ParsedLabels, codes: NDArray[Any], say: Say) -> tuple[Prior | str, str]:
-    """The class prior, and where it came from."""
-    if isinstance(stated, str) and stated != "equal":
-        return stated, CHOSEN[stated]
-    if stated:
-        prior = read_sizes(stated, parsed.classes) if isinstance(stated, str) else stated
-        covered = all(has_size(name, prior, tree=parsed.tree) for name in parsed.classes)
-        return prior, "Class sizes were stated." if covered else "Some class sizes were stated."
-    if are_balanced_by_design(np.bincount(codes[codes >= 0], minlength=len(parsed.classes))):
-        say(
-            "Note: no class sizes were stated, and the numbers of labels are so equal that they say nothing about "
-            "class sizes. Estimating class sizes from all rows. State what you know with --prior."
-        )
-        return "estimate", ESTIMATED
-    say(
-        "Note: no class sizes were stated. Using about the proportions of the labelled rows, as if these were a random "
-        "sample. State what you know with --prior."
-    )
-    return "labeled", CHOSEN["labeled"]
+def _choose_prior(stated: Prior | str, parsed: ParsedLabels, basis: str, say: Say) -> Prior | str:
+    """The class prior; class sizes are estimated if none is stated."""
+    if stated == "equal":
+        return read_sizes(stated, parsed.classes)
+    if not stated:
+        say(f"Note: no class sizes were stated. Estimating them from {basis}. State what you know with --prior.")
+    return stated or "estimate"

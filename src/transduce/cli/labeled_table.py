@@ -4,36 +4,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from transduce.cli.columns import Say, choose_label
 from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.queue.answers import merge_answers
-from transduce.cli.results import given_rows, result_columns, without_guard
+from transduce.cli.results import answered_rows, given_rows, origin_column, result_columns, without_guard
 from transduce.cli.validation import label_warnings
 
 
 @dataclass(frozen=True, eq=False)
 class LabeledTable:
-    """A table, the name of its label column, and the label that a person gave to each row, or None."""
+    """A table with the labels that people gave.
+
+    column    name of the label column
+    labels    label of each row, or None
+    answered  (n,) whether the label was given to a row that was chosen, by a queue or from earlier results
+    """
 
     table: Table
     column: str
     labels: list[str | None]
+    answered: NDArray[np.bool_]
 
 
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
     table = read_table(file, options["format_"])
     column = choose_label(table, options["label"], options["text"], say)
-    table = remove_results(table, column, say)
+    before, table = table, remove_results(table, column, say)
+    answered = np.zeros(table.frame.height, bool) if table is before else answered_rows(before.frame)
     labels = labels_of(table, column).to_list()
     if options.get("answers") is not None:
-        labels = merge_answers(table.frame, column, labels, read_table(options["answers"]), say)
+        given, labels = labels, merge_answers(table.frame, column, labels, read_table(options["answers"]), say)
+        answered |= np.array([old is None and new is not None for old, new in zip(given, labels, strict=True)], bool)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
     if notes:
         say(*(f"Note: {note}" for note in label_warnings(labels, flat=options["flat"])))
-    return LabeledTable(table, column, labels)
+    return LabeledTable(table, column, labels, answered)
 
 
 def remove_results(table: Table, label: str, say: Say) -> Table:
@@ -41,19 +51,21 @@ def remove_results(table: Table, label: str, say: Say) -> Table:
     frame, names = table.frame, result_columns(table.frame)
     if names is None or label not in frame.columns:
         return table
+    origin = origin_column(frame)
+    old = names if origin is None else [*names, origin]
     given = given_rows(frame, label)
     if given is not None:  # the label column was filled in
         column = frame[label]
         if table.format in ("csv", "tsv"):
             column = frame.select(without_guard(pl.col(label))).to_series()
-        frame = frame.with_columns(column.zip_with(given, pl.Series([None], dtype=column.dtype))).drop(names)
+        frame = frame.with_columns(column.zip_with(given, pl.Series([None], dtype=column.dtype))).drop(old)
     else:  # it may still hold only what a person gave
         added = frame.columns[frame.columns.index(names[0]) - 1]
         given = given_rows(frame, added)
         # if the label column is "label", the results have one of their own, and this one may be unrelated
         if label == "label" or given is None or not _holds_given_labels(table, label, added, given):
             return table
-        frame = frame.drop(added, *names)
+        frame = frame.drop(added, *old)
     say(
         f"{table.name} holds the results of an earlier run: keeping the {int(given.sum())} labels with given = true "
         "and replacing the rest. To keep a label that you have checked, set given to true."

@@ -44,6 +44,12 @@ _ABOUT: Mapping[str, type] = {
     "interrupted": bool,
 }
 _OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0, "labelled_rows": {}}
+_ACCURACY: Mapping[str, type] = {
+    **dict.fromkeys(("mean", "low", "high", "macro_f", "macro_f_low", "macro_f_high"), float),
+    "n_labels": int,
+}
+_SIZE_ESTIMATE = dict.fromkeys(("estimated", "estimated_low", "estimated_high", "rough"), float)
+"""Numbers of classes and branches that may be missing."""
 _COUNTS = dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int)
 _ROWS: Mapping[str, Mapping[str, type]] = {
     "sizes": {"class": str, **_COUNTS, **dict.fromkeys(("texts_low", "texts_high", "price"), float)},
@@ -224,9 +230,12 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         raise ValueError(f"about must have at most {MAX_HISTORY_ROWS} rows of history")
     if about["labelled_rows"]:
         read_digests(about["labelled_rows"])
+    if "accuracy" in about:
+        _typed(about["accuracy"], _ACCURACY, "the accuracy")
     for name, types in _ROWS.items():
         for row in about[name]:
             _typed(row, types, f"a row of {name}")
+            _typed(row, {key: kind for key, kind in _SIZE_ESTIMATE.items() if key in row}, f"a row of {name}")
     if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):
         raise ValueError("its sizes must be those of its classes")
 
@@ -239,7 +248,7 @@ def _typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, An
         accepted = (int, float) if kind is float else (kind,)
         if key not in values or type(values[key]) not in accepted:
             raise ValueError(f"{what} must have {key!r} of type {kind.__name__}")
-        low = -1 if key == "way" else 0  # restart -1 is the first fit, which estimates class sizes
+        low = -1 if key == "way" else 0  # restart -1 is a fit that some labels were hidden from
         if kind is int and not low <= values[key] <= LARGEST_COUNT:
             raise ValueError(f"{what} must have {key!r} from {low} to 2^53, but has {values[key]}")
         if kind is float and abs(values[key]) > LARGEST_WEIGHT:

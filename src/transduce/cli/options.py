@@ -46,7 +46,13 @@ MESSAGE_OPTIONS = _with(
 FIT_OPTIONS = _with(
     click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled."),
     click.option(
-        "--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class size: sport=0.2, rec=10%:30%, a file, or equal."
+        "--prior",
+        multiple=True,
+        metavar="NAME=SIZE|FILE",
+        help="Size that you know: sport=0.2 (others are estimated); rec=10%:30%; a file; equal.",
+    ),
+    click.option(
+        "--labels-are", type=click.Choice(("random", "chosen")), help="Whether labels are a random sample of the rows."
     ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     click.option(

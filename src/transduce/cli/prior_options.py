@@ -89,7 +89,7 @@ def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     found = []
     if unstated:
         listed = name_list(unstated)
-        found.append(f"classes without a stated size ({listed}) get what the texts suggest within what is left")
+        found.append(f"classes without a stated size ({listed}) get an estimated one")
     if statement.divided_by is not None:
         found.append(f"stated sizes sum to {statement.divided_by:.4g} and were divided by that")
     return found

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from transduce.history import HistoryRow
 
 SECONDS_BETWEEN_LINES = 2.0
+N_HIDDEN = 5
+"""Fits that a fifth of the labels is hidden from each, to estimate class sizes and accuracy."""
+SOFT_HIDDEN_COST = 0.3
+"""Time of such a fit compared with a soft restart."""
 MIN_FRACTION = 0.05
 """No estimate of the time left before this fraction of the work is done."""
 
@@ -21,6 +25,7 @@ class Progress(AbstractContextManager["Progress"]):
         self.quiet = quiet
         self.n_restarts = n_restarts
         self.n_stages = n_stages
+        self.hidden_cost = SOFT_HIDDEN_COST if n_restarts > 1 else 1.0
         self.start = self.last_line = time.perf_counter()
         self.stage_of_restart: dict[int, int] = {}
         self.live: Any = None
@@ -66,10 +71,16 @@ class Progress(AbstractContextManager["Progress"]):
             print(line, file=sys.stderr, flush=True)
 
     def fraction_done(self) -> float:
-        """Fraction of the stages of the first fit, if there is one, and of all restarts that are done."""
-        done = sum(min(stage, self.n_stages) for stage in self.stage_of_restart.values())
-        n_first = sum(restart < 0 for restart in self.stage_of_restart)
-        return done / (self.n_stages * (n_first + self.n_restarts))
+        """Fraction of the stages of all restarts, and of the fits with hidden labels before them, that are done."""
+        stages = self.stage_of_restart
+        latest, started = min(stages, default=0), max(stages, default=-1) >= 0
+        n_hidden = 0 if latest >= 0 else -latest if started else max(N_HIDDEN, -latest)
+        done: float = sum(min(stage, self.n_stages) for restart, stage in stages.items() if restart >= 0)
+        if n_hidden:  # they run one after another
+            n_ended = -latest if started else -latest - 1
+            n_stages = n_ended * self.n_stages + (0 if started else min(stages[latest], self.n_stages))
+            done += self.hidden_cost * n_stages
+        return done / (self.n_stages * (self.hidden_cost * n_hidden + self.n_restarts))
 
     def _show(self, line: str) -> None:
         if self.live is None:
@@ -91,7 +102,7 @@ def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
     >>> describe(HistoryRow(3, 0.01, 0.4, 1200, 1e-3, 2.0), 0.25, 2.0)
     'restart 1, stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
     """
-    restart = "first fit" if row.restart < 0 else f"restart {row.restart + 1}"
+    restart = f"hidden labels {-row.restart} of {N_HIDDEN}" if row.restart < 0 else f"restart {row.restart + 1}"
     left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
     changed = f"{row.n_moved:,} labels changed".replace(",", " ")
     return f"{restart}, stage {row.stage}, objective {row.objective:.4f}, {changed}, {elapsed:.0f} s{left}"

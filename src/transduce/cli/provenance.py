@@ -34,7 +34,7 @@ def describe_fit(
         "seed": clf.random_state,
         "n_labelled": task.codes.size - n_unlabeled,
         "n_unlabelled": n_unlabeled,
-        "prior": task.prior_source,
+        "prior": task.describe_prior(contradicted=clf._contradicted),
         "settings": {
             "loss": clf.loss,
             "alpha": float(clf.alpha_),
@@ -44,7 +44,9 @@ def describe_fit(
             "label": task.label,
         },
         "sizes": sizes,
-        **({"branches": branches} if (branches := _branch_sizes(task, sizes)) else {}),
+        **({"branches": branches} if (branches := _branch_sizes(task, sizes, n_unlabeled)) else {}),
+        **({"contradicted": True} if clf._contradicted else {}),
+        **({} if clf.accuracy_estimate_ is None else {"accuracy": clf.accuracy_estimate_._asdict()}),
     }
 
 
@@ -53,12 +55,16 @@ def _class_sizes(
 ) -> list[dict[str, Any]]:
     """For every class: labelled rows, rows asked for, rows assigned, and the size that the texts suggest.
 
-    That is between the fraction of rows predicted without prices and the mean probability.
+    That is the estimate from hidden labels. If all sizes are exact there is none, and it is between the fraction of
+    rows predicted without prices and the mean probability.
     """
     classes, unlabeled = task.parsed.classes, task.codes < 0
     predicted = np.bincount(predictions.unpriced[unlabeled], minlength=len(classes))
     fraction = predicted / max(1, int(unlabeled.sum()))
     mean = probabilities.mean(axis=0) if len(probabilities) else np.zeros(len(classes))
+    texts_low, texts_high = np.minimum(fraction, mean), np.maximum(fraction, mean)
+    if clf._data_estimate is not None:
+        texts_low, texts_high = clf._data_estimate.low, clf._data_estimate.high
     columns = {
         "class": classes,
         "labelled": np.bincount(task.codes[~unlabeled], minlength=len(classes)),
@@ -67,29 +73,39 @@ def _class_sizes(
         "asked_high": clf.bounds_.high,
         "assigned": np.bincount(predictions.label[unlabeled], minlength=len(classes)),
         "own": predicted,
-        "texts_low": np.minimum(fraction, mean),
-        "texts_high": np.maximum(fraction, mean),
+        "texts_low": texts_low,
+        "texts_high": texts_high,
         "price": clf.prices_,
     }
-    return pl.DataFrame(columns).to_dicts()
+    if not task.statement.is_exact:
+        estimate = clf.size_estimate_
+        columns |= {"estimated": estimate.mean, "estimated_low": estimate.low, "estimated_high": estimate.high}
+    found = pl.DataFrame(columns).to_dicts()
+    for k in np.flatnonzero(np.isfinite(task.statement.rough)).tolist():
+        found[k]["rough"] = float(task.statement.rough[k])
+    return found
 
 
-def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]], n_rows: int) -> list[dict[str, Any]]:
     """For every branch with a stated size: rows asked for, and the sums over its classes."""
-    groups, found = task.bounds.groups, []
-    if groups is None or isinstance(task.prior, str):
-        return []
-    for name, members, low, high in zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True):
-        if task.prior.get(name) is not None:
+    groups, found = task.statement.groups, []
+    asked: list[tuple[str, NDArray[np.bool_], dict[str, Any]]] = []
+    if groups is not None:
+        bounds = zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True)
+        asked = [(name, m, {"asked_low": int(low), "asked_high": int(high)}) for name, m, low, high in bounds]
+    for name, members, rows in task.statement.branches:
+        asked.append((name, members, {"asked_low": 0, "asked_high": n_rows, "rough": float(rows)}))
+    for name, members, size in asked:
+        if not isinstance(task.prior, str) and task.prior.get(name) is not None:
             inside = [sizes[k] for k in np.flatnonzero(members).tolist()]
-            sums = {key: sum(size[key] for size in inside) for key in ("labelled", "assigned", "own")}
-            found.append({"branch": name, **sums, "asked_low": int(low), "asked_high": int(high)})
+            sums = {key: sum(one[key] for one in inside) for key in ("labelled", "assigned", "own")}
+            found.append({"branch": name, **sums, **size})
     return found
 
 
 def _history_row(row: HistoryRow) -> dict[str, Any]:
     return {
-        "restart": row.restart,
+        "restart": max(row.restart, -1),
         "stage": row.stage,
         "objective": float(row.objective),
         "moved": int(row.n_moved),

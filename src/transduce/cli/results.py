@@ -1,4 +1,4 @@
-"""The columns that `label` and `predict` add to a table: label, confidence, runner-up, overruled and given.
+"""The columns that `label` and `predict` add to a table: label, confidence, runner-up, overruled, given and origin.
 
 Other columns and the order of the rows stay as they are, and so does every label that a person gave.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from transduce.cli.columns import Say
 from transduce.cli.formats import Table, unused_name
@@ -20,6 +21,8 @@ from transduce.cli.predictions import Predictions, feature_rows, predict_rows
 
 RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 """The columns that `label` adds, unless the table has a column of that name."""
+ORIGIN, ORIGINS = "origin", ("given", "answered", "predicted")
+"""A column that says where labels come from, added if some of them are answers, and its values."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,13 @@ def add_results(
     predictions: Predictions,
     given: Sequence[str | None] | None = None,
     in_place: str | None = None,
+    answered: NDArray[np.bool_] | None = None,
 ) -> tuple[pl.DataFrame, ResultNames]:
     """Return the frame with its results, and the names of their columns.
 
     `given` holds the label that a person gave to each row, if any. `in_place` is a label column whose empty cells are
     filled in (text that was there is kept, other types become text); otherwise labels get a column of their own.
+    `answered` (n,) marks labels that a person gave to rows chosen by a queue or from earlier results.
     """
     label, *others = (unused_name(name, frame.columns) for name in RESULTS)
     names = ResultNames(tuple(text), in_place or label, *(others if given is not None else others[:-1]))
@@ -62,6 +67,9 @@ def add_results(
     ]
     if names.given is not None:
         columns.append(pl.Series(names.given, is_given))
+    if answered is not None and np.any(answered & is_given):
+        origins = np.array(ORIGINS)[np.where(is_given, answered.astype(int), 2)]
+        columns.append(pl.Series(unused_name(ORIGIN, frame.columns), origins.tolist(), dtype=pl.String))
     return frame.with_columns(columns), names
 
 
@@ -103,6 +111,29 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
     before = frame.columns[frame.columns.index(names[0]) - 1]
     filled = before if re.fullmatch(r"label_\d+", before) else "label"
     return frame.select(_is_true(pl.col(names[-1]))).to_series() if column == filled else None
+
+
+def answered_rows(frame: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which labels of a frame that `label` wrote a person gave to rows that were chosen: none of any other frame.
+
+    These are answers to a queue, and results that were checked, which have a runner-up though they are given.
+    """
+    names = result_columns(frame)
+    if names is None:
+        return np.zeros(frame.height, bool)
+    answered = pl.col(names[1]).cast(pl.String).fill_null("") != ""
+    origin = origin_column(frame)
+    if origin is not None:
+        answered |= pl.col(origin) == ORIGINS[1]
+    return frame.select(_is_true(pl.col(names[-1])) & answered).to_series().to_numpy()
+
+
+def origin_column(frame: pl.DataFrame) -> str | None:
+    """The column that says where labels come from, if `label` wrote one."""
+    name = _last_name(ORIGIN, frame.columns)
+    if name not in frame.columns or result_columns(frame) is None:
+        return None
+    return name if frame[name].cast(pl.String, strict=False).is_in(ORIGINS).fill_null(False).all() else None
 
 
 def predict_columns(frame: pl.DataFrame) -> list[list[str]]:

@@ -14,7 +14,6 @@ from helpers.documents import DOMAINS, N_LABELED, N_ROWS, documents, vectors_of
 from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file
 
-from transduce.class_prior.resolve import prior_bounds
 from transduce.cli.formats import write_table
 from transduce.cli.main import run
 from transduce.cli.model_file import load_model
@@ -50,16 +49,12 @@ def test_exact_sizes_are_met_and_better_than_chance(example):
 @pytest.mark.parametrize(
     ("prior", "bounds"),
     [
-        (["travel=0.5", "banking=25%", "auto_and_commute=0.25"], {"travel": (48, 48), "banking": (24, 24)}),
+        (["travel==0.5", "banking==25%", "auto_and_commute==1/4"], {"travel": (48, 48), "banking": (24, 24)}),
         (["travel=0.6:0.7", "banking=0.05:0.1"], {"travel": (58, 67), "banking": (5, 9)}),
         (["travel=70"], {"travel": (70, 70)}),
         (["travel=?", "banking=8:9"], {"banking": (8, 9)}),
         (["travel=0"], {"travel": (0, 0)}),
-        (["equal"], dict.fromkeys(DOMAINS, (32, 32))),
-        (["travel==50%", "banking=~24"], {"travel": (48, 48), "banking": (24, 24)}),
-        (["travel=50", "banking=25", "auto_and_commute=25"], {"travel": (48, 48), "banking": (24, 24)}),
-        (["travel=1/2", "banking=0,25"], {"travel": (48, 48), "banking": (24, 24)}),
-        (["travel=0.331", "banking=0.331", "auto_and_commute=0.331"], dict.fromkeys(DOMAINS, (32, 32))),
+        (["travel==50%", "banking=~24"], {"travel": (48, 48)}),
     ],
 )
 def test_stated_sizes_are_met(example, run_ok, tmp_path, prior, bounds):
@@ -71,14 +66,61 @@ def test_stated_sizes_are_met(example, run_ok, tmp_path, prior, bounds):
         assert low <= sizes.get(name, 0) <= high
 
 
-def test_without_sizes_the_labelled_proportions_are_used_and_reported(example, run_ok, tmp_path):
+@pytest.mark.parametrize(
+    "prior",
+    [
+        ["travel=0.5", "banking=25%", "auto_and_commute=0.25"],
+        ["travel=50", "banking=25", "auto_and_commute=25"],
+        ["travel=1/2", "banking=0,25"],
+        ["travel=~48"],
+    ],
+)
+def test_rough_sizes_are_followed_and_reported(example, run_ok, tmp_path, prior):
+    """The labels and texts say about a third for each class, so results lie between that and the stated size."""
+    options = [word for one in prior for word in ("--prior", one)]
+    result = run_ok("label", example.file, "-o", tmp_path / "out.csv", *QUICK, *options)
+    assert "travel: about 48 rows (50 %)" in result.err
+    assert 38 <= sizes_of(read(tmp_path / "out.csv"))["travel"] <= 48
+
+
+def test_sizes_that_are_not_stated_are_estimated_and_reported(example, run_ok, tmp_path):
+    result = run_ok("label", example.file, "-o", tmp_path / "out.csv", *QUICK, "--json")
+    assert "Note: no class sizes were stated. Estimating them from the labels and the texts." in result.err
+    found = json.loads(result.out)
+    assert found["prior"] == "Class sizes are estimated from the labels and the texts."
+    assert sum(size["estimated"] for size in found["sizes"]) == pytest.approx(1)
+    for size in found["sizes"]:
+        assert size["estimated_low"] < size["estimated"] < size["estimated_high"]
+        assert size["estimated_low"] < size["assigned"] / N_UNLABELED < size["estimated_high"]
+
+
+def test_accuracy_is_estimated_and_reported(example, run_ok, run_command, tmp_path):
+    where = ("-o", tmp_path / "o.csv", "--model", tmp_path / "m.safetensors", "--report", tmp_path / "r.html")
+    result = run_ok("label", example.file, *where, *QUICK, "--json")
+    found = json.loads(result.out)["accuracy"]
+    done = read(tmp_path / "o.csv").filter(given="false")
+    assert found["low"] <= (done["label"] == done["truth"]).mean() <= found["high"]
+    assert found["n_labels"] == N_LABELED
+    sentence = f"About {found['mean']:.0%} of the new labels are right (90 % interval ".replace("%", " %", 1)
+    assert sentence in result.err
+    assert sentence in run_ok("inspect", tmp_path / "m.safetensors").out
+    assert load_model(str(tmp_path / "m.safetensors")).about["accuracy"] == found
+    page = (tmp_path / "r.html").read_text()
+    assert "labels that are right (estimate)" in page
+    assert "Estimated (90\u00a0% interval)" in page
+    assert "All your class sizes look right" not in page
+    refused = run_command("evaluate", tmp_path / "m.safetensors", example.file, "--label", "label")
+    assert (refused.code, sentence in refused.err) == (2, True)
+
+
+def test_exact_sizes_need_no_estimates(example):
+    about = load_model(str(example.model)).about
+    assert "accuracy" not in about
+    assert not any("estimated" in size for size in about["sizes"])
+
+
+def test_columns_that_are_guessed_are_reported(example, run_ok, tmp_path):
     result = run_ok("label", example.file, "-o", tmp_path / "out.csv", *QUICK)
-    codes = np.array([DOMAINS.index(name) for name in example.frame["label"].drop_nulls()])
-    bounds = prior_bounds("labeled", np.array(DOMAINS), codes, N_UNLABELED)
-    sizes = sizes_of(read(tmp_path / "out.csv"))
-    for name, low, high in zip(DOMAINS, bounds.low, bounds.high, strict=True):
-        assert low <= sizes[name] <= high
-    assert "Note: no class sizes were stated" in result.err
     assert "Using column 'text' as the text." in result.err
     assert "Using column 'label' as the label." in result.err
 
@@ -323,7 +365,7 @@ def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(example, run_com
 
 def test_class_sizes_are_reported(example, run_command, tmp_path):
     result = run_command("label", example.file, "-o", tmp_path / "o.csv", *QUICK, "--prior", "travel=0.5")
-    assert "Class sizes: travel: 48 rows (50 %)." in result.err
+    assert "Class sizes: travel: about 48 rows (50 %)." in result.err
     counts = dict(read(tmp_path / "o.csv").filter(given="false")["label"].value_counts().rows())
     found = re.findall(r"^  (\w+) +(\d+) +\d+ %$", result.err, re.M)
     assert {name: int(count) for name, count in found} == counts
@@ -332,7 +374,7 @@ def test_class_sizes_are_reported(example, run_command, tmp_path):
 
 @pytest.mark.parametrize(
     ("keyword", "sentence"),
-    [("equal", "were stated"), ("labeled", "follow the labelled rows"), ("estimate", "are estimated from all rows")],
+    [("equal", "were stated"), ("labeled", "follow the labelled rows"), ("estimate", "are estimated from the labels")],
 )
 def test_keywords_are_reported(example, run_ok, tmp_path, keyword, sentence):
     result = run_ok("label", example.file, "-o", tmp_path / "o.csv", *QUICK, "--prior", keyword, "--json")
@@ -352,7 +394,7 @@ def test_twenty_of_many_classes_are_reported(run_command, tmp_path):
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])
 def test_no_warning_of_numpy_reaches_the_user(example, run_command, tmp_path, loss):
     """One class gets all rows, which no temperature can spread over the others."""
-    result = run_command("label", example.file, "-o", tmp_path / "o.csv", "--prior", "banking=100%", "--loss", loss)
+    result = run_command("label", example.file, "-o", tmp_path / "o.csv", "--prior", "banking==100%", "--loss", loss)
     assert result.code == 0
     assert "encountered" not in result.err
     assert "Class sizes: banking: 96 rows (100 %)." in result.err
@@ -392,7 +434,11 @@ def test_the_report_shows_which_sizes_were_stated(example, run_command, tmp_path
     assert page.count("<span>your ") == 1
     assert "0 to 100 %" not in page
     run_command("label", example.file, *options)
-    assert (tmp_path / "r.html").read_text().count("you stated no size") == 3
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("you stated no size") == 3
+    assert "You stated no class sizes." in page
+    run_command("label", example.file, *options, "--prior", "travel=30%")
+    assert '<td class="number">about 29</td>' in (tmp_path / "r.html").read_text()
 
 
 def european(frame: pl.DataFrame) -> bytes:

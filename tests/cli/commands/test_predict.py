@@ -74,3 +74,14 @@ def test_swapped_arguments_are_detected(example, run_command, tmp_path, monkeypa
     result = run_command(command[0], example.file, example.model, *command[1:])
     assert result.code == 2
     assert result.err.endswith("The order is MODEL FILE.\n")
+
+
+def test_predict_is_as_confident_as_label(example, run_ok, tmp_path):
+    """The model is calibrated as the labels are; without that, confidence differs by more than a tenth."""
+    model, out, predicted = (tmp_path / name for name in ("m.safetensors", "o.csv", "p.csv"))
+    run_ok("label", example.file, "-o", out, "--model", model, *QUICK)
+    run_ok("predict", model, example.file, "-o", predicted)
+    label, predict = (read(path).with_columns(pl.col("confidence").cast(pl.Float64)) for path in (out, predicted))
+    is_new = label["given"] == "false"
+    both = label.filter(is_new)["confidence"], predict.filter(is_new)["confidence"]
+    assert (both[0] - both[1]).abs().mean() < 0.02

@@ -191,7 +191,7 @@ def test_class_without_bounds_has_no_requested_size(quick):
     sizes = example_model(CLASSES).about["sizes"]
     sizes[1] |= {"asked_low": 0, "asked_high": 33}
     html, page = report(sizes=sizes)
-    assert ["tea", "2", "any", "11", "10"] in cells(html, "sizes")
+    assert ["tea", "2", "not stated", "11", "10"] in cells(html, "sizes")
     assert "you stated no size; the texts suggest 1 to 2\u00a0%" in page.text["stated"]
 
 

@@ -48,7 +48,8 @@ def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
     outputs = ["-o", labeled, "--model", model, "--report", page]
     arguments = ["label", source, *outputs, "--truth", "truth", "--seed", str(seed)]
     sizes = frame.filter(pl.col("label").is_null())["truth"].value_counts().sort("truth").rows()
-    prior = [word for name, count in sizes for word in ("--prior", f"{name}={count}")]
+    n_rows = sum(count for _, count in sizes)
+    prior = [word for name, count in sizes for word in ("--prior", f"{name}={count / n_rows:.1%}")]
     if not quiet:
         print(f"$ {command_line(*arguments)} --prior ...")
     group = context.find_root().command

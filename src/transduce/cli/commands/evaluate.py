@@ -89,9 +89,13 @@ def _without_training_rows(
     trained = find_training_rows(stored, contents, truth)
     left = [None if known else label for label, known in zip(truth, trained, strict=True)]
     if trained.any() and not any(left):
+        estimate = model.about.get("accuracy")
+        known = (
+            "" if estimate is None else f" The estimate of `transduce label`: {messages.accuracy_sentence(estimate)}"
+        )
         raise InputError(
-            f"the model was trained with every label in {where}, so its scores would be meaningless: pass other "
-            "labelled rows, or see in the report how confident the new labels are."
+            f"the model was trained with every label in {where}, so its scores would be meaningless. Pass other "
+            f"labelled rows.{known}"
         )
     return left, int(trained.sum())
 

@@ -56,7 +56,9 @@ def _as_text(found: dict[str, Any]) -> str:
         f"{len(found['classes'])} classes{' in a tree' if found['tree'] else ''}, {found['n_features']} features "
         f"({kind}), seed {found['seed']}",
         "settings: " + ", ".join(f"{key} {value}" for key, value in found["settings"].items()),
-        f"{found['prior']}\n{found['ending']}\n",
+        f"{found['prior']}\n{found['ending']}",
+        *([messages.accuracy_sentence(found["accuracy"])] if "accuracy" in found else []),
+        "",
         f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(kind, 'strongest words')}",
     ]
     for each in (*found["classes"], *found.get("branches", ())):

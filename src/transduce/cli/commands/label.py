@@ -60,6 +60,8 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         labeled = f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s"
         overruled = f"class sizes overruled the classifier in {result.frame[result.names.overruled].sum()} rows"
         progress.say(f"{labeled}; {overruled}. {about['ending']} {messages.wrote(written)}")
+        if "accuracy" in about:
+            progress.say(messages.accuracy_sentence(about["accuracy"]))
         progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}

@@ -49,29 +49,44 @@ def thousands(number: float) -> str:
 
 
 def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
-    """Bars for assigned counts, ticks for requested sizes unless any is allowed, rings for the classifier alone."""
+    """Bars for assigned counts, ticks for stated sizes, rings for the classifier alone, thin lines for intervals."""
     sizes = sizes[:MAX_BARS]
     assigned = {size["class"]: size["assigned"] for size in sizes}
-    limit = max(max(size["assigned"], size["own"], size["is_bounded"] * size["asked_high"]) for size in sizes)
+    limit = max(max(size["assigned"], size["own"], *_stated(size), *(size["estimate"] or ())) for size in sizes)
+    is_estimated = any(size["estimate"] is not None for size in sizes)
+    top = 44 if is_estimated else 26
     legend = [
         element("rect", x=4, y=2, width=8, height=8, class_="fill-accent"),
         line(92, 1, 92, 11, "ink", 2),
         _ring(184, 6),
-        *(label(x, 10, text) for x, text in ((18, "assigned"), (100, "requested"), (192, "classifier alone"))),
+        *(label(x, 10, text) for x, text in ((18, "assigned"), (100, "stated"), (192, "classifier alone"))),
     ]
+    if is_estimated:
+        legend += [line(4, 24, 12, 24, "ink", 1), label(18, 28, "estimated, 90 % interval")]
 
     def draw(width: int) -> Drawing:
-        height, elements, x_of = _bars(width, assigned, 26, limit)
+        height, elements, x_of = _bars(width, assigned, top, limit)
         for row, size in enumerate(sizes):
-            y = 26 + (row + 0.5) * _ROW
-            if size["is_bounded"]:
-                low, high = x_of(size["asked_low"]), x_of(size["asked_high"])
-                elements += [line(low, y, high, y, "ink", 2)]
-                elements += [line(x, y - 0.42 * _ROW, x, y + 0.42 * _ROW, "ink", 2) for x in (low, high)]
+            y = top + (row + 0.5) * _ROW
+            if size["estimate"] is not None:
+                low, high = map(x_of, size["estimate"][1:])
+                elements += [line(low, y, high, y, "ink", 1)]
+                elements += [line(x, y - 0.12 * _ROW, x, y + 0.12 * _ROW, "ink", 1) for x in (low, high)]
+            stated = [x_of(rows) for rows in _stated(size)]
+            if len(stated) == 2:
+                elements += [line(stated[0], y, stated[1], y, "ink", 2)]
+            elements += [line(x, y - 0.42 * _ROW, x, y + 0.42 * _ROW, "ink", 2) for x in stated]
             elements += [_ring(x_of(size["own"]), y)]
         return height, elements + legend
 
-    return _chart(draw, "Documents per class: assigned, requested, and by the classifier alone")
+    return _chart(draw, "Documents per class: assigned, stated, estimated, and by the classifier alone")
+
+
+def _stated(size: Mapping[str, Any]) -> list[float]:
+    """The stated size in rows: nothing, one number, or the ends of a range."""
+    if "rough" in size:
+        return [size["rough"]]
+    return [size["asked_low"], size["asked_high"]] if size["is_bounded"] else []
 
 
 def _ring(x: float, y: float) -> Markup:

@@ -1,5 +1,6 @@
 """Contents of the sections of a report as plain values for the template, from the model and the results."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
+from transduce.class_prior.statement import ROUGHNESS
 from transduce.cli.formats import Table, texts_of
 from transduce.cli.model_file import Model
 from transduce.cli.report import plots
@@ -19,6 +21,8 @@ from transduce.cli.results import ResultNames
 MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
 N_UNCERTAIN, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 12, 2, 12, 12
+ROUGH_SLACK = math.exp(2 * ROUGHNESS)
+"""A rough size looks wrong if it is off by more than this factor."""
 BINS, _TEXT_WIDTH, _MAX_DEPTH = 20, 240, 30
 
 Section = dict[str, Any]
@@ -40,7 +44,8 @@ class ReportData:
         """Sizes of the classes, largest first, and whether each was restricted at all."""
         ordered = sorted(self.model.about["sizes"], key=lambda size: -int(size["assigned"]))
         n_rows = self.model.about["n_unlabelled"]
-        return [{**size, "is_bounded": size["asked_low"] > 0 or size["asked_high"] < n_rows} for size in ordered]
+        rows = [{**size, "is_bounded": size["asked_low"] > 0 or size["asked_high"] < n_rows} for size in ordered]
+        return [row | _estimate(row, n_rows) for row in rows]
 
     @cached_property
     def new_labels(self) -> pl.DataFrame:
@@ -70,6 +75,12 @@ class ReportData:
         return self.new_labels["confidence"].drop_nulls().drop_nans().to_numpy()
 
 
+def _estimate(size: Section, n_rows: int) -> Section:
+    """The estimated size and its interval, in rows; models of version 0.1 and exact sizes have none."""
+    keys = ("estimated", "estimated_low", "estimated_high")
+    return {"estimate": [round(n_rows * size[key]) for key in keys] if all(key in size for key in keys) else None}
+
+
 def _documents(rows: pl.DataFrame) -> list[Section]:
     return [row | {"text": truncate(row["text"], _TEXT_WIDTH)} for row in rows.iter_rows(named=True)]
 
@@ -79,10 +90,13 @@ def summary(data: ReportData) -> Section:
     sizes = [*data.sizes, *data.model.about.get("branches", [])]
     return {
         "n_rows": data.results.height,
+        "is_bounded": any(size["is_bounded"] for size in data.sizes) or len(sizes) > len(data.sizes),
         "n_unmet": sum(not size["asked_low"] <= size["assigned"] <= size["asked_high"] for size in sizes),
         "n_classes": len(data.model.classes),
         "n_overruled": int(data.new_labels["overruled"].sum()),
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
+        "accuracy": data.model.about.get("accuracy") if data.file is None else None,
+        "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,
         "settings": sorted(_flat(data.model.about["settings"])),
     }
 
@@ -101,8 +115,13 @@ def sizes(data: ReportData) -> Section:
         counts, n_rows = data.new_counts, max(1, data.new_labels.height)
         chart = plots.counts_chart(counts, "Documents per class")
         return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
-    branches = [{**row, "class": row["branch"], "is_bounded": True} for row in data.model.about.get("branches", [])]
-    return {"rows": data.sizes, "chart": plots.sizes_chart(data.sizes), "branches": branches}
+    branches = [
+        {**row, "class": row["branch"], "is_bounded": "rough" not in row, "estimate": None}
+        for row in data.model.about.get("branches", [])
+    ]
+    is_estimated = any(size["estimate"] is not None for size in data.sizes)
+    chart = plots.sizes_chart(data.sizes)
+    return {"rows": data.sizes, "chart": chart, "branches": branches, "is_estimated": is_estimated}
 
 
 def progress(data: ReportData) -> Section:
@@ -115,7 +134,7 @@ def progress(data: ReportData) -> Section:
     kept = _kept_restart({restart: rows[-1] for restart, rows in rows_of.items()}, data.model.about.get("objective"))
     restarts = [
         {
-            "name": "first fit" if restart < 0 else restart + 1,
+            "name": "with hidden labels" if restart < 0 else restart + 1,
             "rounds": len(rows),
             "stages": len({row["stage"] for row in rows}),
             "objective": rows[-1]["objective"],
@@ -170,11 +189,13 @@ def stated(data: ReportData) -> Section:
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
     off: list[tuple[float, str, str]] = []
     for size in data.sizes:
-        requested: Interval = (size["asked_low"] / n_rows, size["asked_high"] / n_rows)
+        low, high = (size["rough"],) * 2 if "rough" in size else (size["asked_low"], size["asked_high"])
+        requested: Interval = (low / n_rows, high / n_rows)
+        slack = ROUGH_SLACK if "rough" in size else 1.0
         texts: Interval = (size["texts_low"], size["texts_high"])
         is_stated = size.get("stated", size["is_bounded"])  # models of version 0.1 do not say what was stated
-        verdict = compare_sizes(requested, texts) if is_stated else "unstated"
-        sentence = size_sentence(requested if is_stated else None, texts)
+        verdict = compare_sizes(requested, texts, slack) if is_stated else "unstated"
+        sentence = size_sentence(requested if is_stated else None, texts, slack)
         found[verdict].append((size["class"], sentence))
         if verdict in ("high", "low"):
             off.append((max(requested[0] - texts[1], texts[0] - requested[1]), size["class"], sentence))
@@ -185,7 +206,8 @@ def stated(data: ReportData) -> Section:
         "off": [entry[1:] for entry in off],
         "n_first": N_OFF,
         "others": found["right"] + found["unstated"] + found["unknown"],
-        "all_right": bool(found["right"]) and not off,
+        "all_right": bool(found["right"]) and not off and not data.model.about.get("contradicted"),
+        "is_stated": len(found["unstated"]) < len(data.sizes),
         "n_unstated": len(found["unstated"]),
     }
 

@@ -27,20 +27,23 @@ def _percent(proportion: float) -> str:
     return text.rstrip("0").rstrip(".") if decimals else text
 
 
-def compare_sizes(stated: Interval, suggested: Interval) -> str:
-    """Return "high", "low" or "right" for the stated size, "unknown" where the texts suggest none."""
+def compare_sizes(stated: Interval, suggested: Interval, slack: float = 1.0) -> str:
+    """Return "high", "low" or "right" for the stated size, "unknown" where the texts suggest none.
+
+    A rough size may be wrong by a factor of `slack`.
+    """
     if not all(math.isfinite(end) for end in (*stated, *suggested)):
         return "unknown"
-    if stated[0] > suggested[1] and _percent(stated[0]) != _percent(suggested[1]):
+    if stated[0] > slack * suggested[1] and _percent(stated[0]) != _percent(suggested[1]):
         return "high"
-    if stated[1] < suggested[0] and _percent(stated[1]) != _percent(suggested[0]):
+    if slack * stated[1] < suggested[0] and _percent(stated[1]) != _percent(suggested[0]):
         return "low"
     return "right"
 
 
-def size_sentence(stated: Interval | None, suggested: Interval) -> str:
+def size_sentence(stated: Interval | None, suggested: Interval, slack: float = 1.0) -> str:
     """Describe the stated size (None if there is none) beside what the texts suggest."""
-    verdict = compare_sizes(stated or suggested, suggested)
+    verdict = compare_sizes(stated or suggested, suggested, slack)
     if verdict == "unknown":
         return "the texts do not suggest a size" if stated else "you stated no size; the texts suggest none"
     text = percent_text(*suggested)

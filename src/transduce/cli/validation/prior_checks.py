@@ -51,7 +51,7 @@ def _unsized(names: list[str], documents: Documents) -> Finding:
     rows = merged(names, documents.rows_of)
     if left <= _ROUNDING:
         return finding("problem", message, rows, "Lower the other sizes, or state 0 for classes without further rows.")
-    advice = "Classes without a size often get far too many or too few rows. State a size or a range for each."
+    advice = "Their sizes will be estimated. State what you know, if only roughly."
     return finding("note", message, rows, advice)
 
 
