@@ -6,6 +6,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -159,7 +160,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self.size_estimate_ = prior.combine(estimate)
         try:
             if prior.is_estimated:
-                found = cross_fit(engine, first, self._settings(), context)
+                with suppress(InfeasibleError):  # all rows can meet the sizes, or the error about them has the numbers
+                    found = cross_fit(engine, first, self._settings(), context)
             if isinstance(found, FitResult):
                 return found, first
             if found is not None:

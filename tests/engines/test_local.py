@@ -49,7 +49,7 @@ def test_labelled_rows_come_first_then_partial_labels_then_the_rest():
 def test_labels_return_in_the_order_of_y():
     summary, engine = build([None, "b", None, "a"])
     result = FitResult(np.zeros(2), engine.problem.design.zeros(), np.array([1, 0, 1, 0]))
-    fitted = engine.fitted_labels(result, Bounds.exact(np.array([1, 1])), summary.classes)
+    fitted = engine.fitted_labels(result, Bounds.exact(np.array([1, 1])), summary.classes, 1.0)
     assert fitted.transduction.tolist() == ["b", "b", "a", "a"]
     assert fitted.class_counts.tolist() == [1, 1]
     np.testing.assert_allclose(fitted.distributions, [[0.5, 0.5], [0, 1], [0.5, 0.5], [1, 0]], atol=1e-3)

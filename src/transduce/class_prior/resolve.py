@@ -20,7 +20,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 STRENGTH = 4.0
 """Strength of the belief in combined sizes, in units of the loss: rows follow it unless their scores are clear."""
 WEAK_STRENGTH = 1.0
-"""Strength of the belief in equal sizes, for a first fit where neither labels nor users say anything about them."""
+"""Strength of the belief in equal sizes before any estimate, where neither labels nor users say anything about them."""
 
 
 class ResolvedPrior(NamedTuple):

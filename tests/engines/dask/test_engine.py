@@ -98,7 +98,7 @@ def test_memory_mapped_rows_are_not_reordered(monkeypatch, tmp_path):
     X, truth = make_rows()
     y, orders = hide_most(truth), record(monkeypatch, DaskData, "_reorder")
     blocks = [X[:100], pack_rows([X[100:]], tmp_path / "rows")]
-    fit_inline(OverDask("hinge", annealing=None, random_state=0), blocks, split(y, (100,)))
+    fit_inline(OverDask("hinge", annealing=None, fit_intercept=False, random_state=0), blocks, split(y, (100,)))
     assert orders == []
 
 
