@@ -66,6 +66,32 @@ def test_first_targets_are_the_class_proportions_within_the_allowed_labels():
     np.testing.assert_allclose(targets[3:], [[1, 0, 0], [1 / 3, 0, 2 / 3], [1 / 3, 0, 2 / 3]], atol=1e-12)
 
 
+# ---- samples of the unlabelled rows
+
+
+def test_a_sample_of_all_rows_is_the_engine_itself():
+    _, engine = build([None, "b", None, "a"])
+    assert engine.sample(2, np.random.default_rng(0)) is engine
+
+
+@pytest.mark.parametrize("as_labeled", [False, True])
+def test_a_sample_has_all_labelled_rows_and_some_others(as_labeled):
+    y = ["a", "b", "c", *[None] * 30, *[{"a", "b"}, {"b", "c"}] * 6]
+    _, engine = build(y, partial_as_labeled=as_labeled)
+    found = engine.sample(20, np.random.default_rng(0))
+    whole, part = (one.problem.design.matrix().toarray() for one in (engine, found))
+    rows = np.array([np.flatnonzero((whole == row).all(axis=1))[0] for row in part])
+    assert rows[:3].tolist() == [0, 1, 2]
+    assert np.all(np.diff(rows) > 0)
+    assert (found.n_unlabeled, found.problem.n_labeled) == (20, 3)
+    np.testing.assert_array_equal(found.labels, engine.labels[rows])
+    np.testing.assert_array_equal(found.problem.forbidden, engine.problem.forbidden[rows[3:] - 3])
+    assert found.problem.n_partial == np.sum((rows >= 3) & (rows < 3 + engine.problem.n_partial))
+    n_known = 3 + found.problem.n_partial
+    assert found.problem.row_weights[:n_known].sum() == pytest.approx(1.0)
+    assert found.problem.row_weights[n_known:].sum() == pytest.approx(1.0)
+
+
 # ---- weight steps and label steps
 
 
