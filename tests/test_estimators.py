@@ -273,7 +273,7 @@ def test_labels_of_several_kinds_get_one_sentence():
 
 def test_verbose_prints_a_line_a_round(capsys):
     X, _, y = blobs()
-    model = TransductiveClassifier(class_prior="labeled", annealing="paper", verbose=1).fit(X, y)
+    model = TransductiveClassifier(class_prior=[56, 36, 16], annealing="paper", verbose=1).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
 
 

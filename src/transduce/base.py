@@ -6,6 +6,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -173,7 +174,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         try:
             bounds = prior.bounds(estimate)
             if prior.is_estimated:
-                found = cross_fit(engine, bounds, self._settings(), context)
+                with suppress(InfeasibleError):  # all rows can meet the sizes, or the error about them has the numbers
+                    found = cross_fit(engine, bounds, self._settings(), context)
             if isinstance(found, FitResult):
                 return found, bounds
             if found is not None:

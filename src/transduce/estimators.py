@@ -47,8 +47,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Class sizes among the rows without a full label: in the order of `classes_`, or a dict from class names (or
         inner nodes of the taxonomy) to those that you know. A size is a fraction such as 0.2, "20%" or "1/5", which is
         rough; a number of rows or "=20%", which is exact; a range such as (0.1, 0.3) or "10%:30%"; or None. Counts of
-        all classes may include the labelled rows. "estimate" estimates sizes from all rows; "labeled" uses ranges
-        around the labelled fractions; "equal" means about the same size for all classes.
+        all classes may include the labelled rows. "estimate" estimates sizes from all rows, by five fits that each leave
+        out a fifth of the labels, and so do all sizes but exact ones of all classes; "labeled" relies on the labelled
+        fractions alone; "equal" means about the same size for all classes.
     taxonomy : Taxonomy, list of paths, dict or None, default=None
         Tree of classes, in any form that `Taxonomy.create` takes; None for flat classes.
     label_step : {"exact", "switching", "multi_switch", "single_switch", "simplex", "greedy"} or LabelStep, \
@@ -69,8 +70,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         best scores, up to a mean confidence of one half.
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
-        of uneven size. Its value is 1; with alpha="auto" it is the root
-        of the mean squared length of the rows.
+        of uneven size. Its value is 1; with alpha="auto" it is the root of the mean squared length of the rows.
+        Memory-mapped rows are copied for it.
     tol : float, default=1e-3
         Relative accuracy of the last weight steps.
     early_tol : float, default=0.25
@@ -87,7 +88,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Number of threads; None or -1 for one per core. The result does not depend on it.
     verbose : bool, int or callable, default=0
         Whether to print a line after each round. A callable is called with each `HistoryRow` as it comes, including
-        those of the first fit of `class_prior="estimate"`.
+        those of the fits that estimate class sizes, whose `restart` is negative.
     checkpoint : path-like or None, default=None
         Folder to save every completed stage in. A fit that was killed continues from there when it is called again with
         the same data and parameters, and gives the same result.
@@ -103,10 +104,10 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     alpha_ : float
         Weight of the regulariser that the fit used.
     transduction_ : ndarray of shape (n_samples,)
-        Labels of all training rows; those of the unlabelled rows meet the class sizes.
+        Labels of all training rows; those of the unlabelled rows meet exact class sizes, and rough ones roughly.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the classes for all training rows, which meet the class sizes too. Only for losses with
-        probabilities, such as "maxent".
+        Calibrated probabilities of the classes for all training rows, which meet the class sizes too. Only for losses
+        with probabilities, such as "maxent".
     class_counts_ : ndarray of shape (n_classes,)
         Number of rows without a full label that each class got.
     prices_ : ndarray of shape (n_classes,)
@@ -114,7 +115,14 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     price_shift_ : ndarray of shape (n_classes,)
         Part of the prices that is included in `intercept_`.
     bounds_ : Bounds
-        Class sizes that the fit used, as lower and upper bounds on the counts.
+        Class sizes that the fit used: lower and upper bounds on the counts, and a belief within them.
+    size_estimate_ : SizeEstimate
+        Estimated class sizes, combined with those stated, as fractions of the rows to label: `mean`, `deviation`, and
+        the ends `low` and `high` of 90 % intervals.
+    accuracy_estimate_ : AccuracyEstimate or None
+        Estimated accuracy and macro F of the new labels, with 90 % intervals; None if no labels were hidden.
+    temperature_ : float
+        Probabilities are those of scores / `temperature_`, which makes hidden labels most likely; 1 if none were hidden.
     prior_diagnostics_ : PriorDiagnostics
         Comparison of the class sizes with the labels and the predictions.
     objective_ : float

@@ -45,7 +45,7 @@ class HistoryRow:
     temperature : float, default=0
         Temperature of the soft labels; 0 for hard labels.
     restart : int, default=0
-        Number of the restart; −1 for the first fit of class_prior="estimate".
+        Number of the restart; negative for the fits that labels are hidden from, to estimate class sizes.
     residual : float, default=0
         Largest relative error of a class size, for methods that meet class sizes approximately.
     """

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.class_sizes import balanced_labels, simulated_predictions
 from scipy.stats import beta
+from sklearn.metrics import f1_score
 
 from transduce import TransductiveClassifier
 from transduce.class_prior.estimation import (
@@ -233,3 +234,28 @@ def test_sample_weights_do_not_hide_balanced_labels():
     model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, marked, np.where(marked == 0, 3.0, 1.0))
     assert model.prior_diagnostics_.balanced_labels
     assert model.size_estimate_.mean[0] < 0.35
+
+
+# ---- sizes of a few classes
+
+
+def news(seed, n=500, n_labeled=60):
+    """Documents of eight classes, two of them with four fifths of the rows; all classes share most of their words."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array([0.5, 0.3, 0.06, 0.04, 0.03, 0.03, 0.02, 0.02])
+    truth = np.concatenate((np.repeat(np.arange(8), 2), rng.choice(8, size=n - 16, p=sizes)))
+    words = rng.dirichlet(np.full(300, 0.1)) + 0.35 * rng.dirichlet(np.full(300, 0.03), size=8)
+    X = np.array([rng.multinomial(40, words[k] / words[k].sum()) for k in truth], dtype=float)
+    X = np.log1p(X) / np.maximum(np.linalg.norm(np.log1p(X), axis=1, keepdims=True), 1e-9)
+    return X, truth, np.where(np.arange(n) < n_labeled, truth, -1), sizes
+
+
+def test_the_size_of_the_largest_class_alone_does_no_harm():
+    scores = []
+    for seed in range(3):
+        X, truth, y, sizes = news(seed)
+        models = [fit(X, y, class_prior=prior) for prior in ({0: float(sizes[0])}, "estimate")]
+        scores.append([f1_score(truth[y < 0], each.transduction_[y < 0], average="macro") for each in models])
+    one_size, nothing = np.mean(scores, axis=0)
+    assert one_size > nothing - 0.02
+    assert nothing > 0.4

@@ -49,7 +49,7 @@ def test_labelled_rows_come_first_then_partial_labels_then_the_rest():
 def test_labels_return_in_the_order_of_y():
     summary, engine = build([None, "b", None, "a"])
     result = FitResult(np.zeros(2), engine.problem.design.zeros(), np.array([1, 0, 1, 0]))
-    fitted = engine.fitted_labels(result, Bounds.exact(np.array([1, 1])), summary.classes)
+    fitted = engine.fitted_labels(result, Bounds.exact(np.array([1, 1])), summary.classes, 1.0)
     assert fitted.transduction.tolist() == ["b", "b", "a", "a"]
     assert fitted.class_counts.tolist() == [1, 1]
     np.testing.assert_allclose(fitted.distributions, [[0.5, 0.5], [0, 1], [0.5, 0.5], [1, 0]], atol=1e-3)
@@ -64,6 +64,32 @@ def test_first_targets_are_the_class_proportions_within_the_allowed_labels():
     _, engine = build([None, "b", {"a", "b"}, "a", None, "c"])
     targets = first_targets(engine.problem, engine.labels, Bounds.exact(np.array([1, 0, 2])), 3)
     np.testing.assert_allclose(targets[3:], [[1, 0, 0], [1 / 3, 0, 2 / 3], [1 / 3, 0, 2 / 3]], atol=1e-12)
+
+
+# ---- samples of the unlabelled rows
+
+
+def test_a_sample_of_all_rows_is_the_engine_itself():
+    _, engine = build([None, "b", None, "a"])
+    assert engine.sample(2, np.random.default_rng(0)) is engine
+
+
+@pytest.mark.parametrize("as_labeled", [False, True])
+def test_a_sample_has_all_labelled_rows_and_some_others(as_labeled):
+    y = ["a", "b", "c", *[None] * 30, *[{"a", "b"}, {"b", "c"}] * 6]
+    _, engine = build(y, partial_as_labeled=as_labeled)
+    found = engine.sample(20, np.random.default_rng(0))
+    whole, part = (one.problem.design.matrix().toarray() for one in (engine, found))
+    rows = np.array([np.flatnonzero((whole == row).all(axis=1))[0] for row in part])
+    assert rows[:3].tolist() == [0, 1, 2]
+    assert np.all(np.diff(rows) > 0)
+    assert (found.n_unlabeled, found.problem.n_labeled) == (20, 3)
+    np.testing.assert_array_equal(found.labels, engine.labels[rows])
+    np.testing.assert_array_equal(found.problem.forbidden, engine.problem.forbidden[rows[3:] - 3])
+    assert found.problem.n_partial == np.sum((rows >= 3) & (rows < 3 + engine.problem.n_partial))
+    n_known = 3 + found.problem.n_partial
+    assert found.problem.row_weights[:n_known].sum() == pytest.approx(1.0)
+    assert found.problem.row_weights[n_known:].sum() == pytest.approx(1.0)
 
 
 # ---- weight steps and label steps

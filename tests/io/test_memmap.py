@@ -53,7 +53,7 @@ def test_a_fit_does_not_copy_the_rows(tmp_path, monkeypatch):
         return designs[-1]
 
     monkeypatch.setattr(Design, "create", record)
-    TransductiveClassifier(random_state=0, annealing="paper").fit(X, y)
+    TransductiveClassifier(fit_intercept=False, random_state=0, annealing="paper").fit(X, y)
     assert np.shares_memory(designs[0].data, X.data)
 
 

@@ -256,14 +256,15 @@ def test_an_interrupted_fit_has_its_attributes():
 
 
 @pytest.mark.parametrize(("restart", "left"), [(-1, 6), (-3, 4), (0, 1)])
-def test_a_stopped_fit_continues_from_its_checkpoint(restart, left, tmp_path):
+@pytest.mark.parametrize("stage", [0, 4])
+def test_a_stopped_fit_continues_from_its_checkpoint(restart, left, stage, tmp_path):
     X, truth = blobs()
     y = np.where(np.arange(N) < N_LABELED, truth, -1)
     how = {"annealing": "paper", "random_state": 0}
     undisturbed = TransductiveClassifier(**how).fit(X, y)
 
     def stop(row):
-        if row.restart == restart and row.stage == 4:
+        if row.restart == restart and row.stage == stage:
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

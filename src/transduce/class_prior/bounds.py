@@ -258,7 +258,7 @@ class Bounds(NamedTuple):
         return cls(counts, counts)
 
     def center(self, n_rows: int) -> NDArray[np.float64]:
-        """Return class proportions (K,) that are believed, or those in the middle of the bounds if there is no belief.
+        """Return class proportions (K,) that are believed; or those in the middle of the bounds without a belief.
 
         The middle is low + t (high − low), the same t for every class, or for all parts of a group (`Groups.center`).
 

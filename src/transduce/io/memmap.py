@@ -4,8 +4,8 @@
     indptr.bin               where each row begins, and where the last one ends
     rows.json                shape and types; written last, so that a folder without it is incomplete
 
-A fit uses the mapped pages without copying them. Only fit_intercept=True copies the rows into memory, to add a column;
-pack a constant column with the rows to avoid that.
+A fit with fit_intercept=False uses the mapped pages without copying them. The default, fit_intercept=True, copies the
+rows into memory to add a column; pack a constant column with the rows to avoid that.
 """
 
 from collections.abc import Iterable, Iterator

@@ -86,11 +86,11 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         return None
     scores, unlabeled = np.zeros((n_labeled, n_classes)), []
     scale = getattr(engine.problem.loss, "price_scale", 0.0)
-    for number in range(fold.max() + 1):
+    for number, rng in enumerate(context.first_rng.spawn(fold.max() + 1)):  # so that each can be resumed alone
         one, position = hide_labels(engine, fold == number)
         own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
         steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
-        alternation = Alternation(one.new_restart(steps, context.first_rng), settings)
+        alternation = Alternation(one.new_restart(steps, rng), settings)
         slot = context.checkpoint.slot(f"hidden labels {number}")
         result = Loop(context.on_round).run(alternation, slot, HIDDEN_FIT - number)
         if result.status is FitStatus.INTERRUPTED:

@@ -20,7 +20,7 @@ from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 
 
 class FitContext(NamedTuple):
-    """Random generators of the fit and of the first fit that estimates class sizes, progress callback, checkpoint."""
+    """Random generators of the fit and of the fits that labels are hidden from, progress callback, checkpoint."""
 
     rng: np.random.Generator
     first_rng: np.random.Generator

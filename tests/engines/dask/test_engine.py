@@ -12,6 +12,7 @@ from transduce.dask import ClusterError
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.engines.dask import engine, sharded_state
 from transduce.engines.dask.engine import DaskData
+from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.memmap import pack_rows
 
@@ -98,7 +99,7 @@ def test_memory_mapped_rows_are_not_reordered(monkeypatch, tmp_path):
     X, truth = make_rows()
     y, orders = hide_most(truth), record(monkeypatch, DaskData, "_reorder")
     blocks = [X[:100], pack_rows([X[100:]], tmp_path / "rows")]
-    fit_inline(OverDask("hinge", annealing=None, random_state=0), blocks, split(y, (100,)))
+    fit_inline(OverDask("hinge", annealing=None, fit_intercept=False, random_state=0), blocks, split(y, (100,)))
     assert orders == []
 
 
@@ -195,6 +196,77 @@ def test_all_kinds_of_labels_class_sizes_and_weights(kind):
     check_same(clf, local)
     assert clf.bounds_.low.tolist() == local.bounds_.low.tolist()
     assert clf.bounds_.high.tolist() == local.bounds_.high.tolist()
+
+
+def sampled(monkeypatch, kind, max_rows):
+    """Engines of a fit in one place and over blocks, and what they sample."""
+    X, truth = make_rows()
+    y, weights = hide_most(truth).astype(object), np.random.default_rng(1).uniform(0.5, 2.0, truth.size)
+    for row in np.flatnonzero(y < 0)[::3] if "partial" in kind else ():
+        y[row] = frozenset({truth[row], (truth[row] + 1) % 4})
+    how = {"annealing": None, "class_prior": "labeled", "max_iter": 2, "random_state": 0}
+    how["partial_weight"] = "labeled" if kind == "partial as labelled" else "unlabeled"
+    found, ends = [], (50, 130)
+    for owner in (LocalData, DaskData):
+        built = record(monkeypatch, owner, "build")
+        if owner is LocalData:
+            TransductiveClassifier(**how).fit(X, y, weights if kind == "weights" else None)
+            found.append(built[0].sample(max_rows, np.random.default_rng(0)))
+        else:
+            monkeypatch.setattr(InlinePool, "release", lambda pool: None)  # shards stay after the fit
+            own = split(weights, ends) if kind == "weights" else None
+            fit_inline(OverDask(**how), split(X, ends), split(y, ends), sample_weight=own)
+            found.append(built[0].sample(max_rows, np.random.default_rng(0)))
+    return found
+
+
+def described(engine):
+    """Rows of a problem in an order of their own: X, weight, label, allowed labels."""
+    problem, n = engine.problem, engine.problem.n_labeled
+    forbidden = np.zeros((problem.n_rows, 4)) if problem.forbidden is None else np.zeros((n, 4))
+    if problem.forbidden is not None:
+        forbidden = np.vstack((forbidden, problem.forbidden))
+    labels = np.where(np.arange(problem.n_rows) < n, engine.labels, -1)
+    X = np.sort(problem.design.matrix().toarray(), axis=1)  # columns may be reordered
+    table = np.column_stack((X, problem.row_weights, labels, forbidden))
+    return table[np.lexsort(X.T.round(9))]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["plain", "weights", "partial", "partial as labelled"])
+def test_a_sample_of_all_blocks_has_the_rows_of_the_local_engine(kind, monkeypatch):
+    local, over_dask = sampled(monkeypatch, kind, 1000)
+    assert (over_dask.n_unlabeled, over_dask.n_classes) == (local.n_unlabeled, local.n_classes)
+    np.testing.assert_allclose(described(over_dask), described(local))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_some_rows_has_as_many_over_blocks(monkeypatch):
+    local, over_dask = sampled(monkeypatch, "partial", 40)
+    assert over_dask.n_unlabeled == local.n_unlabeled == 40
+    assert over_dask.problem.n_labeled == local.problem.n_labeled
+    np.testing.assert_allclose(over_dask.problem.row_weights, local.problem.row_weights)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+def test_sizes_estimated_over_blocks_are_those_of_one_matrix(loss):
+    X, truth = make_rows()
+    y, ends, how = hide_most(truth, 40), (50, 130), {"alpha": 1e-2, "annealing": "paper", **ACCURATE}
+    local, clf = TransductiveClassifier(loss, **how).fit(X, y), OverDask(loss, **how)
+    fit_inline(clf, split(X, ends), split(y, ends))
+    np.testing.assert_allclose(clf.size_estimate_.mean, local.size_estimate_.mean, atol=0.03)
+    assert clf.temperature_ == pytest.approx(local.temperature_, rel=0.3)
+    assert np.mean(np.concatenate(clf.transduction_) == local.transduction_) >= 0.97
+    assert clf.accuracy_estimate_.mean == pytest.approx(local.accuracy_estimate_.mean, abs=0.05)
+    proba = clf.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    scores = clf.decision_function(X) / clf.temperature_
+    np.testing.assert_allclose(proba, clf.loss_.posterior(scores))
+
+
+def test_sampled_is_one_answer_for_all_blocks():
+    with pytest.raises(ValueError, match="sampled must be True, False or None over Dask, the same for all rows"):
+        OverDask().fit([np.eye(3)], [[0, 1, -1]], sampled=[True, True, False])
 
 
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])

@@ -103,18 +103,22 @@ class DaskEngine:
         first = np.cumsum([0, *sizes])
         own = [chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(first)]
         per_shard = [([own[b] for b in blocks],) for blocks in shards]
-        X, weights, forbidden = zip(
+        X, weights, forbidden, counted = zip(
             *self._by_block(self.pool.call(Shard.sample_rows, per_shard=per_shard)), strict=True
         )
         labeled_X, labeled_weights, known = zip(*self._by_block(self.pool.call(Shard.labeled_rows)), strict=True)
-        labels = np.concatenate(known)
+        labels, as_labeled = np.concatenate(known), np.concatenate(counted)
+        last = np.argsort(~as_labeled, kind="stable")  # partial labels that weigh as labelled rows come first
+        order = np.concatenate((np.arange(labels.size), labels.size + last))
+        rows = sparse.vstack((*labeled_X, *X), format="csr")
         problem = TrainingProblem.create(
-            Design.create(sparse.vstack((*labeled_X, *X), format="csr"), self.spec.taxonomy, settings.n_jobs),
+            Design.create(rows, self.spec.taxonomy, settings.n_jobs, order),
             settings.loss,
             settings.alpha,
             labels.size,
-            np.concatenate((*labeled_weights, *weights)),
-            forbidden=None if forbidden[0] is None else np.vstack(forbidden),
+            np.concatenate((*labeled_weights, *weights))[order],
+            int(as_labeled.sum()),
+            None if forbidden[0] is None else np.vstack(forbidden)[last],
         )
         return LocalEngine(problem, np.concatenate((labels, np.zeros(chosen.size, np.int64))))
 

@@ -68,7 +68,7 @@ class Shard:
         return [block.n_unlabeled for block in self.blocks]
 
     def sample_rows(self, chosen: Sequence[Array]) -> list[tuple[Any, ...]]:
-        """Return X, row weights and forbidden labels of chosen rows without a full label of each block."""
+        """Return X, row weights, forbidden labels and whether they weigh as labelled, of chosen rows of each block."""
         return [_sampled_rows(block, rows) for block, rows in zip(self.blocks, chosen, strict=True)]
 
     def column_counts(self) -> WeightDelta:
@@ -170,10 +170,10 @@ def _predictions(problem: TrainingProblem, W: Array) -> tuple[Array, Array]:
     return predicted_counts(problem, scores), model_posterior(problem, scores).sum(axis=0, dtype=np.float64)
 
 
-def _sampled_rows(block: Block, chosen: Array) -> tuple[sparse.csr_matrix, Array, Array | None]:
+def _sampled_rows(block: Block, chosen: Array) -> tuple[sparse.csr_matrix, Array, Array | None, Array]:
     problem, rows = block.problem, block.problem.n_labeled + chosen
     forbidden = None if problem.forbidden is None else problem.forbidden[chosen]
-    return problem.design.select_rows(rows).matrix(), problem.row_weights[rows], forbidden
+    return problem.design.select_rows(rows).matrix(), problem.row_weights[rows], forbidden, chosen < problem.n_partial
 
 
 def add_up(tuples: Iterable[Iterable[Any]]) -> list[Any]:
