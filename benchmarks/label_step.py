@@ -174,7 +174,7 @@ def ranges_and_groups(instance: Instance) -> None:
     kinds |= {"groups": (some, groups), "ranges, groups": ((low, high), groups)}
     kinds |= {f"belief, strength {s:g}": (None, None, Belief.create(instance.counts, s)) for s in (0.3, 1.0, 4.0)}
     kinds["belief, other sizes"] = (None, None, Belief.create(np.roll(instance.counts, 3), 4.0))
-    print(f"\nRanges, groups and beliefs at {instance.shape.strip()}: seconds, and how many times as long as exact counts.")
+    print(f"\nRanges, groups and beliefs at {instance.shape.strip()}: seconds, and times as long as exact counts.")
     print(f"{'counts':<22}{'exact':>10}{'ratio':>8}{'moves':>8}{'rounds':>8}{'warm':>10}{'ratio':>8}")
     first, later = None, perturbed(instance)
     for name, (counts, of, *belief) in kinds.items():
