@@ -47,9 +47,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Class sizes among the rows without a full label: in the order of `classes_`, or a dict from class names (or
         inner nodes of the taxonomy) to those that you know. A size is a fraction such as 0.2, "20%" or "1/5", which is
         rough; a number of rows or "=20%", which is exact; a range such as (0.1, 0.3) or "10%:30%"; or None. Counts of
-        all classes may include the labelled rows. "estimate" estimates sizes from all rows, by five fits that each leave
-        out a fifth of the labels, and so do all sizes but exact ones of all classes; "labeled" relies on the labelled
-        fractions alone; "equal" means about the same size for all classes.
+        all classes may include the labelled rows. "estimate" estimates sizes by five fits that each leave out a fifth of
+        the labels, and so does any prior but exact sizes of all classes; "labeled" relies on the labelled fractions
+        alone; "equal" means about the same size for all classes.
     taxonomy : Taxonomy, list of paths, dict or None, default=None
         Tree of classes, in any form that `Taxonomy.create` takes; None for flat classes.
     label_step : {"exact", "switching", "multi_switch", "single_switch", "simplex", "greedy"} or LabelStep, \
@@ -118,7 +118,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     accuracy_estimate_ : AccuracyEstimate or None
         Estimated accuracy and macro F of the new labels, with 90 % intervals; None if no labels were hidden.
     temperature_ : float
-        Probabilities are those of scores / `temperature_`, which makes hidden labels most likely; 1 if none were hidden.
+        Probabilities are those of scores / `temperature_`, which makes hidden labels most likely; 1 without any.
     prior_diagnostics_ : PriorDiagnostics
         Comparison of the class sizes with the labels and the predictions.
     objective_ : float

@@ -118,7 +118,9 @@ def test_sizes_that_contradict_the_predictions_cause_a_warning():
         PriorWarning,
         match=r"and the data disagree: [01] should get (95|5)\.0% of the rows, but the supervised classifier gives it",
     ) as caught:
-        model = TransductiveClassifier(class_prior={0: "=95%", 1: "=5%"}, annealing="paper", random_state=0).fit(X, marked)
+        model = TransductiveClassifier(class_prior={0: "=95%", 1: "=5%"}, annealing="paper", random_state=0).fit(
+            X, marked
+        )
     assert "say nothing about class sizes" in str(caught[0].message)
     assert model.prior_diagnostics_.distance == pytest.approx(0.95 - model.prior_diagnostics_.predicted[0], abs=1e-3)
     assert model.prior_diagnostics_.distance > HARMFUL_DISTANCE

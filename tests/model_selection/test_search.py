@@ -26,7 +26,9 @@ from transduce.losses import LargeMargin
 from transduce.model_selection import HiddenLabelSplit, TransductiveClassifierCV
 from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 
-QUICK = TransductiveClassifierCV((0.1, 1.0), estimator=TransductiveClassifier(annealing=None, fit_intercept=False, max_iter=5), cv=2)
+QUICK = TransductiveClassifierCV(
+    (0.1, 1.0), estimator=TransductiveClassifier(annealing=None, fit_intercept=False, max_iter=5), cv=2
+)
 SMALL = TransductiveClassifierCV((1e-3, 1e-2), estimator=PAPER, cv=2)
 
 
