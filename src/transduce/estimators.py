@@ -47,9 +47,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Class sizes among the rows without a full label: in the order of `classes_`, or a dict from class names (or
         inner nodes of the taxonomy) to those that you know. A size is a fraction such as 0.2, "20%" or "1/5", which is
         rough; a number of rows or "=20%", which is exact; a range such as (0.1, 0.3) or "10%:30%"; or None. Counts of
-        all classes may include the labelled rows. "estimate" estimates sizes from all rows, by five fits that each hide
-        a fifth of the labels, and so do all sizes but exact ones of all classes; "labeled" relies on the labelled
-        fractions alone; "equal" means about the same size for all classes.
+        all classes may include the labelled rows. "estimate" estimates sizes by fits that each leave out a fifth of
+        the labels, and so does any prior but exact sizes of all classes; "labeled" relies on the labelled fractions
+        alone; "equal" means about the same size for all classes.
     taxonomy : Taxonomy, list of paths, dict or None, default=None
         Tree of classes, in any form that `Taxonomy.create` takes; None for flat classes.
     label_step : {"exact", "switching", "multi_switch", "single_switch", "simplex", "greedy"} or LabelStep, \

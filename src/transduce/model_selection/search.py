@@ -71,7 +71,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     --------
     >>> from transduce.testing import blobs
     >>> X, truth, y = blobs()  # twelve labels, 108 unlabelled rows
-    >>> paper = TransductiveClassifier(class_prior=[0.5, 0.33, 0.17], annealing="paper")
+    >>> paper = TransductiveClassifier(class_prior=["=50%", "=33%", "=17%"], annealing="paper")
     >>> search = TransductiveClassifierCV((1e-8, 1e-3, 10), estimator=paper, cv=4, random_state=0).fit(X, y)
     >>> search.alpha_, bool(np.mean(search.transduction_ == truth) > 0.9)
     (0.001, True)

@@ -46,8 +46,7 @@ def check_same(clf, local):
 def test_blocks_give_the_same_fit_as_one_matrix(loss, ends):
     X, truth = make_rows()
     y = hide_most(truth)
-    prior = np.bincount(truth[y < 0]) / (y < 0).sum()
-    how = {"alpha": 1e-2, "annealing": "paper", "class_prior": prior, **ACCURATE}
+    how = {"alpha": 1e-2, "annealing": "paper", "class_prior": np.bincount(truth[y < 0]), **ACCURATE}
     local = TransductiveClassifier(loss, **how).fit(X, y)
     clf = OverDask(loss, **how)
     fit_inline(clf, split(X, ends), split(y, ends), n_workers=3)
@@ -81,7 +80,7 @@ def test_columns_reordered_on_all_shards_give_the_same_fit(loss, fit_intercept, 
     X, truth = make_rows()
     y, ends = hide_most(truth), (13, 100, 100)
     orders = record(monkeypatch, DaskData, "_reorder")
-    how = {"alpha": 1e-2, "annealing": "paper", "fit_intercept": fit_intercept, **ACCURATE}
+    how = {"alpha": 1e-2, "annealing": "paper", "class_prior": "labeled", "fit_intercept": fit_intercept, **ACCURATE}
     clf = OverDask(loss, checkpoint=tmp_path, **how)
     fit_inline(clf, split(X, ends), split(y, ends), n_workers=2)
     assert sorted(orders[0]) == list(range(12 + fit_intercept))
@@ -108,7 +107,7 @@ def test_two_shards_sweep_in_turn_and_more_at_once(n_shards, monkeypatch):
     X, truth = make_rows()
     y, ends = hide_most(truth), tuple(range(80, 80 * n_shards, 80))
     turns = record(monkeypatch, InlinePool, "_take_turns")
-    how = {"alpha": 1e-2, "annealing": "paper", **ACCURATE, "tol": 1e-5, "early_tol": 1e-5}
+    how = {"alpha": 1e-2, "annealing": "paper", **ACCURATE, "tol": 1e-5, "early_tol": 1e-5, "class_prior": "labeled"}
     clf = OverDask("squared_hinge", **how)
     fit_inline(clf, split(X, ends), split(y, ends), n_workers=n_shards)
     check_same(clf, TransductiveClassifier("squared_hinge", **how).fit(X, y))
@@ -170,7 +169,7 @@ def test_all_kinds_of_labels_class_sizes_and_weights(kind):
     y = np.array([None if k < 0 else names[k] for k in hide_most(truth)], dtype=object)
     fractions = np.bincount(truth, minlength=4) / truth.size
     how = {"alpha": 1e-2, "annealing": "paper", **ACCURATE}
-    how["class_prior"] = dict(zip(names.tolist(), fractions.tolist(), strict=True))
+    how["class_prior"] = {name: f"={x!r}" for name, x in zip(names.tolist(), fractions.tolist(), strict=True)}
     weights = None
     open_rows = [row for row in range(0, 60, 3) if y[row] is None]
     if kind in ("tree", "branches", "partial", "partial as labelled"):
