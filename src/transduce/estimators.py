@@ -67,7 +67,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     outlier_fraction : float, tuple (low, high) or None, default=None
         Fraction of the unlabelled rows that fit no class and stay without a label in `transduction_`, where they are
         marked as in y: -1, "" or None. With a range, as many within it as the classifier doubts: those of the lowest
-        best scores, up to a mean confidence of one half.
+        best scores, up to a mean confidence halfway between chance and certainty. It needs many rows: among a few
+        hundred, each has scores of its own making.
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
         of uneven size. Its value is 1; with alpha="auto" it is the root of the mean squared length of the rows.

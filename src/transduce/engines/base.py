@@ -218,8 +218,8 @@ class Engine(Sizes, Protocol):
     def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
         """Return the labels of a result with K, one more class, for rows that fit no class: so many at least and most.
 
-        It costs a row as much as its best label, and more if its best score is above a threshold: rows below it have a
-        mean confidence of one half, by probabilities of scores / temperature.
+        It costs a row as much as its best label, and more if its best score is above a threshold: rows below it are
+        doubtful, by the probabilities of scores / temperature.
         """
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:

@@ -137,15 +137,17 @@ def posterior(loss: Any, scores: Array) -> Array:
     return np.asarray(loss.posterior(scores) if hasattr(loss, "posterior") else softmax(scores, axis=1), np.float64)
 
 
-def doubtful_below(best: Array, confidence: Array) -> float:
-    """The largest of the best scores (n,) such that rows with no higher one have a mean confidence of at most 1/2.
+def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
+    """The largest of the best scores (n,) such that rows with no higher one are doubtful on average.
 
-    >>> doubtful_below(np.array([0.3, -0.2, 0.9]), np.array([0.6, 0.3, 0.9]))
+    Their mean confidence is then at most halfway between chance, 1/K, and certainty.
+
+    >>> doubtful_below(np.array([0.3, -0.2, 0.9]), np.array([0.8, 0.6, 0.9]), 2)
     0.3
     """
     order = np.argsort(best)
     means = np.cumsum(confidence[order]) / np.arange(1, best.size + 1)
-    doubtful = np.flatnonzero(means <= 0.5)
+    doubtful = np.flatnonzero(means <= 0.5 + 0.5 / n_classes)
     return float(best[order[doubtful[-1]]] if doubtful.size else best.min(initial=0.0))
 
 
