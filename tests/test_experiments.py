@@ -46,6 +46,7 @@ def smoke(tmp_path_factory):
     return folder, run("all", "--smoke", "--results", folder)
 
 
+@pytest.mark.slow
 def test_every_study_runs_on_the_built_in_corpus(smoke):
     folder, done = smoke
     assert done.returncode == 0, done.stderr
@@ -54,6 +55,7 @@ def test_every_study_runs_on_the_built_in_corpus(smoke):
     assert {path.stem for path in folder.glob("*.svg")} == drawn
 
 
+@pytest.mark.slow
 def test_the_page_has_a_verdict_for_every_claim(smoke):
     text = (smoke[0] / "reproduction.md").read_text(encoding="utf-8")
     for name in STUDIES:
@@ -69,6 +71,7 @@ def test_the_page_has_a_verdict_for_every_claim(smoke):
     assert "our own target: without the class sizes" in own
 
 
+@pytest.mark.slow
 def test_cells_that_are_there_are_not_run_again(smoke):
     folder, _ = smoke
     before = (folder / "figure2.csv").read_bytes()
@@ -77,6 +80,7 @@ def test_cells_that_are_there_are_not_run_again(smoke):
     assert (folder / "figure2.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_cell_is_run_again_when_its_code_has_changed(smoke):
     rows = cells.read(smoke[0] / "figure2.csv")
     grid = cells.module("figure2").grid(True)
@@ -87,6 +91,7 @@ def test_a_cell_is_run_again_when_its_code_has_changed(smoke):
     assert cells.missing("figure2", grid, rows, any_version=True, source="data") == grid
 
 
+@pytest.mark.slow
 def test_page_writes_no_results(smoke):
     folder, _ = smoke
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.glob("*.csv")}
@@ -491,6 +496,7 @@ def test_coverage_and_calibration_appear_where_they_were_measured():
     assert words == [study.AGREES, study.AGREES, study.PARTLY]
 
 
+@pytest.mark.slow
 def test_peers_with_class_sizes_keep_them_on_unlabelled_rows(smoke):
     rows = {row["scenario"]: row for row in cells.read(smoke[0] / "class_sizes.csv")}
     assert rows["exact"]["predicted_l1"] == 0
