@@ -93,6 +93,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             The fitted estimator.
         """
         self._check_fit(y)
+        if self.outlier_fraction is not None:
+            raise ValueError("outlier_fraction is for rows in memory, but these are on a cluster. Leave it out.")
         if sampled is not None and not isinstance(sampled, (bool, np.bool_)):
             raise ValueError(
                 f"sampled must be True, False or None over Dask, the same for all rows, but is {sampled!r}."

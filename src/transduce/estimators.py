@@ -17,7 +17,7 @@ from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules
-from transduce.validation import check_positive, has_methods
+from transduce.validation import check_fractions, check_positive, has_methods
 
 LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
 _NOT_IN_FINGERPRINT = (
@@ -178,6 +178,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive(self, "unlabeled_weight", "early_tol")
+        if self.outlier_fraction is not None:
+            check_fractions("outlier_fraction", self.outlier_fraction)
         if self.partial_weight not in ("unlabeled", "labeled"):
             raise ValueError(f"partial_weight must be 'unlabeled' or 'labeled', but is {self.partial_weight!r}.")
         named = isinstance(self.loss, str) and self.loss in LOSSES
@@ -202,7 +204,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         parts["taxonomy"] = self.taxonomy_.paths
         parts["class_prior"] = (
             prior.is_estimated,
-            *(statement.low, statement.high, statement.rough, prior.sampled),
+            *(statement.low, statement.high, statement.rough, prior.sampled, prior.is_known),
             [(branch.members, branch.rows) for branch in statement.branches],
             None if groups is None else (groups.above, groups.low, groups.high),
         )

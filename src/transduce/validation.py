@@ -87,4 +87,6 @@ def check_fractions(name: str, value: object) -> tuple[float, float]:
             return float(low), float(high)
     except (TypeError, ValueError):
         pass
-    raise ValueError(f"{name} must be a fraction from 0 to 1, or a pair (low, high) of these, but is {value!r}.")
+    raise ValueError(
+        f"{name} must be a fraction of at least 0 and below 1, or a pair (low, high) of these, but is {value!r}."
+    )

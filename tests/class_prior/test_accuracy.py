@@ -99,3 +99,11 @@ def test_fits_without_hidden_labels_have_no_estimate(prior):
         model = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, marked)
     assert model.accuracy_estimate_ is None
     assert model.temperature_ == 1.0
+
+
+def test_hidden_labels_of_empty_classes_count_equally():
+    hidden = HiddenLabels(
+        np.array([0, 0]), np.array([[0.9, 0.1], [0.4, 0.6]]), np.ones(2, bool), np.array([0.0, 1.0]), 10
+    )
+    estimate = estimate_accuracy(hidden, 0.8, np.array([0.0, 1.0]), False)
+    assert 0.0 <= estimate.low <= estimate.mean <= estimate.high <= 1.0

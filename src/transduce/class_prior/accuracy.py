@@ -57,6 +57,8 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     weights = np.ones(labels.size)
     if not is_sample:
         weights = (sizes / np.maximum(np.bincount(labels, minlength=sizes.size), 1))[labels]
+    if not weights.sum() > 0.0:  # all hidden labels are of classes of size 0
+        weights = np.ones(labels.size)
     weights = weights / weights.sum()
     guesses = predicted.argmax(axis=1)
     errors = (guesses == labels) - predicted.max(axis=1)
@@ -65,7 +67,7 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) / PRECISION
     half = Z * float(np.sqrt(variance + mean * (1.0 - mean) / (labels.size + 1) ** 2))
     rng = np.random.default_rng(0)
-    draws = rng.choice(labels.size, (N_RESAMPLES, labels.size), p=weights)
+    draws = (rng.choice(labels.size, labels.size, p=weights) for _ in range(N_RESAMPLES))
     f = [macro_f(labels[rows], guesses[rows], hidden.n_classes) for rows in draws]
     low, high = np.quantile(f, (0.05, 0.95))
     middle = macro_f(labels, guesses, hidden.n_classes, weights)

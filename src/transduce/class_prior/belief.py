@@ -61,7 +61,10 @@ class Belief(NamedTuple):
             means = np.array(mean, dtype=np.float64)
             own = [np.array(np.broadcast_to(np.asarray(each, np.float64), means.shape)) for each in (strength, offset)]
         except (TypeError, ValueError):
-            raise ValueError("a belief must have one mean and at most one strength for each class.") from None
+            raise ValueError(
+                "a belief must have one mean and at most one strength for each class. Pass a list of means, and "
+                "a number or a list as long for the strength."
+            ) from None
         if means.ndim != 1 or not np.all((means > 0) & (means < _LARGEST_COUNT)):
             raise ValueError(f"believed counts must be numbers above 0, one for each class, but are {mean!r}.")
         for values, name in zip(own, ("strength", "offset"), strict=True):

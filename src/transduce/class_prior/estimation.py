@@ -58,7 +58,9 @@ class HiddenLabels(NamedTuple):
     @property
     def truth(self) -> FloatArray:
         """One-hot labels (l, K)."""
-        return np.eye(self.n_classes)[self.labels]
+        truth = np.zeros((self.labels.size, self.n_classes))
+        truth[np.arange(self.labels.size), self.labels] = 1.0
+        return truth
 
 
 class SizeEstimate(NamedTuple):
@@ -98,7 +100,7 @@ def estimate_from_labels(labeled_counts: Array) -> SizeEstimate:
 
 
 def estimate_from_predictions(predicted_counts: Array) -> SizeEstimate:
-    """Estimate class sizes from the numbers of rows (K,) that a classifier predicts; they are little certain."""
+    """Estimate class sizes from the numbers of rows (K,) that a classifier predicts; they are uncertain."""
     mean = (predicted_counts + 1.0) / (predicted_counts + 1.0).sum()
     return SizeEstimate(mean, mean)
 

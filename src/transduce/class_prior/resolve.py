@@ -31,7 +31,7 @@ class ResolvedPrior(NamedTuple):
     labeled_rows    (K,) labelled rows of each class
     labeled_weight  (K,) the same by weight
     sampled         (l,) whether each label was drawn at random, as far as is known
-    is_known        whether the user said so
+    is_known        whether the user said that all were
     forbidden       labels that rows must not get, or None
     """
 
@@ -73,7 +73,7 @@ class ResolvedPrior(NamedTuple):
             statement = Statement.nothing(classes.size, n_rows)
         else:
             statement = read_statement(stated, classes, labels, n_rows, taxonomy)
-        known = sampled is not None
+        known = sampled is not None and bool(np.all(sampled))
         if sampled is None:
             sampled = np.full(labels.size, not are_balanced_by_design(rows))
         return cls(stated, statement, n_rows, labels, rows, weight, sampled, known, forbidden)

@@ -118,7 +118,8 @@ class Statement:
             rows, variance = _pooled(mean[members].sum(), np.sqrt((deviation[members] ** 2).sum()), rows)
             deviation = np.where(members, np.minimum(deviation, rows * np.sqrt(variance)), deviation)
             pooled.append((members, rows, rows))
-        hard = [(np.arange(mean.size) == k, self.low[k], self.high[k]) for k in range(mean.size)]
+        bounded = np.flatnonzero((self.low > 0) | (self.high < n_rows))
+        hard = [(np.arange(mean.size) == k, self.low[k], self.high[k]) for k in bounded]
         if self.groups is not None:
             hard += zip(self.groups.members(mean.size), self.groups.low, self.groups.high, strict=True)
         hard.append((np.ones(mean.size, bool), n_rows, n_rows))

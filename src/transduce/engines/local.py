@@ -122,10 +122,10 @@ class LocalEngine:
     def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
-        scale, best = getattr(problem.loss, "price_scale", 1.0), scores.max(axis=1)
+        scale, best = getattr(problem.loss, "price_scale", 0.0), scores.max(axis=1)
         confidence = posterior(problem.loss, (scores + scale * result.prices) / temperature).max(axis=1)
         above = best - doubtful_below(best, confidence, self.n_classes)
-        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + above[:, None] / scale))
+        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + above[:, None] / (scale or 1.0)))
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
         return np.concatenate((result.labels[: problem.n_labeled], solution.labels))
 

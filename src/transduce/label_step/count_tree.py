@@ -227,15 +227,13 @@ class CountTree:
 
         def taken(g: int, at: float) -> float:
             """Rows that the parts of a group take at this potential of the group."""
-            total = 0.0
-            for part in np.flatnonzero(self.above == g).tolist():
-                if part < K:
-                    multipliers = np.zeros(self.above.size)
-                    multipliers[part] = potentials[part] - at
-                    total += float(self.best_masses(multipliers)[part])
-                else:
-                    own = taken(part, float(np.clip(at, *within[part])))
-                    total += float(np.clip(own, self.low[part], self.high[part]))
+            parts, multipliers = np.flatnonzero(self.above == g), np.zeros(self.above.size)
+            classes = parts[parts < K]
+            multipliers[classes] = potentials[classes] - at
+            total = float(self.best_masses(multipliers)[classes].sum())
+            for part in parts[parts >= K].tolist():
+                own = taken(part, float(np.clip(at, *within[part])))
+                total += float(np.clip(own, self.low[part], self.high[part]))
             return total
 
         middle = float(potentials[:K].mean())

@@ -74,14 +74,16 @@ class CrossFit(NamedTuple):
 def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:
     """Fit with each part of the labels hidden; None if no label can be hidden.
 
-    If interrupted, return the result of the present fit; or raise KeyboardInterrupt if it has a sample of the rows.
+    If interrupted, return the result of the present fit; or raise KeyboardInterrupt if it has a sample
+    of the rows, or rows of a cluster.
     """
     max_rows = min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000))
     engine: LocalEngine = data.sample(max_rows, context.first_rng)
     bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)
     n_labeled, n_classes = engine.problem.n_labeled, engine.n_classes
     labels = engine.labels[:n_labeled]
-    fold = assign_folds(labels, context.first_rng)
+    fold, live = np.full(n_labeled, -1), engine.problem.row_weights[:n_labeled] > 0
+    fold[live] = assign_folds(labels[live], context.first_rng)
     if fold.max(initial=-1) < 0:
         return None
     scores, unlabeled = np.zeros((n_labeled, n_classes)), []
