@@ -161,8 +161,8 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
             raise ImportError(name)
         return load(name, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"transduce\[app\]"):
+    with monkeypatch.context() as patch, pytest.raises(ImportError, match=r"transduce\[app\]"):
+        patch.setattr(builtins, "__import__", without)
         plot_prices(clf)
 
 
