@@ -161,9 +161,10 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
             raise ImportError(name)
         return load(name, *args, **kwargs)
 
-    with monkeypatch.context() as patch, pytest.raises(ImportError, match=r"transduce\[app\]"):
+    with monkeypatch.context() as patch:
         patch.setattr(builtins, "__import__", without)
-        plot_prices(clf)
+        with pytest.raises(ImportError, match=r"transduce\[app\]"):
+            plot_prices(clf)
 
 
 def test_class_names_are_saved_as_svg(tmp_path):
