@@ -66,7 +66,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     given = np.where(labelled, y, -1)
     params = {
         "loss": options.loss, "annealing": None if options.annealing == "none" else options.annealing,
-        "class_prior": np.bincount(y[~labelled]) / (~labelled).sum(), "tol": options.tol,
+        "class_prior": np.bincount(y[~labelled]), "fit_intercept": False, "tol": options.tol,
         "early_tol": options.early_tol, "random_state": 0,
     }  # fmt: skip
     few = np.flatnonzero(labelled)
