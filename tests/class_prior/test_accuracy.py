@@ -107,3 +107,11 @@ def test_hidden_labels_of_empty_classes_count_equally():
     )
     estimate = estimate_accuracy(hidden, 0.8, np.array([0.0, 1.0]), False)
     assert 0.0 <= estimate.low <= estimate.mean <= estimate.high <= 1.0
+
+
+def test_labels_without_an_error_leave_room_for_errors():
+    predicted = np.tile([1.0, 0.0], (60, 1))
+    hidden = HiddenLabels(np.zeros(60, int), predicted, np.ones(60, bool), np.array([1.0, 0.0]), 1000)
+    estimate = estimate_accuracy(hidden, 1.0, np.array([1.0, 0.0]), True)
+    assert estimate.mean == estimate.high == 1.0
+    assert 0.95 < estimate.low < 0.985

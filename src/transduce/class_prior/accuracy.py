@@ -65,7 +65,8 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     shift = float(np.dot(weights, errors))
     mean = float(np.clip(confidence + shift, 0.0, 1.0))
     variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) / PRECISION
-    half = Z * float(np.sqrt(variance + mean * (1.0 - mean) / (labels.size + 1) ** 2))
+    smoothed = (mean * labels.size + 1.0) / (labels.size + 2.0)  # no errors among a few labels do not mean none at all
+    half = Z * float(np.sqrt(max(variance, smoothed * (1.0 - smoothed) / (labels.size + 2.0))))
     rng = np.random.default_rng(0)
     draws = (rng.choice(labels.size, labels.size, p=weights) for _ in range(N_RESAMPLES))
     f = [macro_f(labels[rows], guesses[rows], hidden.n_classes) for rows in draws]
