@@ -123,20 +123,24 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             result, bounds = self._solve_prior(engine, prior, context)
             if result.status in _UNFINISHED:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=user_stacklevel() - 1)
-            names = self.classes_
-            if self.outlier_fraction is not None and engine.n_unlabeled:
-                low, high = check_fractions("outlier_fraction", self.outlier_fraction)
-                n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
-                result.labels, names = (
-                    engine.set_aside(result, bounds, n_outliers, self.temperature_),
-                    with_none(self.classes_),
-                )
-            self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
-            fitted = engine.fitted_labels(result, bounds, names, self.temperature_)
-            self._set_labels(fitted)
-            self._estimate_accuracy(fitted, prior)
-            self._diagnose(engine, prior, fitted)
+            self._set_fitted(engine, prior, result, bounds, settings.constant)
         self._warn_of_prior(prior, engine.n_unlabeled)
+
+    def _set_fitted(
+        self, engine: Any, prior: ResolvedPrior, result: FitResult, bounds: Bounds, constant: float
+    ) -> None:
+        """Set the fitted attributes; see `_set_model` for the constant."""
+        names = self.classes_
+        if self.outlier_fraction is not None and engine.n_unlabeled:
+            low, high = check_fractions("outlier_fraction", self.outlier_fraction)
+            n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
+            result.labels = engine.set_aside(result, bounds, n_outliers, self.temperature_)
+            names = with_none(self.classes_)
+        self._set_model(result, engine.in_original_order(result.W), bounds, constant)
+        fitted = engine.fitted_labels(result, bounds, names, self.temperature_)
+        self._set_labels(fitted)
+        self._estimate_accuracy(fitted, prior)
+        self._diagnose(engine, prior, fitted)
 
     def _problem_settings(self, data: TrainingData) -> ProblemSettings:
         """Resolve "auto": alpha follows the loss and the scale of X, and so does the constant of the intercept.

@@ -366,6 +366,19 @@ def test_ctrl_c_in_the_first_reduction_is_raised(steady, monkeypatch, tmp_path):
     wait_until_released(steady)
 
 
+def test_a_worker_that_dies_after_ctrl_c_ends_the_fit(mortal):
+    """It dies when results are fetched, and the fit is not run again from the start."""
+
+    def press(row):
+        if row.stage == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    victim = arm(mortal, "restart_state.RestartState", "distributions", 1, die)
+    with pytest.raises(KeyboardInterrupt):
+        TransductiveClassifier(client=mortal, verbose=press, **QUICK).fit(*BLOCKS)
+    assert victim not in worker_pids(mortal)
+
+
 def handles_ctrl_c():
     return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
@@ -377,8 +390,9 @@ def test_workers_leave_ctrl_c_in_the_terminal_to_the_driver(steady, expected):
     def press(row):
         if row.stage == 2 and not pressed:
             pressed.append(row)
-            for pid in (*pids.values(), os.getpid()):
+            for pid in pids.values():
                 os.kill(pid, signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)  # raises KeyboardInterrupt here, in the middle of the fit
 
     clf = TransductiveClassifier(client=steady, verbose=press, **QUICK)
     try:
