@@ -15,7 +15,6 @@ from polars.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file
 
 from transduce.cli.formats import write_table
-from transduce.cli.main import run
 from transduce.cli.model_file import load_model
 
 
@@ -326,41 +325,6 @@ def test_the_same_seed_gives_the_same_bytes(example, run_ok, tmp_path, annealing
     a, b = (timeless((tmp_path / f"{name}.safetensors").read_bytes()) for name in ("a", "b"))
     assert a == b
     assert rb"\"created\":" in a
-
-
-def test_a_checkpoint_resumes_a_killed_fit(example, run_ok, tmp_path, monkeypatch):
-    whole, out, stages = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "stages"
-    run_ok("label", example.file, "-o", whole, "--quiet")
-
-    def killed(*arguments):
-        raise SystemError
-
-    with monkeypatch.context() as patch:
-        patch.setattr("transduce.cli.label_fit._model", killed)
-        with pytest.raises(SystemError):
-            run(["label", str(example.file), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
-    assert not out.exists()
-    resumed = run_ok("label", example.file, "-o", out, "--checkpoint", stages)
-    assert f"Resuming the fit from the checkpoint {stages}." in resumed.err
-    assert out.read_bytes() == whole.read_bytes()
-
-
-def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(example, run_command, run_ok, tmp_path):
-    command = (
-        "label",
-        example.file,
-        "-o",
-        tmp_path / "out.csv",
-        *QUICK,
-        "--checkpoint",
-        tmp_path / "stages",
-        "--quiet",
-    )
-    run_ok(*command)
-    result = run_command(*command, "--alpha", "0.01")
-    assert result.code == 2
-    assert "belongs to a fit with other data or parameters. Choose another folder, or delete it." in result.err
-    assert result.err.count("\n") == 1
 
 
 def test_class_sizes_are_reported(example, run_command, tmp_path):
