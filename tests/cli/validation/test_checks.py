@@ -181,9 +181,18 @@ def test_rare_label_close_to_a_frequent_one():
     labels[40] = "footbal"
     found = [one for one in check(texts, labels) if "close to" in one.message]
     assert (only(found).rows, "'football' (10 rows)" in found[0].message) == ((41,), True)
-    for different in ("week 12", "rec/football", "handball", "rec"):
+    for different in ("week 12", "rec/football", "handball", "rec", "rec/hokcye"):
         labels[40] = different
         assert not [one for one in check(texts, labels) if "close to" in one.message]
+
+
+def test_short_names_with_swapped_letters():
+    texts, labels = clean(classes=("earn", "grain", "wine"))
+    labels[40], labels[41] = "eran", "wind"
+    (found,) = (one for one in check(texts, labels) if "close to" in one.message)
+    assert (found.rows, "'eran' (row 41) is rare and close to 'earn' (10 rows)" in found.message) == ((41,), True)
+    misspelt, *_ = check(*clean(classes=("earn", "grain", "wine")), {"eran": (0.3, 0.3), "wine": (0.3, 0.3)})
+    assert "'eran', which no row has as its label; did you mean 'earn'?" in misspelt.message
 
 
 def test_tree_with_a_parent_class_or_an_empty_level():
@@ -293,6 +302,15 @@ def test_impossible_proportions(proportions, severity, words):
         texts, labels, dict(zip(("tea", "coffee", "cocoa"), ((each, each) for each in proportions), strict=True))
     )
     assert (found[0].severity, words in found[0].message) == (severity, True)
+
+
+@pytest.mark.parametrize("proportions", [(0.33333, 0.33333, 0.33333), (0.3334, 0.3334, 0.3334)])
+def test_proportions_whose_sum_rounds_to_1_are_fine(proportions):
+    texts, labels = clean()
+    assert (
+        check(texts, labels, {name: (p, p) for name, p in zip(("tea", "coffee", "cocoa"), proportions, strict=True)})
+        == []
+    )
 
 
 def test_proportions_far_from_the_labels():
