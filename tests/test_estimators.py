@@ -277,6 +277,15 @@ def test_verbose_prints_a_line_a_round(capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
 
 
+def test_verbose_counts_restarts_and_fits_with_hidden_labels_from_1(capsys):
+    X, _, y = blobs()
+    model = TransductiveClassifier(verbose=1, random_state=0).fit(X, y)
+    shown = [line.split("  stage ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert {name for name in shown if name.startswith("hidden")} == {f"hidden labels {k}" for k in range(1, 6)}
+    n_restarts = 1 + max(row.restart for row in model.history_)
+    assert {name for name in shown if name.startswith("restart")} == {f"restart {k + 1}" for k in range(n_restarts)}
+
+
 def test_verbose_may_be_a_function():
     rows = []
     X, y = np.eye(6), np.array([0, 1, -1, -1, -1, -1])

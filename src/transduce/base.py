@@ -40,7 +40,7 @@ from transduce.solvers.alternating import Settings
 from transduce.solvers.cross_fit import cross_fit, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive
+from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -91,7 +91,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self : object
         """
         self._check_fit(y)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
+        with texts_explained(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
         self._fit_data(LocalData(X, y, sample_weight, sampled), self._draw_seeds())
         return self
 
@@ -282,7 +283,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             For two classes, scores in favour of the second.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        with texts_explained(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
 
@@ -351,7 +353,7 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
 def _print_round(row: HistoryRow) -> None:
     print(  # noqa: T201 -- verbose asks for it
-        f"restart {row.restart} stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} "
+        f"{row.restart_name}  stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} "
         f"T {row.temperature:<8.3g} objective {row.objective:<12.6g} moved {row.n_moved:<7} gap {row.gap:<9.2e} "
         f"off {row.residual:<8.1e} {row.seconds:.2f} s"
     )
