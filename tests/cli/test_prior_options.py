@@ -5,7 +5,7 @@ import string
 import numpy as np
 import pytest
 
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.class_prior.spec import read_sizes
 from transduce.class_prior.stated_sizes import read_statement
 from transduce.class_prior.statement import Statement

@@ -13,7 +13,8 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from transduce import solve_labels
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
 from transduce.label_step import METHODS, LabelProblem, LabelSolution, Status, augmenting_paths, sampling
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus, mean_entropy, solve_at_entropy
