@@ -17,7 +17,7 @@ from benchmarks.instances import Instance, corpus, synthetic
 from benchmarks.peers import PEERS
 from transduce import solve_labels
 from transduce.class_prior.belief import Belief
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.label_step import METHODS, LabelSolution
 
 PAPER_METHODS = ("exact", "switching", "simplex")

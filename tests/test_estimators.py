@@ -1,97 +1,21 @@
-"""TransductiveClassifier: scikit-learn's checks, our own, null forms, interrupts, a loss of one's own."""
+"""TransductiveClassifier: null forms, interrupts, a loss of one's own, probabilities and error messages."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers.estimators import FAST, SLOW
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 
-from transduce import (
-    EntropyRegularizedClassifier,
-    ExpectationConstrainedClassifier,
-    ExpectationRegularizedClassifier,
-    PosteriorRegularizedClassifier,
-    Taxonomy,
-    TransductiveClassifier,
-    solve_labels,
-)
-from transduce.errors import LabelWarning
+from transduce import Taxonomy, TransductiveClassifier, solve_labels
 from transduce.label_step import Exact, Greedy
 from transduce.label_step.entropic import Entropic
 from transduce.losses import Averaged, LargeMargin, MaxEnt
-from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
+from transduce.testing import blobs, labels_as, true_counts
 
-FAST = [
-    TransductiveClassifier(),
-    TransductiveClassifier("maxent", annealing="paper"),
-    EntropyRegularizedClassifier(),
-    PosteriorRegularizedClassifier(),
-]
-SLOW = [
-    TransductiveClassifier("maxent"),
-    TransductiveClassifier("squared_hinge"),
-    TransductiveClassifier(annealing="paper"),
-    ExpectationConstrainedClassifier(),
-    ExpectationRegularizedClassifier(),
-]
 every_estimator = pytest.mark.parametrize("estimator", FAST + SLOW, ids=str)
-WEIGHTS = (
-    "stops at a duality gap, with rows visited in random order, so equal problems give equal models only up to tol; "
-    "check_repeated_row_equals_weight_two shows the equivalence at a small tol"
-)
-EXPECTED_FAILURES = {
-    "check_classifiers_classes": "its labels are -1 and 1, and -1 means unlabelled here, as in sklearn.semi_supervised",
-    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
-    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
-}
-
-
-def expected_failures(estimator):
-    return EXPECTED_FAILURES
-
-
-def few_rounds(test):
-    """Ignore the warnings of fits that stop early: the checks set max_iter to 5."""
-    for message in ("y holds only -1 and 1", "The last weight step stopped", "The predicted class sizes are still off"):
-        test = pytest.mark.filterwarnings(f"ignore:{message}")(test)
-    return test
-
-
-@few_rounds
-@parametrize_with_checks(FAST, expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@few_rounds
-@parametrize_with_checks(SLOW, expected_failed_checks=expected_failures)
-def test_scikit_learn_checks_of_the_other_estimators(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
-def test_signs_as_classes_pass_the_check_that_minus_one_fails():
-    check_classifiers_classes("TransductiveClassifier", TransductiveClassifier(unlabeled=None))
-
-
-every_check = pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
-
-
-@pytest.mark.parametrize("estimator", FAST, ids=str)
-@every_check
-def test_semi_supervised_checks(check, estimator):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", SLOW, ids=str)
-@every_check
-def test_semi_supervised_checks_of_the_other_estimators(check, estimator):
-    check(estimator)
 
 
 @pytest.mark.parametrize(
@@ -223,21 +147,6 @@ def test_score_looks_at_labelled_rows_only():
     assert np.array_equal(model.class_counts_, true_counts(truth, y))
 
 
-def test_a_pandas_series_is_a_prior_by_name():
-    X, _, y = blobs()
-    model = TransductiveClassifier(class_prior=pd.Series({2: "=50%", 1: "=25%", 0: "=25%"}), random_state=0).fit(X, y)
-    assert model.class_counts_.tolist() == [27, 27, 54]
-
-
-def test_names_in_the_prior_may_be_longer_than_those_in_y():
-    X, _, y = blobs()
-    names = np.where(y < 0, "", np.array(["a", "b", "c"])[y])
-    prior = dict.fromkeys(["a", "b", "c", "a longer name"], "=25%")
-    model = TransductiveClassifier(class_prior=prior, random_state=0).fit(X, names)
-    assert model.classes_.tolist() == ["a", "a longer name", "b", "c"]
-    assert model.class_counts_.tolist() == [27, 27, 27, 27]
-
-
 def test_a_weight_step_that_does_not_converge_warns():
     X, truth, _ = blobs()
     with pytest.warns(ConvergenceWarning, match="before it reached its tolerance"):
@@ -277,25 +186,20 @@ def test_verbose_prints_a_line_a_round(capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(model.history_)
 
 
+def test_verbose_counts_restarts_and_fits_with_hidden_labels_from_1(capsys):
+    X, _, y = blobs()
+    model = TransductiveClassifier(verbose=1, random_state=0).fit(X, y)
+    shown = [line.split("  stage ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert {name for name in shown if name.startswith("hidden")} == {f"hidden labels {k}" for k in range(1, 6)}
+    n_restarts = 1 + max(row.restart for row in model.history_)
+    assert {name for name in shown if name.startswith("restart")} == {f"restart {k + 1}" for k in range(n_restarts)}
+
+
 def test_verbose_may_be_a_function():
     rows = []
     X, y = np.eye(6), np.array([0, 1, -1, -1, -1, -1])
     model = TransductiveClassifier(class_prior="labeled", verbose=rows.append).fit(X, y)
     assert len(rows) == model.n_iter_
-
-
-def test_ranges_in_the_prior_hold_for_labels_and_distributions():
-    rng = np.random.default_rng(0)
-    X = np.vstack((rng.normal([3, 0], 1, (70, 2)), rng.normal([0, 3], 1, (50, 2))))
-    y = np.full(120, -1)
-    y[[0, 1, 118, 119]] = 0, 0, 1, 1
-    free = TransductiveClassifier(class_prior={0: None, 1: None}, annealing="paper", random_state=0).fit(X, y)
-    assert np.all(np.abs(free.class_counts_ - [68, 48]) <= 10)
-    for low, high in ((0.1, 0.3), (0.7, 0.9)):
-        prior = {0: (low, high), 1: None}
-        held = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
-        assert low * 116 <= held.class_counts_[0] <= high * 116
-        assert low * 116 - 1 <= held.label_distributions_[y < 0, 0].sum() <= high * 116 + 1
 
 
 def test_huge_indices_and_no_intercept():
@@ -377,45 +281,6 @@ def test_numpy_strings_in_lists_are_plain_names():
     names = [None if label < 0 else np.str_("abc"[label]) for label in y]
     model = TransductiveClassifier(class_prior={"a": 0.3, "b": 0.3, "c": 0.3, "d": 0.1}).fit(X, names)
     assert {type(name) for name in model.classes_.tolist()} == {str}
-
-
-def test_a_misspelt_class_in_the_prior_is_refused_if_the_class_it_resembles_is_left_out():
-    X, _, y = blobs()
-    names = np.where(y < 0, "", np.array(["tea", "milk", "coffee"])[y])
-    for prior in ({"tea": 0.5, "mlk": 0.3, "coffee": 0.2}, {"Milk": 0.3}):
-        with pytest.raises(ValueError, match=r"names '(mlk|Milk)', which no row is .*\. Did you mean 'milk'\?"):
-            TransductiveClassifier(class_prior=prior).fit(X, names)
-    with pytest.warns(LabelWarning, match="'Milk' is in class_prior"):
-        model = TransductiveClassifier(class_prior={"milk": 0.3, "Milk": 0.1}, annealing="paper").fit(X, names)
-    assert model.classes_.tolist() == ["Milk", "coffee", "milk", "tea"]
-
-
-def test_a_name_in_the_prior_that_resembles_no_other_is_a_class():
-    X, _, y = blobs()
-    names = np.where(y < 0, "", np.array(["class 1", "class 2", "coffee"])[y])
-    for name in ("class 3", "juice"):
-        model = TransductiveClassifier(class_prior={"coffee": 0.3, name: 0.1}, annealing="paper").fit(X, names)
-        assert name in model.classes_
-
-
-def test_equal_sizes_and_sizes_as_text():
-    X, _, y = blobs()
-    equal, text, numbers = (
-        TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
-        for prior in ("equal", ["50%", "1/4", "25 %"], [0.5, 0.25, 0.25])
-    )
-    assert equal.class_counts_.sum() == (y < 0).sum()
-    assert np.all(np.abs(equal.class_counts_ - 36) <= 6)
-    assert text.transduction_.tolist() == numbers.transduction_.tolist()
-
-
-def test_counts_may_include_the_labelled_rows():
-    X, truth, y = blobs()
-    one, other = (
-        TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, y)
-        for prior in (true_counts(truth, y), np.bincount(truth))
-    )
-    assert one.class_counts_.tolist() == other.class_counts_.tolist() == true_counts(truth, y).tolist()
 
 
 def test_a_label_step_that_gives_distributions_is_refused():

@@ -2,36 +2,15 @@
 
 import csv
 import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.studies import cell_of, row_of, run
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from experiments import STUDIES, cells, page, quantifiers, size_measures, study, versions  # noqa: E402  # noqa: E402
-from experiments.__main__ import limited  # noqa: E402
-from experiments.class_sizes import NOISE, PARTIAL, SIZED_PEERS, stated  # noqa: E402
-from experiments.data import Source, Split, dotted  # noqa: E402
-
-
-def run(*arguments, without=()):
-    command = [sys.executable, "-m", "experiments", *map(str, arguments)]
-    env = {name: value for name, value in os.environ.items() if name not in without}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=env)
-
-
-def cell_of(seed=0, n_unlabeled=60, method="paper"):
-    return {"set": "la1", "n_unlabeled": n_unlabeled, "seed": seed, "method": method}
-
-
-def row_of(version="0123456789", source="data", cell_rows=1, cell_seconds=1.0, macro_f=0.5, **cell):
-    common = {"source": source, "cell_rows": cell_rows, "cell_seconds": cell_seconds, "version": version}
-    return cell_of(**cell) | {"macro_f": macro_f, "seconds": 0.1} | common
+from experiments import STUDIES, cells, page, study
+from experiments.__main__ import limited
+from experiments.class_sizes import SIZED_PEERS
+from experiments.data import Source, Split, dotted
 
 
 def write(folder, *rows, name="figure2"):
@@ -203,86 +182,6 @@ def test_a_row_that_was_cut_off_does_not_stop_the_next_run(tmp_path):
     assert len(cells.read(tmp_path / "figure2.csv")) == 4
 
 
-def test_versions_see_code_and_not_its_words(tmp_path):
-    texts = (
-        "A, B = 1, 2\ndef run(x):\n    return g(x) + A\ndef g(x):\n    return x\ndef plot():\n    pass\n",
-        "A, B = 1, 2\ndef run(x):\n    'More.'\n    return g(x) + A  # so\ndef g(x):\n    return x\n",
-        "A, B = 1, 2\ndef run(x):\n    return g(x) + A\ndef g(x):\n    return -x\ndef plot():\n    pass\n",
-        "A, B = 3, 2\ndef run(x):\n    return g(x) + A\ndef g(x):\n    return x\ndef plot():\n    pass\n",
-    )
-    digests = []
-    for number, text in enumerate(texts):
-        path = tmp_path / f"{number}.py"
-        path.write_text(text)
-        digests.append(versions._reached(path, "run"))
-    assert digests[0] == digests[1]
-    assert len(set(digests)) == 3
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "is_same"),
-    [
-        ("A = 1\nB = 2\nC = A + B", "A = 1\nB = 3\nC = A + B", False),  # B is read where C is made
-        ("A = 1\nB = A + 1\nC = B", "A = 2\nB = A + 1\nC = B", False),
-        ("C: int = 1", "C: int = 2", False),
-        ("C = 1\nC = C + 1", "C = 2\nC = C + 1", False),  # all that makes C counts, not only the last
-        ("C = {}\nC['a'] = 1", "C = {}\nC['a'] = 2", False),
-        ("if True:\n    C = 1", "if True:\n    C = 2", False),
-        ("from a import C", "from b import C", False),
-        ("from a import B, C", "from a import C, D", True),
-        ("C = 1\nD = [x for x in (1, 2)]", "C = 1\nD = [x for x in (3, 4)]", True),  # x is D's own
-        ("C = 1\nD = (C, 2)", "C = 1\nD = (C, 3)", True),
-    ],
-)
-def test_versions_see_what_run_reaches(tmp_path, one, other, is_same):
-    digests = set()
-    for number, text in enumerate((one, other)):
-        path = tmp_path / f"{number}.py"
-        path.write_text(f"{text}\ndef run(x):\n    return C + x\n", encoding="utf-8")
-        digests.add(versions._reached(path, "run"))
-    assert (len(digests) == 1) == is_same
-
-
-def test_versions_of_another_checkout(tmp_path):
-    for part in ("experiments", "benchmarks", "src/transduce"):
-        ignored = shutil.ignore_patterns("__pycache__", "results", "*.nbc", "*.nbi")
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
-    leaderboard = cells.module("leaderboard")
-    ours, peer = {"method": "default"}, {"method": "LinearSVC"}
-
-    def both():
-        for cached in (versions._digest, versions._reached, versions._core):
-            cached.cache_clear()
-        return [versions.version(leaderboard, cell, tmp_path) for cell in (ours, peer)]
-
-    first = both()
-    assert first == [versions.version(leaderboard, cell, ROOT) for cell in (ours, peer)]
-    for name, changed in (
-        ("benchmarks/data.py", (True, True)),
-        ("src/transduce/datasets/__init__.py", (True, True)),
-        ("src/transduce/datasets/clinc150.txt.gz", (True, True)),
-        ("src/transduce/estimators.py", (True, False)),
-        ("experiments/peers.py", (False, True)),
-        ("experiments/study.py", (False, False)),
-    ):
-        before = both()
-        with (tmp_path / name).open("ab") as file:
-            file.write(b"\nMORE = 1\n")
-        assert tuple(a != b for a, b in zip(before, both(), strict=True)) == changed, name
-
-
-def test_versions_see_libraries(monkeypatch):
-    leaderboard = cells.module("leaderboard")
-    found = {}
-    for name in ("", "numpy", "scipy", "scikit-learn", "numba"):
-        versions._libraries.cache_clear()
-        monkeypatch.setattr(versions, "installed", lambda library, name=name: f"{library == name}")
-        found[name] = [versions.version(leaderboard, {"method": m}) for m in ("default", "LinearSVC")]
-    versions._libraries.cache_clear()
-    assert len({ours for ours, _ in found.values()}) == 5
-    assert len({peer for _, peer in found.values()}) == 4
-
-
 def test_splits_are_apart_and_true():
     X, y = Source(None).load("la1")
     one = Split(X, y, 3, each=2)
@@ -322,53 +221,6 @@ def test_numbers_have_no_zero_before_the_point_and_no_sign_without_a_value():
     assert [study.number(v) for v in values] == [".853", "-.250", ".000", ".000", "1.500", ""]
 
 
-def learning_curve(lifts, name="la1"):
-    return [
-        {"set": name, "n_labeled": n, "seed": 0, "method": method, "macro_f": 0.5 + lift * (method == "paper")}
-        for n, lift in lifts.items()
-        for method in ("supervised", "paper")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("lifts", "word"),
-    [
-        ({20: 0.2, 40: 0.1, 80: 0.05}, study.AGREES),
-        ({20: 0.05, 40: 0.1, 80: 0.2}, study.PARTLY),  # most where labels are many
-        ({20: 0.02, 40: 0.01}, study.PARTLY),
-        ({20: 0.04, 40: -0.1}, study.DIFFERS),
-    ],
-)
-def test_the_lift_must_be_largest_where_labels_are_sparse(lifts, word):
-    assert cells.module("figure4").verdicts(learning_curve(lifts))[0].word == word
-
-
-@pytest.mark.parametrize(
-    ("others", "words"),
-    [
-        ({20: 0.1, 80: 0.0}, [study.AGREES]),
-        ({20: 0.18, 80: 0.0}, [study.PARTLY]),
-        ({20: 0.3, 80: 0.2}, [study.DIFFERS]),
-        ({40: 0.1}, []),
-    ],
-)
-def test_two_sets_are_compared_at_the_label_numbers_that_both_have(others, words):
-    rows = learning_curve({20: 0.1, 80: 0.0}, "usps") + learning_curve(others, "mnist")
-    found = cells.module("figure4").verdicts(rows)
-    assert [verdict.word for verdict in found if "similarly" in verdict.claim] == words
-
-
-@pytest.mark.parametrize(
-    ("curve", "word"),
-    [((0.4, 0.5, 0.6), study.AGREES), ((0.4, 0.6, 0.5), study.PARTLY), ((0.4, 0.5, 0.3), study.DIFFERS)],
-)
-def test_a_curve_that_ends_below_its_beginning_does_not_rise(curve, word):
-    rows = [row_of(seed=seed, n_unlabeled=n, macro_f=f) for seed in (0, 1) for n, f in enumerate(curve)]
-    verdict = cells.module("figure2").verdicts(rows)[0]
-    assert verdict.word == word
-    assert ("on 2 splits" in verdict.reason) == (word != study.AGREES)
-
-
 def test_a_study_can_be_limited_to_some_cells():
     grid = cells.module("class_sizes").grid(False)
     some = limited("class_sizes", grid, ["set=r8,la1", "seed=0,3", "scenario=none"])
@@ -380,178 +232,9 @@ def test_a_study_can_be_limited_to_some_cells():
         limited("class_sizes", grid, ["scenario=none,nobody"])
 
 
-def small_split(seed=0):
-    return Split(*Source(None).load("r8"), seed, 40)
-
-
-def test_scenarios_state_the_true_sizes_of_some_classes():
-    split = small_split()
-    fractions = split.counts / split.counts.sum()
-    assert stated(split, "none", 0) == "estimate"
-    assert stated(split, "labeled", 0) == "labeled"
-    assert stated(split, "exact", 0) == dict(enumerate(split.counts.tolist()))
-    assert stated(split, "largest", 0) == {int(fractions.argmax()): fractions.max()}
-    assert len(stated(split, "random", 0)) == 1
-    assert len(stated(split, "half", 0)) == np.unique(split.given).size // 2
-    for scenario in PARTIAL:
-        assert all(fractions[k] == size for k, size in stated(split, scenario, 0).items())
-        assert all(type(size) is float for size in stated(split, scenario, 0).values())
-    assert len({tuple(stated(split, "random", seed)) for seed in range(20)}) > 1
-
-
-def test_noisy_sizes_are_fractions_near_the_true_ones():
-    split = small_split()
-    fractions = split.counts / split.counts.sum()
-    ratios = np.array([list(stated(split, "noisy", seed).values()) / fractions for seed in range(200)])
-    assert np.allclose(ratios @ fractions, 1)
-    assert np.abs(ratios.mean() - 1) < 0.02
-    assert np.abs(ratios.std() - NOISE) < 0.03
-    assert stated(split, "noisy", 0) == stated(split, "noisy", 0)
-
-
-class Estimate:
-    def __init__(self, mean, low, high):
-        self.mean, self.low, self.high = mean, low, high
-
-
-def test_size_estimates_are_measured_over_all_classes():
-    truth = np.array([0.5, 0.3, 0.2, 0.0, 0.0])
-    estimate = Estimate(np.array([0.6, 0.3, 0.1]), np.array([0.5, 0.29, 0.05]), np.array([0.7, 0.31, 0.15]))
-    found = size_measures.size_measures(estimate, np.array([0, 1, 3]), truth)
-    assert found["size_l1"] == pytest.approx(0.1 + 0 + 0.2 + 0.1 + 0)
-    assert found["size_coverage"] == pytest.approx(2 / 3, abs=1e-5)  # 3 is estimated above 0; 2 has no interval
-    assert set(size_measures.size_measures(None, np.arange(3), truth).values()) == {None}
-
-
-@pytest.mark.parametrize(("accuracy", "covered"), [(0.7, 1), (0.8, 1), (0.69, 0), (0.95, 0)])
-def test_an_accuracy_interval_covers_or_not(accuracy, covered):
-    found = size_measures.accuracy_measures(Estimate(0.8, 0.7, 0.9), accuracy)
-    assert found == {"accuracy_estimate": 0.8, "accuracy_covered": covered}
-    assert set(size_measures.accuracy_measures(None, accuracy).values()) == {None}
-
-
-def test_calibration_error_of_right_and_wrong_confidence():
-    levels = np.linspace(0.2, 0.9, size_measures.N_BINS)  # one level for each bin, right exactly that often
-    order = np.random.default_rng(0).permutation(200 * levels.size)
-    confidence = np.repeat(levels, 200)[order]
-    is_right = np.concatenate([np.arange(200) < level * 200 - 0.5 for level in levels])[order]
-    labeled = np.ones(7)
-    error = size_measures.calibration_error
-    assert error(np.concatenate((labeled, confidence)), is_right, 7) < 1 / 200
-    assert error(np.concatenate((labeled, confidence - 0.1)), is_right, 7) == pytest.approx(0.1, abs=1 / 200)
-    assert error(np.ones(107), np.arange(100) < 60, 7) == pytest.approx(0.4)
-    assert error(None, is_right, 7) is None
-
-
-def test_fitted_estimates_are_measured_on_unlabelled_rows_only():
-    split = small_split()
-    fractions = split.counts / split.counts.sum()
-
-    class Model:
-        classes_ = split.names
-        transduction_ = split.truth.copy()
-        size_estimate_ = Estimate(fractions, fractions, fractions)
-        accuracy_estimate_ = Estimate(0.9, 0.8, 1.0)
-        label_distributions_ = np.ones((split.truth.size, len(split.names)))
-
-    expected = {"size_l1": 0.0, "size_coverage": 1.0, "accuracy_estimate": 0.9, "accuracy_covered": 1, "ece": 0.0}
-    assert size_measures.measures(Model(), split) == expected
-    Model.transduction_[: split.n_labeled] = split.names[0]
-    assert size_measures.measures(Model(), split) == expected
-    del Model.size_estimate_, Model.accuracy_estimate_, Model.label_distributions_
-    assert size_measures.measures(Model(), split) == dict.fromkeys(expected)
-
-
-def scenario_rows(values, name="r8", **results):
-    blank = dict.fromkeys(cells.module("class_sizes").RESULTS, "")
-    return [
-        {"set": name, "n_labeled": 80, "seed": seed, "scenario": scenario} | blank | results | {"macro_f": f}
-        for scenario, found in values.items()
-        for seed, f in enumerate(found)
-    ]
-
-
-def test_measures_of_scenarios_compare_runs_of_the_same_split():
-    class_sizes = cells.module("class_sizes")
-    rows = scenario_rows({"supervised": [0.4, 0.6], "exact": [0.6, 0.8], "none": [0.5, 0.58], "half": [0.45, 0.7]})
-    assert class_sizes.lift_kept(rows, "none") == pytest.approx(0.2)
-    assert class_sizes.hurt(rows, "none") == 0.5
-    assert class_sizes.mean_difference(rows, "half") == pytest.approx(0.035)
-    assert class_sizes.lift_kept(rows, "half", "none") == pytest.approx(0.15 / 0.08)
-    assert np.isnan(class_sizes.lift_kept(rows, "random"))
-    claims = {verdict.claim: verdict.word for verdict in class_sizes.verdicts(rows)}
-    assert claims["nothing stated keeps 90 % of the lift of exact sizes"] == study.DIFFERS
-    assert claims["stated sizes cost at most .02 on any set's mean"] == study.AGREES
-    assert claims["at most 2 % of all runs are hurt"] == study.DIFFERS
-    assert not any("intervals" in claim for claim in claims)
-
-
-def test_coverage_and_calibration_appear_where_they_were_measured():
-    class_sizes = cells.module("class_sizes")
-    values = {"supervised": [0.4], "exact": [0.6], "none": [0.5]}
-    assert "covers" not in class_sizes.table(scenario_rows(values))
-    rows = scenario_rows(values, size_coverage=0.875, accuracy_covered=1, ece=0.0625)
-    text = class_sizes.table(rows)
-    assert all(title in text for title in ("size interval covers", "accuracy interval covers", "calibration error"))
-    assert "| none | .062 | .062 |" in text
-    words = [verdict.word for verdict in class_sizes.verdicts(rows)[-4:]]
-    assert words == [study.AGREES, study.PARTLY, study.PARTLY, study.AGREES]
-
-
 @pytest.mark.slow
 def test_peers_with_class_sizes_keep_them_on_unlabelled_rows(smoke):
     rows = {row["scenario"]: row for row in cells.read(smoke[0] / "class_sizes.csv")}
     assert rows["exact"]["predicted_l1"] == 0
     assert all(rows[name]["predicted_l1"] < rows["supervised"]["predicted_l1"] for name in SIZED_PEERS)
     assert all(rows[name]["size_l1"] == "" for name in ("supervised", *SIZED_PEERS))
-
-
-@pytest.mark.filterwarnings("ignore:scipy.misc:DeprecationWarning")  # abstention, below QuaPy, imports scipy.misc
-def test_quantifiers_find_the_sizes_of_classes_that_are_apart():
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, 900, p=[0.6, 0.3, 0.1])
-    X = np.eye(3)[y] + 0.05 * rng.standard_normal((900, 3))
-    p = quantifiers.fit(X[:60], y[:60], X[60:])
-    truth = np.bincount(y[60:]) / 840
-    for name, quantify in quantifiers.quantifiers().items():
-        found = quantify(p)
-        assert found.sum() == pytest.approx(1), name
-        assert np.abs(found - truth).sum() < (0.25 if name == quantifiers.LABELED else 0.1), name
-
-
-def test_the_only_row_of_a_class_is_never_hidden():
-    y = np.array([0, 0, 2, 1, 1, 1, 1, 1, 1])
-    fold = quantifiers.folds(y)
-    assert (fold == -1).tolist() == (y == 2).tolist()
-    assert len(set(fold[y == 1])) == quantifiers.N_FOLDS
-    assert fold[0] != fold[1]
-    P = quantifiers.hidden_posteriors(np.eye(9), y, fold, 1.0)
-    assert np.allclose(P.sum(axis=1), 1)
-
-
-def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
-    for part in ("experiments", "benchmarks", "src/transduce"):
-        ignored = shutil.ignore_patterns("__pycache__", "results", "*.nbc", "*.nbi")
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
-    tasks = [
-        ("class_sizes", {"scenario": "none"}),
-        ("class_sizes", {"scenario": next(iter(SIZED_PEERS))}),
-        ("quantification", {"group": "transduce"}),
-        ("quantification", {"group": "peers"}),
-    ]
-
-    def digests():
-        for cached in (versions._digest, versions._reached, versions._core, versions._named):
-            cached.cache_clear()
-        return [versions.version(cells.module(name), cell, tmp_path) for name, cell in tasks]
-
-    for name, changed in (
-        ("src/transduce/estimators.py", (True, False, True, False)),
-        ("src/transduce/label_step/__init__.py", (True, True, True, False)),
-        ("experiments/sized_peers.py", (False, True, False, False)),
-        ("experiments/quantifiers.py", (False, False, False, True)),
-    ):
-        before = digests()
-        with (tmp_path / name).open("a", encoding="utf-8") as file:
-            file.write("\nMORE = 1\n")
-        assert tuple(a != b for a, b in zip(before, digests(), strict=True)) == changed, name

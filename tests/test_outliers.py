@@ -5,7 +5,8 @@ import pytest
 
 from transduce import TransductiveClassifier, solve_labels
 from transduce.class_prior.belief import Belief
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
 from transduce.label_step import LabelProblem
 
 

@@ -24,6 +24,23 @@ def test_a_slip_leads_to_the_known_name(name):
         assert find_misspelled(slip, KNOWN) in (name, None)
 
 
+@pytest.mark.parametrize("name", [*KNOWN, "earn", "ship", "aa/bcde", "été1"])
+def test_two_neighbours_that_are_swapped_are_a_misspelling(name):
+    last = name.split("/")[-1]
+    for k in range(len(last) - 1):
+        swapped = name.removesuffix(last) + last[:k] + last[k + 1] + last[k] + last[k + 2 :]
+        if last[k] != last[k + 1]:
+            assert find_misspelled(swapped, [*KNOWN, name]) == name
+            assert is_misspelling(swapped, name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("tea", "tae"), ("earn", "near"), ("earn", "eann"), ("wine", "wind"), ("ab12", "ab21")]
+)
+def test_other_short_names_stay_different(one, other):
+    assert not is_misspelling(one, other)
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_differences_in_case_and_separators_are_variants_and_not_misspellings(name):
     variant = f" {name.upper().replace('_', '-')}."

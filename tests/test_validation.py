@@ -1,60 +1,70 @@
-"""Checks of parameters and sample weights."""
-
-from types import SimpleNamespace
+"""Checks of X: texts in the place of numbers get one sentence that says what to do."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from helpers.inline_pool import fit_inline
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
-from transduce.validation import (
-    check_alpha,
-    check_iterations,
-    check_labeled_weight,
-    check_positive,
-    check_sample_weight,
-    has_methods,
-)
+from transduce import EntropyRegularizedClassifier, TransductiveClassifier
+from transduce.dask import TransductiveClassifier as OverDask
+from transduce.model_selection import TransductiveClassifierCV
+from transduce.validation import texts_explained
 
-
-@pytest.mark.parametrize("value", [0, -1, True, np.inf, np.nan, "1", None])
-def test_positive_numbers(value):
-    check_positive(SimpleNamespace(alpha=1e-3, tol=2), "alpha", "tol")
-    with pytest.raises(ValueError, match="alpha must be a number above 0"):
-        check_positive(SimpleNamespace(alpha=value), "alpha")
-
-
-@pytest.mark.parametrize("value", [0, True, np.nan, "small", None, ["auto"], np.array(["auto", "auto"])])
-def test_alpha_is_a_positive_number_or_auto(value):
-    check_alpha("auto")
-    check_alpha(np.float32(1e-3))
-    with pytest.raises(ValueError, match='alpha must be a number above 0, or "auto", but is'):
-        check_alpha(value)
-
-
-@pytest.mark.parametrize(
-    ("max_iter", "n_jobs", "name"), [(0, None, "max_iter"), (2.5, 1, "max_iter"), (1, 0, "n_jobs")]
-)
-def test_iterations_and_jobs(max_iter, n_jobs, name):
-    check_iterations(1, -1)
-    with pytest.raises(ValueError, match=f"{name} must be a whole number"):
-        check_iterations(max_iter, n_jobs)
+TEXTS = ["green tea", "black coffee", "oolong tea", "filter coffee"]
+Y = ["tea", "coffee", "", ""]
+SENTENCE = r"^X must be rows of numbers, but holds texts, such as 'green tea'\. .*TfidfVectorizer.*\.$"
+KINDS = {
+    "list": TEXTS,
+    "tuple": tuple(TEXTS),
+    "strings": np.array(TEXTS),
+    "objects": np.array(TEXTS, dtype=object),
+    "lists": [[text] for text in TEXTS],
+    "pandas series": pd.Series(TEXTS),
+    "pandas frame": pd.DataFrame({"length": [9, 12, 10, 13], "text": TEXTS}),
+    "polars series": pl.Series(TEXTS),
+    "polars frame": pl.DataFrame({"text": TEXTS}),
+}
 
 
-def test_methods_of_objects_but_not_of_classes():
-    assert has_methods([], "append", "pop")
-    assert not has_methods(list, "append")
-    assert not has_methods("text", "upper")
-    assert not has_methods([], "append", "missing")
+@pytest.mark.parametrize("X", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("classifier", [TransductiveClassifier, EntropyRegularizedClassifier, TransductiveClassifierCV])
+def test_texts_are_refused_with_advice(classifier, X):
+    with pytest.raises(ValueError, match=SENTENCE):
+        classifier().fit(X, Y)
 
 
-def test_sample_weights():
-    assert check_sample_weight(None, 3) is None
-    assert check_sample_weight(2, 3).tolist() == [2.0, 2.0, 2.0]
-    assert check_sample_weight([1, 0, 2], 3).tolist() == [1.0, 0.0, 2.0]
-    for bad in ([1, 2], [1, np.nan, 1], [1, -1, 1]):
-        with pytest.raises(ValueError, match="sample_weight must"):
-            check_sample_weight(bad, 3)
-    with pytest.raises(TypeError, match="sample_weight must be numbers"):
-        check_sample_weight(["much"] * 3, 3)
-    check_labeled_weight(None)
-    with pytest.raises(ValueError, match="every weight is zero"):
-        check_labeled_weight(np.zeros(2))
+def test_texts_to_be_predicted_are_refused_with_advice():
+    clf = TransductiveClassifier(class_prior="equal", annealing=None).fit(np.eye(4), Y)
+    with pytest.raises(ValueError, match=SENTENCE):
+        clf.predict(TEXTS)
+
+
+@pytest.mark.parametrize(("X", "y"), [(TEXTS, Y), ([TEXTS], [Y]), ([np.array(TEXTS)], [Y])])
+def test_texts_over_dask_are_refused_with_advice(X, y):
+    with pytest.raises(ValueError, match="holds texts, such as 'green tea'"):
+        fit_inline(OverDask(), X, y)
+
+
+def test_the_advice_works():
+    vectorized = TfidfVectorizer().fit_transform(TEXTS)
+    clf = TransductiveClassifier(class_prior="equal", annealing=None).fit(vectorized, Y)
+    assert clf.transduction_.tolist() == ["tea", "coffee", "tea", "coffee"]
+    pipeline = make_pipeline(TfidfVectorizer(), TransductiveClassifier(class_prior="equal", annealing=None))
+    assert pipeline.fit(TEXTS, Y).predict(["oolong"]).tolist() == ["tea"]
+
+
+def test_a_long_text_is_quoted_in_one_short_line():
+    with (
+        pytest.raises(ValueError, match=r"such as 'green tea, green tea, green tea, green …'\. "),
+        texts_explained([["green tea,\n" * 50]]),
+    ):
+        raise ValueError
+
+
+@pytest.mark.parametrize("X", [np.array([[np.nan]]), [[1.0], [2.0, 3.0]], [[{"tea": 1}]], None, 3])
+def test_other_errors_are_passed_on(X):
+    with pytest.raises(TypeError, match="of its own"), texts_explained(X):
+        raise TypeError("of its own")

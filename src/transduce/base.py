@@ -1,4 +1,4 @@
-"""What all estimators share: `fit`, `predict`, `score` and the fitted attributes.
+"""What all estimators share: `fit` and the fitted attributes; `prediction` has what they do afterwards.
 
 `fit` is one pipeline: encode the labels, resolve the class prior, build the problem, solve it, set fitted attributes.
 """
@@ -12,11 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
@@ -32,16 +30,16 @@ from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.labels.classes import as_objects, with_none
-from transduce.labels.encode import find_full_labels
+from transduce.labels.classes import with_none
 from transduce.labels.missing import AUTO
 from transduce.losses import Loss, MaxEnt, default_alpha
 from transduce.parallel import one_blas_thread
+from transduce.prediction import LinearPredictor
 from transduce.solvers.alternating import Settings
 from transduce.solvers.cross_fit import cross_fit, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive
+from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -49,7 +47,7 @@ _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BaseTransductiveClassifier(LinearPredictor):
     """Parameters and methods of all estimators; a subclass gives the loss and solves the problem."""
 
     alpha: float | str = "auto"
@@ -92,7 +90,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self : object
         """
         self._check_fit(y)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
+        with texts_explained(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
         self._fit_data(LocalData(X, y, sample_weight, sampled), self._draw_seeds())
         return self
 
@@ -124,20 +123,24 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             result, bounds = self._solve_prior(engine, prior, context)
             if result.status in _UNFINISHED:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=user_stacklevel() - 1)
-            names = self.classes_
-            if self.outlier_fraction is not None and engine.n_unlabeled:
-                low, high = check_fractions("outlier_fraction", self.outlier_fraction)
-                n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
-                result.labels, names = (
-                    engine.set_aside(result, bounds, n_outliers, self.calibration_.temperature),
-                    with_none(self.classes_),
-                )
-            self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
-            fitted = engine.fitted_labels(result, bounds, names, self.calibration_)
-            self._set_labels(fitted)
-            self._estimate_accuracy(fitted, prior)
-            self._diagnose(engine, prior, fitted)
+            self._set_fitted(engine, prior, result, bounds, settings.constant)
         self._warn_of_prior(prior, engine.n_unlabeled)
+
+    def _set_fitted(
+        self, engine: Any, prior: ResolvedPrior, result: FitResult, bounds: Bounds, constant: float
+    ) -> None:
+        """Set the fitted attributes; see `_set_model` for the constant."""
+        names = self.classes_
+        if self.outlier_fraction is not None and engine.n_unlabeled:
+            low, high = check_fractions("outlier_fraction", self.outlier_fraction)
+            n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
+            result.labels = engine.set_aside(result, bounds, n_outliers, self.calibration_.temperature)
+            names = with_none(self.classes_)
+        self._set_model(result, engine.in_original_order(result.W), bounds, constant)
+        fitted = engine.fitted_labels(result, bounds, names, self.calibration_)
+        self._set_labels(fitted)
+        self._estimate_accuracy(fitted, prior)
+        self._diagnose(engine, prior, fitted)
 
     def _problem_settings(self, data: TrainingData) -> ProblemSettings:
         """Resolve "auto": alpha follows the loss and the scale of X, and so does the constant of the intercept.
@@ -267,89 +270,10 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         if fitted.distributions is not None:
             self.label_distributions_: Any = fitted.distributions
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes, scores in favour of the second.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
-        return scores.ravel() if len(self.classes_) == 2 else scores
-
-    @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes; only for losses that have them, such as maxent.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : array of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack((np.zeros_like(scores), scores))
-        return self.calibration_.probabilities(self._loss(), scores)
-
-    def predict(self, X: Any) -> Array:
-        """Return the class with the best score for each row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : array of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on the rows of y with a full label; other rows are ignored.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            True labels, as in `fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        accuracy : float
-        """
-        return self._accuracy(self.predict(X), y, sample_weight)
-
-    def _accuracy(self, predicted: Array, y: Any, sample_weight: Any) -> float:
-        values, labeled = find_full_labels(y, self.unlabeled, self.taxonomy, self.classes_.tolist())
-        if not labeled.any():
-            raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
-        pairs = zip(predicted[labeled].tolist(), as_objects(values[labeled]), strict=True)
-        correct = np.array([guess == truth for guess, truth in pairs], dtype=np.float64)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        return float(np.average(correct, weights=weights))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def _print_round(row: HistoryRow) -> None:
     print(  # noqa: T201 -- verbose asks for it
-        f"restart {row.restart} stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} "
+        f"{row.restart_name}  stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} "
         f"T {row.temperature:<8.3g} objective {row.objective:<12.6g} moved {row.n_moved:<7} gap {row.gap:<9.2e} "
         f"off {row.residual:<8.1e} {row.seconds:.2f} s"
     )

@@ -21,6 +21,7 @@ from transduce.engines.dask.blocks import BlockSource, as_blocks, is_single_bloc
 from transduce.engines.dask.engine import DaskData, stored_groups
 from transduce.engines.dask.heartbeat import ClusterError, WorkerLostError
 from transduce.engines.dask.worker_pool import WorkerPool
+from transduce.history import FitResult, FitStatus
 from transduce.label_step import Exact
 from transduce.labels.classes import as_objects
 from transduce.labels.partial import read_matrix
@@ -115,7 +116,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             pool.release()
 
     def _fit_with_retries(self, data: DaskData, seeds: list[int]) -> None:
-        """Start again when a worker is lost, as long as the fit gets further from time to time."""
+        """Start again when a worker is lost, as long as the fit gets further from time to time; not after Ctrl-C."""
         pool, furthest, n_retries = data.pool, -1, 0
         while True:
             n_checkpoints, n_round_trips = pool.n_checkpoints, pool.n_round_trips
@@ -132,6 +133,10 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
                         f"Workers were lost {n_retries + 1} times at the same point, the last time because {error}. "
                         "Give them more memory, or look at their logs."
                     ) from None
+
+    def _set_fitted(self, engine: Any, prior: Any, result: FitResult, *args: Any) -> None:
+        engine.pool.interrupted |= result.status is FitStatus.INTERRUPTED  # Ctrl-C came between two calls to the pool
+        super()._set_fitted(engine, prior, result, *args)
 
     def _client(self) -> Client:
         if self.client is None:

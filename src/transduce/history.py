@@ -45,7 +45,7 @@ class HistoryRow:
     temperature : float, default=0
         Temperature of the soft labels; 0 for hard labels.
     restart : int, default=0
-        Number of the restart; negative for the fits that labels are hidden from, to estimate class sizes.
+        Number of the restart, from 0; -1, -2, ... for the fits that labels are hidden from, to estimate class sizes.
     residual : float, default=0
         Largest relative error of a class size, for methods that meet class sizes approximately.
     """
@@ -59,6 +59,11 @@ class HistoryRow:
     temperature: float = 0.0
     restart: int = 0
     residual: float = 0.0
+
+    @property
+    def restart_name(self) -> str:
+        """The restart for people, who count from 1: "restart 1", or "hidden labels 1" for a fit with hidden labels."""
+        return f"hidden labels {-self.restart}" if self.restart < 0 else f"restart {self.restart + 1}"
 
 
 @dataclass(eq=False)

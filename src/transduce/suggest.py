@@ -1,6 +1,7 @@
 """Parts of messages: lists of names, counts, the known name that a misspelled one probably means, and quoted messages.
 
-Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed.
+Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed. Two neighbouring
+letters that are swapped are a misspelling also in names that are too short for that ratio.
 """
 
 import re
@@ -57,9 +58,11 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 def find_misspelled(name: object, known: Iterable[object]) -> str | None:
     """Return the known name that this one is probably a misspelling or a variant of, or None.
 
-    >>> known = ["travel", "valid", "class 1", "sport/baseball"]
-    >>> [find_misspelled(name, known) for name in ("tarvel", "invalid", "class 2", "sport/basketball", "Travel")]
-    ['travel', None, None, None, 'travel']
+    >>> known = ["travel", "valid", "class 1", "sport/baseball", "earn"]
+    >>> [find_misspelled(name, known) for name in ("tarvel", "Travel", "eran")]
+    ['travel', 'travel', 'earn']
+    >>> [find_misspelled(name, known) for name in ("invalid", "class 2", "sport/basketball")]
+    [None, None, None]
     """
     if not isinstance(name, str):
         return None
@@ -97,4 +100,13 @@ def _ratio(name: str, other: str) -> float:
         return 0.0
     if not have_same_numbers(one, two):
         return 0.0
-    return SequenceMatcher(None, *differing[0], autojunk=False).ratio()
+    ratio = SequenceMatcher(None, *differing[0], autojunk=False).ratio()
+    return max(ratio, _MISSPELLED) if _are_swapped(*differing[0]) else ratio
+
+
+def _are_swapped(one: str, two: str) -> bool:
+    """Whether two different names differ in two neighbouring letters that are swapped."""
+    if len(one) != len(two):
+        return False
+    k = next(k for k in range(len(one)) if one[k] != two[k])
+    return one[k : k + 2] == two[k : k + 2][::-1] and one[k + 2 :] == two[k + 2 :]

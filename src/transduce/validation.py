@@ -1,11 +1,16 @@
-"""Checks of the parameters of estimators and of sample weights."""
+"""Checks of the parameters of estimators, of sample weights, and of texts in the place of numbers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from transduce.arrays import Array
+
+TEXT_WIDTH = 40
+"""Characters of a text that an error quotes."""
 
 
 def check_positive(estimator: object, *names: str) -> None:
@@ -38,6 +43,32 @@ def check_iterations(max_iter: object, n_jobs: object) -> None:
 def has_methods(value: object, *names: str) -> bool:
     """Whether a value is an object, not a class or a name, with these methods."""
     return not isinstance(value, (str, type)) and all(callable(getattr(value, name, None)) for name in names)
+
+
+@contextmanager
+def texts_explained(X: Any) -> Iterator[None]:
+    """Where X cannot be read as numbers and holds texts, say so, and what to do."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        text = _first_text(X)
+        if text is None:
+            raise
+        raise ValueError(
+            f"X must be rows of numbers, but holds texts, such as {text!r}. Vectorise them first, for example with "
+            "TfidfVectorizer of sklearn.feature_extraction.text, alone or in a pipeline with the classifier."
+        ) from None
+
+
+def _first_text(X: Any) -> str | None:
+    """Return the first text in X, cut to one short line, or None if there is none."""
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    entries = np.asarray(values, dtype=object).flat
+    text = next((entry for entry in entries if isinstance(entry, str)), None)
+    if text is None:
+        return None
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT_WIDTH else f"{line[: TEXT_WIDTH - 1]}…"
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:

@@ -1,55 +1,9 @@
-"""Bounds on class counts: conflicts against enumeration, centres within the bounds, and error messages."""
-
-import re
-from itertools import product
+"""Bounds on class counts: centres lie within them."""
 
 import numpy as np
 import pytest
 
-from transduce.class_prior.bounds import Bounds, Groups, count_bounds
-
-TWO = Groups([2, 2, 3], [0], [1])
-
-
-def possible_counts(groups, low, high, n_rows):
-    """All counts of the classes that meet every bound, by enumeration."""
-    members = groups.members(low.size)
-    for counts in product(*(range(a, b + 1) for a, b in zip(low, high, strict=True))):
-        sums = members @ np.array(counts)
-        if sum(counts) == n_rows and np.all((groups.low <= sums) & (sums <= groups.high)):
-            yield counts
-
-
-def random_bounds(rng):
-    """Three classes and two groups, one within the other or beside it."""
-    above = [[3, 3, 4, 4, 5], [3, 3, 4, 5, 5], [5, 3, 3, 4, 5]][rng.integers(3)]
-    group_low, low = rng.integers(0, 4, 2), rng.integers(0, 3, 3)
-    groups = Groups(above, group_low, group_low + rng.integers(0, 3, 2))
-    return groups, low, low + rng.integers(0, 3, 3), int(rng.integers(0, 9))
-
-
-def test_a_conflict_is_found_exactly_where_no_counts_are_possible():
-    rng, n_conflicts = np.random.default_rng(0), 0
-    for _ in range(300):
-        groups, low, high, n_rows = random_bounds(rng)
-        conflict = groups.find_conflict(low, high, n_rows)
-        assert (conflict is None) == any(possible_counts(groups, low, high, n_rows))
-        if conflict is not None:
-            n_conflicts += 1
-            assert conflict.needed > conflict.high or conflict.allowed < conflict.low
-            assert conflict.is_too_small == (conflict.needed > conflict.high)
-            with pytest.raises(ValueError, match="Change some of these counts"):
-                groups.check(low, high, n_rows)
-    assert 0 < n_conflicts < 300
-
-
-def test_levels_are_partitions_of_the_classes():
-    groups = Groups([5, 5, 6, 7, 7, 6, 8, 8], [0] * 3, [9] * 3)
-    members = np.vstack((np.eye(5, dtype=bool), groups.members(5)))
-    levels = list(groups.levels())
-    assert all(np.all(members[nodes].sum(axis=0) == 1) for nodes in levels)
-    assert levels[-1].tolist() == [0, 1, 2, 3, 4]
-    assert levels[0].tolist() == [6, 7]
+from transduce.class_prior.bounds import Bounds
 
 
 def test_the_center_of_bounds_lies_within_them():
@@ -61,58 +15,3 @@ def test_the_center_of_bounds_lies_within_them():
         assert center.sum() == pytest.approx(1.0)
         assert np.all((low <= n_rows * center + 1e-9) & (n_rows * center <= high + 1e-9))
         np.testing.assert_array_equal(Bounds(counts, counts).center(n_rows), counts / n_rows)
-
-
-def test_the_center_follows_the_groups():
-    groups = Groups([3, 3, 4, 4], [30], [30])
-    proportions = groups.center(np.zeros(3, int), np.full(3, 90), 90)
-    np.testing.assert_allclose(proportions, [1 / 6, 1 / 6, 2 / 3])
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: Groups([2, 2, 3], [2], [1]), "group 0 has low 2 and high 1"),
-        (
-            lambda: Groups([2, 2, 3], [-1], [1]),
-            "low counts of groups must be whole numbers, 0 or more, but group 0 has -1",
-        ),
-        (
-            lambda: Groups([2, 2, 3], [0.5], [1]),
-            "low counts of groups must be whole numbers, 0 or more, but group 0 has 0.5",
-        ),
-        (lambda: Groups([2, 2, 3], [0], [1, 2]), "one number for each of the 1 groups"),
-        (lambda: Groups([2, 2, 2], [0], [1]), "node 2 is part of 2"),
-        (lambda: Groups([1, 2, 3], [0], [1]), "node 0 is part of 1"),
-        (lambda: Groups([2, 5, 3], [0], [1]), "node 1 is part of 5"),
-        (lambda: Groups([1], [0], [1]), "above must be whole numbers"),
-        (
-            lambda: Groups([4, 4, 4, 4], [1], [1]),
-            "group 0 must get at least 1 rows, but no class is part of it. Name node 3",
-        ),
-        (lambda: Groups([2, 2, 3], [0], [1], ("hot", "cold")), "names must be one for each of the 1 groups"),
-        (lambda: Groups([2.0, 2.0, 3.0], [0], [1]), "above must be whole numbers"),
-        (lambda: TWO.members(3), "groups must be those of the 3 classes there are, but are of 2"),
-        (lambda: count_bounds([1, 1], 3, 2), "counts must sum to the number of rows, 3, but sum to 2"),
-        (lambda: count_bounds([1, 1, 1], 3, 2), "one number for each of the 2 columns of costs"),
-        (lambda: count_bounds([0.5, 2.5], 3, 2), "class 0 has 0.5"),
-        (lambda: count_bounds(([2, 0], [1, 3]), 3, 2), "class 0 has low 2 and high 1"),
-        (lambda: count_bounds(([2, 2], [3, 3]), 3, 2), "3 rows cannot meet the counts: the low counts sum to 4"),
-        (lambda: count_bounds(([0, 0], [1, 1]), 3, 2), "3 rows cannot meet the counts: the high counts sum to 2"),
-    ],
-)
-def test_bad_bounds_are_explained_in_one_sentence(call, sentence):
-    with pytest.raises(ValueError, match=sentence) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    assert re.search(r"\.$", str(caught.value))
-
-
-def test_bounds_are_exact_counts_or_pairs_and_infinity_is_all_rows():
-    for counts in ([2, 1], (2, 1), np.array([2.0, 1.0])):
-        low, high = count_bounds(counts, 3, 2)
-        assert low.tolist() == high.tolist() == [2, 1]
-    low, high = count_bounds(([0, 1], [np.inf, 9]), 3, 2)
-    assert (low.tolist(), high.tolist()) == ([0, 1], [3, 3])
-    with pytest.raises(TypeError, match="counts must be whole numbers"):
-        count_bounds(["a", "b"], 3, 2)

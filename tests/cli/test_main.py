@@ -142,6 +142,27 @@ def test_ctrl_c_before_the_fit_writes_nothing(example, run_command, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+CTRL_C_AT_IMPORT = """
+import sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from transduce.cli import entry_point
+entry_point()
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "transduce.cli.commands.label", "transduce.cli.label_fit", "numba"])
+def test_ctrl_c_while_modules_are_loading_gives_no_traceback(example, tmp_path, module):
+    code = CTRL_C_AT_IMPORT.format(module=module)
+    result = run_in_new_process("label", example.file, "-o", tmp_path / "o.csv", code=code)
+    assert result.returncode == 1
+    assert result.stderr.strip() == "transduce: interrupted before anything was written."
+    assert list(tmp_path.iterdir()) == []
+
+
 WRITING = {
     "o.csv": ["label", "{documents}", "-o", "o.csv", *QUICK],
     "o.parquet": ["predict", "{model}", "{documents}", "-o", "o.parquet"],

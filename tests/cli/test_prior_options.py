@@ -5,13 +5,13 @@ import string
 import numpy as np
 import pytest
 
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.class_prior.spec import read_sizes
 from transduce.class_prior.stated_sizes import read_statement
 from transduce.class_prior.statement import Statement
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import _PRIOR_ERRORS
-from transduce.cli.prior_options import prior_errors, read_prior, stated_counts
+from transduce.cli.prior_options import assumptions, prior_errors, read_prior, stated_counts
 from transduce.errors import PriorError, PriorErrorKind
 
 
@@ -102,6 +102,24 @@ def test_stated_sizes_are_repeated_as_rows():
     assert stated_counts(prior, ["hot/milk", "hot/tea"], stated, 100) == [
         "Class sizes: hot: 40 to 60 rows (40 to 60 %)."
     ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "total"),
+    [
+        ((0.33, 0.33, 0.33), "0.99"),
+        ((0.34, 0.34, 0.34), "1.02"),
+        ((0.333, 0.333, 0.333), "0.999"),
+        ((0.33333, 0.33333, 0.33333), None),
+        ((0.3334, 0.3334, 0.3334), None),
+        ((0.25, 0.25, 0.5), None),
+    ],
+)
+def test_a_sum_that_rounds_to_1_is_not_reported(sizes, total):
+    names = np.array(["cocoa", "coffee", "tea"])
+    statement = read_statement(dict(zip(names.tolist(), sizes, strict=True)), names, np.array([0, 1, 2]), 100)
+    expected = [] if total is None else [f"stated sizes sum to {total} and were divided by that"]
+    assert assumptions([], statement) == expected
 
 
 @pytest.mark.parametrize("kind", list(_PRIOR_ERRORS))

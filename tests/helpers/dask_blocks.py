@@ -50,3 +50,20 @@ def assert_equal_fits(clf, expected):
     assert history_without_times(clf) == history_without_times(expected)
     assert all(map(np.array_equal, fetch(clf.transduction_), fetch(expected.transduction_)))
     assert all(map(np.array_equal, fetch(clf.label_distributions_), fetch(expected.label_distributions_)))
+
+
+X, TRUTH = make_rows()
+Y = hide_most(TRUTH)
+ENDS = (60, 99, 170)
+BLOCKS = split(X, ENDS), split(Y, ENDS)
+"""Four blocks of rows and of labels."""
+QUICK = {"alpha": 1e-2, "tol": 1e-2, "annealing": "paper", "class_prior": "labeled", "random_state": 3}
+"""A fit of these blocks that takes few rounds."""
+
+
+def row_block(b):
+    return BLOCKS[0][b]
+
+
+def label_block(b):
+    return BLOCKS[1][b]

@@ -6,7 +6,7 @@ import numpy as np
 
 from helpers.problems import classifier_instance
 from transduce import solve_labels
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.label_step import LabelProblem, LabelSolution
 
 
@@ -124,3 +124,12 @@ def large(seed: int, n: int = 5000, n_classes: int = 20) -> Grouped:
     return replace(
         made, low=low[:n_classes], high=high[:n_classes], group_low=low[n_classes:], group_high=high[n_classes:]
     )
+
+
+def multipliers(made: Grouped, prices: np.ndarray, group_prices: np.ndarray) -> np.ndarray:
+    n_classes = made.low.size
+    return np.concatenate((prices - group_prices @ made.sets[n_classes:], group_prices))
+
+
+def feasible(seeds: range) -> list[int]:
+    return [seed for seed in seeds if seed % 6]

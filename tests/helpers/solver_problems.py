@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
 from transduce.design import Design
 from transduce.engines.base import StepSettings
 from transduce.engines.local import LocalEngine

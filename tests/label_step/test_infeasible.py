@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transduce import solve_labels
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.label_step.infeasible import InfeasibleError, InfeasibleKind, NodeNames
 
 INF = np.inf

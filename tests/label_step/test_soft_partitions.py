@@ -8,7 +8,8 @@ import pytest
 from helpers.problems import Instance, classifier_instance, instance, range_instance
 from threadpoolctl import threadpool_limits
 
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
 from transduce.label_step import LabelProblem, row_blocks, soft_partitions
 from transduce.label_step.entropic import (
     Entropic,

@@ -1,10 +1,10 @@
 """Algorithm 1: J never increases within a stage, counts are met, stages end, and the status is true."""
 
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
+from helpers.solver_checks import by_stage, check_result
 from helpers.solver_problems import (
     FLAT,
     LOSSES,
@@ -23,36 +23,12 @@ from transduce.history import FitStatus
 from transduce.label_step import METHODS, Exact, LabelProblem
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
-from transduce.solvers.alternating import THRESHOLD, Settings
+from transduce.solvers.alternating import Settings
 from transduce.solvers.schedule import PAPER
 from transduce.weight_step import DualLargeMargin, weight_step_for
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 flat_and_tree = pytest.mark.parametrize("taxonomy", [FLAT, TREE], ids=["flat", "tree"])
-
-
-def by_stage(result) -> list:
-    return [list(rows) for _, rows in groupby(result.history, key=lambda row: row.stage)]
-
-
-def check_result(run: AlternationRun, result, seed: int = 0) -> None:
-    """What holds for every run, interrupted or not."""
-    problem, weights = run.problem, run.settings.weights
-    for rows in by_stage(result):
-        for before, after in pairwise(rows):
-            assert after.objective <= before.objective * (1 + THRESHOLD)
-    assert [rows[0].stage for rows in by_stage(result)] == list(range(len(by_stage(result))))
-    for row in result.history[1:]:
-        assert row.unlabeled_weight == weights[row.stage - 1]
-    assert all(a.seconds <= b.seconds for a, b in pairwise(result.history))
-    last = result.history[-1]
-    assert result.objective == last.objective
-    true_objective = problem.objective(result.W, result.labels, problem.kappa(last.unlabeled_weight))
-    assert last.objective == pytest.approx(true_objective, rel=1e-9)
-    tally = np.bincount(result.labels[problem.n_labeled :], minlength=problem.n_classes)
-    assert np.all(tally >= run.low)
-    assert np.all(tally <= run.high)
-    np.testing.assert_array_equal(result.labels[:N_LABELED], known_labels(seed)[:N_LABELED])
 
 
 @every_loss
@@ -247,65 +223,6 @@ def test_too_few_sweeps_never_increase_the_objective(loss):
     for n_sweeps in (1, 2, 5):
         run = alternation(loss, weight_step=weight_step_for(loss, n_sweeps), max_rounds=30)
         check_result(run, run.run(known_labels()))
-
-
-# ---- interrupts
-
-
-@dataclass
-class Interrupted:
-    """A weight step that is interrupted at its call number `at`, half-way through its work."""
-
-    at: int
-    calls: int = 0
-    step = DualLargeMargin(2000)
-
-    def start(self, problem, targets):
-        return self.step.start(problem, targets)
-
-    def retarget(self, problem, state, targets, kappa):
-        self.step.retarget(problem, state, targets, kappa)
-
-    def solve(self, problem, state, tol, rng):
-        self.calls += 1
-        if self.calls == self.at:
-            replace(self.step, max_sweeps=1).solve(problem, state, tol, rng)
-            raise KeyboardInterrupt
-        return self.step.solve(problem, state, tol, rng)
-
-
-def test_an_interrupt_before_the_first_round_is_passed_on():
-    with pytest.raises(KeyboardInterrupt):
-        alternation(weight_step=Interrupted(1)).run(known_labels())
-
-
-@pytest.mark.parametrize("at", [2, 3, 5, 8])
-def test_an_interrupt_in_a_weight_step_leaves_the_last_complete_round(at):
-    run = alternation(weight_step=Interrupted(at))
-    result = run.run(known_labels())
-    assert result.status is FitStatus.INTERRUPTED
-    assert len(result.history) == at - 1
-    check_result(run, result)
-
-
-@pytest.mark.parametrize("n_rounds", [2, 3, 6])
-def test_an_interrupt_after_a_round_keeps_it(n_rounds):
-    run = alternation(on_round=stop_after(n_rounds))
-    result = run.run(known_labels())
-    assert result.status is FitStatus.INTERRUPTED
-    assert len(result.history) == n_rounds
-    check_result(run, result)
-    uninterrupted = alternation().run(known_labels())
-    assert result.objective == uninterrupted.history[n_rounds - 1].objective
-
-
-def test_an_interrupt_after_the_supervised_start_meets_the_counts_or_is_passed_on():
-    run = alternation(on_round=stop_after(1))
-    try:
-        result = run.run(known_labels())
-    except KeyboardInterrupt:
-        return
-    check_result(run, result)
 
 
 # ---- reproducibility, weights and types

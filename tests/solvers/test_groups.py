@@ -15,7 +15,7 @@ from helpers.solver_problems import (
 )
 from scipy.optimize import approx_fprime
 
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.history import FitStatus
 from transduce.label_step import METHODS
 from transduce.losses import MaxEnt

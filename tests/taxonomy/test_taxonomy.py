@@ -252,6 +252,15 @@ CYCLIC["inner"]["again"] = CYCLIC
         (lambda: Taxonomy.create([f"a/{k}" for k in range(8)]).leaf_of("a"), ["inner", "'a/4' and 3 more.$"]),
         (lambda: Taxonomy.create(["a/x", "b/x"]).leaf_of("x"), ["'x'", "several", "'a/x' and 'b/x'.$"]),
         (lambda: Taxonomy.create([("a/b", "c"), ("a", "b/c")]).leaf_of("a/b/c"), ["several", r"\('a', 'b/c'\)"]),
+        (
+            lambda: Taxonomy.create(["rec/hockey", "sci/med", "sci/space"]).below("hockey"),
+            ["node 'hockey'", "is a class, and no class is below it", "Use one of 'rec' and 'sci'.$"],
+        ),
+        (lambda: Taxonomy.create(["a/x", "b/x"]).below("x"), ["'x'", "is a class", "'a' and 'b'.$"]),
+        (lambda: Taxonomy.flat(["tea", "coffee"]).below("tea"), ["'tea'", "is a class", "has no inner node.$"]),
+        (lambda: Taxonomy.create(["a/x/1", "b/x/2"]).below("x"), ["'x'", "several inner", "'a/x' and 'b/x'.$"]),
+        (lambda: Taxonomy.create(["rec/hockey"]).below("rce"), ["'rce'", "not in", "mean 'rec'.* one of 'rec'.$"]),
+        (lambda: Taxonomy.flat(["tea"]).below({}), ["{}", "not in the taxonomy. This taxonomy has no inner node.$"]),
     ],
 )
 def test_an_error_names_the_node(make, patterns):

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
 from transduce.class_prior.proportions import are_balanced_by_design, contributions, disagreement, distance
 from transduce.errors import PriorConflict, PriorWarning, PriorWarningKind
 

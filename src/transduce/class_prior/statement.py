@@ -7,8 +7,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.estimation import SizeEstimate
+from transduce.class_prior.groups import Groups
 from transduce.errors import PriorError, PriorErrorKind
 
 IntArray: TypeAlias = NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,9 @@ from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
 from transduce.cli.training_rows import digest_training_rows, row_contents
+from transduce.cli.validation.findings import row_list
 from transduce.estimators import TransductiveClassifier
+from transduce.history import HistoryRow
 
 UNLABELED = ""
 NOT_RANDOM = (
@@ -54,6 +56,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
     classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
     progress.say(f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {classes}")
+    empty = (np.flatnonzero(unlabeled & (X.getnnz(axis=1) == 0)) + 1).tolist()
+    progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
     clf = _fit(task, X, options, progress)
     model = _model(clf, task, vectorizer)
     unpriced = model.scores(X) - model.shift
@@ -61,7 +65,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
     contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
-    about["labelled_rows"] = digest_training_rows(contents, task.parsed.full)
+    about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
     model = replace(model, about={**model.about, **about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
     labeled = predictions, task.parsed.full, in_place, task.answered
@@ -83,10 +87,52 @@ def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -
     return Vectorizer(Features(kind="vectors", n_features=X.shape[1])), X
 
 
+def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -> Iterator[str]:
+    """Say where there is nothing to label, or nothing to label rows by; `empty` has the numbers of these rows."""
+    if n_unlabeled == 0:
+        advice = f"If {task.label!r} is not the column of labels, name another with --label."
+        yield f"Note: every row of {task.table.name} has a label, so there is nothing to label. {advice}"
+    if empty:
+        is_one = len(empty) == 1
+        are, have = ("is", "has") if is_one else ("are", "have")
+        lack = f"{have} a vector of zeros" if kind == "vectors" else f"{are} empty or {have} no known word"
+        get = "It gets its label" if is_one else "They get their labels"
+        rows = f"{len(empty)} of {n_unlabeled} rows to label {lack} ({row_list(empty)})"
+        yield f"Note: {rows}. {get} by class size alone."
+
+
 def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress) -> TransductiveClassifier:
     """Fit the classifier on class names, and report its warnings."""
     folder, cluster = options.get("checkpoint"), (options.get("dask"), options.get("workers"))
-    clf = TransductiveClassifier(
+    resuming = []  # said in the first round: before it, the fit may refuse the checkpoint
+    if folder is not None and any(Path(folder).glob("*.stage")):
+        resuming.append(f"Resuming the fit from the checkpoint {folder}.")
+
+    def show_round(row: HistoryRow) -> None:
+        progress.say(*resuming)
+        resuming.clear()
+        progress.show_round(row)
+
+    y = np.array([UNLABELED if label is None else label for label in task.parsed.full], dtype=object)
+    for row, candidates in task.parsed.partial.items():
+        y[row] = candidates
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")  # numpy's warnings, about which a user can do nothing
+        warnings.simplefilter("always", UserWarning)
+        try:
+            clf = _fitted(_classifier(task, options, show_round), X, y, task.sampled, cluster)
+        except ValueError as error:
+            raise InputError(describe_error(error, task.table.name)) from None
+    progress.say(*resuming, *(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
+    if clf._contradicted:
+        progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
+    return clf
+
+
+def _classifier(
+    task: LabelTask, options: Mapping[str, Any], show_round: Callable[[HistoryRow], None]
+) -> TransductiveClassifier:
+    return TransductiveClassifier(
         options["loss"],
         alpha="auto" if options["alpha"] is None else options["alpha"],
         class_prior=library_prior(task.prior, task.parsed.classes),
@@ -94,26 +140,10 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
         annealing=None if options["annealing"] == "none" else options["annealing"],
         random_state=options["seed"],
         n_jobs=options["jobs"],
-        verbose=progress.show_round,
-        checkpoint=folder,
+        verbose=show_round,
+        checkpoint=options.get("checkpoint"),
         unlabeled=UNLABELED,
     )
-    y = np.array([UNLABELED if label is None else label for label in task.parsed.full], dtype=object)
-    for row, candidates in task.parsed.partial.items():
-        y[row] = candidates
-    if folder is not None and any(Path(folder).glob("*.stage")):
-        progress.say(f"Resuming the fit from the checkpoint {folder}.")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")  # numpy's warnings, about which a user can do nothing
-        warnings.simplefilter("always", UserWarning)
-        try:
-            clf = _fitted(clf, X, y, task.sampled, cluster)
-        except ValueError as error:
-            raise InputError(describe_error(error, task.table.name)) from None
-    progress.say(*(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
-    if clf._contradicted:
-        progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
-    return clf
 
 
 def _fitted(

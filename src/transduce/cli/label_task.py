@@ -77,7 +77,9 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
     sampled, basis = _find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
-    prior = _choose_prior(stated, parsed, basis, say)
+    prior = read_sizes(stated, parsed.classes) if stated == "equal" else stated or "estimate"
+    if not stated and np.any(codes < 0):
+        say(f"Note: no class sizes were stated. Estimating them from {basis}. State what you know with --prior.")
     statement = _resolve(prior, parsed, codes, say)
     return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis)
 
@@ -148,12 +150,3 @@ def _label_notes(source: LabeledTable, parsed: ParsedLabels) -> Iterator[str]:
         rows = "1 row has a partial label" if n_rows == 1 else f"{n_rows} rows have partial labels"
         candidates = name_list(sorted(parsed.partial[first]), MAX_LISTED)
         yield f"{rows}: {source.labels[first]} is one of {candidates}."
-
-
-def _choose_prior(stated: Prior | str, parsed: ParsedLabels, basis: str, say: Say) -> Prior | str:
-    """The class prior; class sizes are estimated if none is stated."""
-    if stated == "equal":
-        return read_sizes(stated, parsed.classes)
-    if not stated:
-        say(f"Note: no class sizes were stated. Estimating them from {basis}. State what you know with --prior.")
-    return stated or "estimate"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 import transduce
+from transduce.cli import INTERRUPTED
 from transduce.cli.commands.check import check
 from transduce.cli.commands.demo import demo
 from transduce.cli.commands.evaluate import evaluate
@@ -51,7 +52,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         command = error.ctx.command_path if error.ctx else "transduce"
         return _fail(f"{as_sentence(error.format_message())} Try '{command} --help'.", 2)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted before anything was written.", 1)
+        return _fail(INTERRUPTED, 1)
     except (InterruptedFitError, WriteError) as error:
         return _fail(str(error), 1)
     except BrokenPipeError:

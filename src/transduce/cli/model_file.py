@@ -37,13 +37,13 @@ _POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
 _DESCRIPTION = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
 _ABOUT: Mapping[str, type] = {
     **dict.fromkeys(("transduce", "created", "source", "prior", "ending"), str),
-    **dict.fromkeys(("n_labelled", "n_unlabelled"), int),
+    **dict.fromkeys(("n_labelled", "n_unlabelled", "n_empty"), int),
     **dict.fromkeys(("sizes", "history", "branches"), list),
     **dict.fromkeys(("seconds", "objective", "smoothing"), float),
     **dict.fromkeys(("settings", "labelled_rows"), dict),
     "interrupted": bool,
 }
-_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0, "labelled_rows": {}, "smoothing": 0.0}
+_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0, "labelled_rows": {}, "n_empty": 0, "smoothing": 0.0}
 _ACCURACY: Mapping[str, type] = {
     **dict.fromkeys(("mean", "low", "high", "macro_f", "macro_f_low", "macro_f_high"), float),
     "n_labels": int,

@@ -90,8 +90,8 @@ def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     if unstated:
         listed = name_list(unstated)
         found.append(f"classes without a stated size ({listed}) get an estimated one")
-    if statement.divided_by is not None:
-        found.append(f"stated sizes sum to {statement.divided_by:.4g} and were divided by that")
+    if statement.divided_by is not None and (total := f"{statement.divided_by:.4g}") != "1":
+        found.append(f"stated sizes sum to {total} and were divided by that")
     return found
 
 

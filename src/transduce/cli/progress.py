@@ -102,7 +102,7 @@ def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
     >>> describe(HistoryRow(3, 0.01, 0.4, 1200, 1e-3, 2.0), 0.25, 2.0)
     'restart 1, stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
     """
-    restart = f"hidden labels {-row.restart} of {N_HIDDEN}" if row.restart < 0 else f"restart {row.restart + 1}"
+    restart = f"{row.restart_name} of {N_HIDDEN}" if row.restart < 0 else row.restart_name
     left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
     changed = f"{row.n_moved:,} labels changed".replace(",", " ")
     return f"{restart}, stage {row.stage}, objective {row.objective:.4f}, {changed}, {elapsed:.0f} s{left}"

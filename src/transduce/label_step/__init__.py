@@ -12,7 +12,7 @@ from typing import Protocol, TypeGuard
 from numpy.typing import ArrayLike
 
 from transduce.class_prior.belief import Belief
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.label_step.exact import Exact
 from transduce.label_step.greedy import Greedy
 from transduce.label_step.infeasible import InfeasibleError

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from transduce.class_prior.bounds import Bounds, count_bounds
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.counts import count_bounds
 from transduce.label_step._kernels.paths import CUT_OFF, SETTLED
 from transduce.label_step.augmenting_paths import REACH, augment_paths, meet_counts
 from transduce.label_step.certificate import ROUNDING, certificate, certify

@@ -17,7 +17,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.bounds import Bounds, count_bounds
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.counts import count_bounds
 from transduce.label_step._kernels.passes import allocate, best_open
 from transduce.label_step.certificate import certify
 from transduce.label_step.exact import Exact

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.class_prior.bounds import Groups
+from transduce.class_prior.groups import Groups
 from transduce.errors import Record
 from transduce.label_step.count_tree import Imbalance
 from transduce.label_step.problem import LabelProblem

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transduce.class_prior.belief import Belief
-from transduce.class_prior.bounds import Bounds, Groups, count_bounds
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.counts import count_bounds
+from transduce.class_prior.groups import Groups
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from transduce.class_prior.bounds import Bounds, Groups
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
 from transduce.class_prior.rounding import apportion
 from transduce.label_step._kernels.passes import shortest_moves
 from transduce.label_step._kernels.ties import tie_costs

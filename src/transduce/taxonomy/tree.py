@@ -175,7 +175,15 @@ class Taxonomy:
         >>> tree.leaf_of("rec/misc"), tree.leaf_of(["sci", "misc"]), tree.leaf_of("hockey")
         (1, 2, 0)
         """
-        return self._only(label, self._leaves_by_name)
+        found = self._leaves_by_name.get(_key(label), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ValueError(f"label {label!r} may mean several classes. Use one of {self._some(found)}.")
+        if inner := self._inner_by_name.get(_key(label)):
+            below = np.flatnonzero(self.paths[:, inner].any(axis=1))
+            raise ValueError(f"label {label!r} is an inner node, not a class. Use one of {self._some(below)}.")
+        raise self._unknown("label", label, f"Add it, or use one of {self._some(range(self.n_classes))}.")
 
     def is_inner(self, name: object) -> bool:
         """Return whether a name, path or joined path is that of an inner node, and of no leaf; see `Taxonomy.below`."""
@@ -194,7 +202,16 @@ class Taxonomy:
         >>> Taxonomy.create(["rec/hockey", "rec/misc", "sci/misc"]).below("rec")
         array([ True,  True, False])
         """
-        return np.asarray(self.paths[:, self._only(name, self._inner_by_name)])
+        found = self._inner_by_name.get(_key(name), [])
+        if len(found) == 1:
+            return np.asarray(self.paths[:, found[0]])
+        if found:
+            raise ValueError(f"node {name!r} may mean several inner nodes. Use one of {self._some_nodes(found)}.")
+        inner = sorted({j for numbers in self._inner_by_name.values() for j in numbers})
+        advice = f"Use one of {self._some_nodes(inner)}." if inner else "This taxonomy has no inner node."
+        if _key(name) in self._leaves_by_name:
+            raise ValueError(f"node {name!r} is a class, and no class is below it. {advice}")
+        raise self._unknown("node", name, advice)
 
     def reorder(self, labels: Iterable[object]) -> "Taxonomy":
         """Return the tree of these leaves, in this order, and the nodes above them.
@@ -228,24 +245,15 @@ class Taxonomy:
         leaves = set(self.leaf_nodes.tolist())
         return _by_name([(j, path) for j, path in enumerate(self.nodes) if j not in leaves], self.separator)
 
-    def _only(self, name: object, numbers: dict[object, list[int]]) -> int:
-        """Return the one number of a name."""
-        key = _key(name)
-        found = numbers.get(key, [])
-        if len(found) == 1:
-            return found[0]
-        if leaves := self._leaves_by_name.get(key):
-            reason = f"may mean several classes. Use one of {self._some(leaves)}"
-        elif inner := self._inner_by_name.get(key):
-            below = np.flatnonzero(self.paths[:, inner].any(axis=1))
-            reason = f"is an inner node, not a class. Use one of {self._some(below)}"
-        else:
-            hint = did_you_mean(name, [*self._leaves_by_name, *self._inner_by_name])
-            reason = f"is not in the taxonomy.{hint} Add it, or use one of {self._some(range(self.n_classes))}"
-        raise ValueError(f"label {name!r} {reason}.")
+    def _unknown(self, what: str, name: object, advice: str) -> ValueError:
+        hint = did_you_mean(name, [*self._leaves_by_name, *self._inner_by_name])
+        return ValueError(f"{what} {name!r} is not in the taxonomy.{hint} {advice}")
 
     def _some(self, leaves: Iterable[int]) -> str:
         return name_list((self.labels[k] for k in leaves), most=5)
+
+    def _some_nodes(self, nodes: Iterable[int]) -> str:
+        return name_list((self.separator.join(self.nodes[j]) for j in nodes), most=5)
 
 
 def _prefixes(path: Path) -> Iterable[Path]:

@@ -8,9 +8,20 @@ import dask.bag
 import numpy as np
 import pytest
 from distributed import Client
-from helpers.dask_blocks import assert_equal_fits, fetch, hide_most, make_rows, split
-from helpers.dask_cluster import cluster, wait_until_released
-from helpers.inline_pool import fit_inline
+from helpers.dask_blocks import (
+    BLOCKS,
+    ENDS,
+    QUICK,
+    TRUTH,
+    X,
+    Y,
+    assert_equal_fits,
+    fetch,
+    label_block,
+    row_block,
+    split,
+)
+from helpers.dask_cluster import wait_until_released
 from scipy import sparse
 from sklearn.base import clone
 
@@ -18,33 +29,10 @@ from transduce.dask import ClusterError, TransductiveClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of distributed
 
-X, TRUTH = make_rows()
-Y = hide_most(TRUTH)
-ENDS = (60, 99, 170)
-BLOCKS = split(X, ENDS), split(Y, ENDS)
-QUICK = {"alpha": 1e-2, "tol": 1e-2, "annealing": "paper", "class_prior": "labeled", "random_state": 3}
 
-
-@pytest.fixture(scope="module")
-def client():
-    with cluster() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def expected():
-    """The fit over two shards in this process."""
-    clf = TransductiveClassifier(**QUICK)
-    fit_inline(clf, *BLOCKS, n_workers=2)
-    return clf
-
-
-def row_block(b):
-    return BLOCKS[0][b]
-
-
-def label_block(b):
-    return BLOCKS[1][b]
+@pytest.fixture
+def client(steady):
+    return steady
 
 
 def test_local_blocks_give_arrays_and_leave_nothing_on_the_workers(client, expected):

@@ -4,16 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers.dask_blocks import assert_equal_fits, hide_most, make_rows, split
+from helpers.dask_blocks import hide_most, make_rows, split
 from helpers.inline_pool import InlinePool, fit_inline
 
 from transduce import RuledOut, TransductiveClassifier, design
-from transduce.dask import ClusterError
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.engines.dask import engine, sharded_state
 from transduce.engines.dask.engine import DaskData
 from transduce.engines.local import LocalData
-from transduce.errors import LabelError, LabelErrorKind
 from transduce.io.memmap import pack_rows
 
 ACCURATE = {"tol": 1e-6, "early_tol": 1e-6, "max_iter": 300, "random_state": 0}
@@ -264,11 +262,6 @@ def test_sizes_estimated_over_blocks_are_those_of_one_matrix(loss):
     np.testing.assert_allclose(distributions, proba[y < 0], atol=1e-6)  # the intercept holds the prices
 
 
-def test_sampled_is_one_answer_for_all_blocks():
-    with pytest.raises(ValueError, match="sampled must be True, False or None over Dask, the same for all rows"):
-        OverDask().fit([np.eye(3)], [[0, 1, -1]], sampled=[True, True, False])
-
-
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])
 def test_both_engines_predict_allowed_classes_only_for_partial_labels(loss):
     X, truth = make_rows()
@@ -319,110 +312,6 @@ def test_all_rows_labelled_is_a_supervised_fit():
     np.testing.assert_allclose(clf.coef_, local.coef_, atol=0.05 * np.abs(local.coef_).max())
 
 
-QUICK = {"alpha": 1e-2, "tol": 1e-2, "random_state": 3, "class_prior": "labeled"}
-
-
-@pytest.mark.parametrize("annealing", ["paper", pytest.param("soft", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("stored", [False, True], ids=["from the start", "from the last stage"])
-def test_a_fit_that_loses_its_workers_gives_the_same_result(annealing, stored, tmp_path):
-    X, truth = make_rows()
-    y, how = hide_most(truth), QUICK | {"annealing": annealing}
-    blocks = split(X, (60, 99)), split(y, (60, 99))
-    undisturbed = OverDask(**how)
-    n_calls = fit_inline(undisturbed, *blocks).n_calls
-    again = OverDask(**how)
-    fit_inline(again, *blocks)
-    assert_equal_fits(again, undisturbed)
-    for number, lost_at in enumerate(([40, n_calls // 2], [n_calls - 9])):
-        clf = OverDask(checkpoint=tmp_path / str(number) if stored else None, **how)
-        assert fit_inline(clf, *blocks, lost_at=tuple(lost_at)).n_calls > lost_at[-1]
-        assert_equal_fits(clf, undisturbed)
-
-
-def test_workers_that_are_lost_at_the_same_point_again_and_again_end_the_fit():
-    X, truth = make_rows()
-    with pytest.raises(ClusterError, match=r"were lost 6 times at the same point"):
-        fit_inline(OverDask(random_state=3), [X], [hide_most(truth)], n_workers=1, lost_at=tuple(range(3, 100)))
-
-
-def test_a_checkpoint_continues_with_another_number_of_workers(tmp_path):
-    X, truth = make_rows()
-    ends = (60, 99, 170)
-    blocks, how = (split(X, ends), split(hide_most(truth), ends)), QUICK | {"annealing": "paper"}
-    undisturbed = OverDask(**how)
-    fit_inline(undisturbed, *blocks, n_workers=2)
-    clf = OverDask(checkpoint=tmp_path / "fit", **how)
-
-    def stop(row):
-        if row.stage == 4:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fit_inline(clf.set_params(verbose=stop), *blocks, n_workers=2)
-    fit_inline(clf.set_params(verbose=0), *blocks, n_workers=3)
-    assert_equal_fits(clf, undisturbed)
-
-
-def test_a_damaged_file_of_a_shard_starts_its_restart_again(tmp_path):
-    X, truth = make_rows()
-    blocks = split(X, (99,)), split(hide_most(truth), (99,))
-    clf = OverDask(annealing="paper", checkpoint=tmp_path, **QUICK)
-    fit_inline(clf, *blocks)
-    before = clf.coef_.copy()
-    (file,) = tmp_path.glob("restart 0 * shard 1.stage")
-    file.write_bytes(file.read_bytes()[:-3])
-    with pytest.warns(UserWarning, match="damaged"):
-        fit_inline(clf, *blocks)
-    assert np.array_equal(clf.coef_, before)
-
-
-def test_ctrl_c_keeps_the_last_complete_round():
-    X, truth = make_rows()
-
-    def stop(row):
-        if row.stage == 3:
-            raise KeyboardInterrupt
-
-    clf = OverDask(annealing="paper", verbose=stop, **QUICK)
-    fit_inline(clf, split(X, (99,)), split(hide_most(truth), (99,)))
-    assert "nterrupted" in clf.termination_condition_
-    assert np.all(clf.class_counts_ <= clf.bounds_.high)
-    assert clf.history_[-1].stage == 3
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        ([np.eye(3), np.eye(4)], [[0, 1, -1], [0, 1, -1, -1]], "Block 1 has 4 columns, but the first has 3"),
-        ([np.eye(3)], [[0, 1, -1], [0, 1, 1]], "X has 1 blocks and y 2"),
-        (
-            [np.eye(3), np.eye(3)],
-            [[0, 1, -1], [0, 1]],
-            r"X has 3 rows and y has 2[^\n]*\nThis is block 1 of the 2 blocks",
-        ),
-        ([np.eye(3), np.eye(3)], [[-1] * 3, [-1] * 3], "every row is unlabelled"),
-        (
-            [np.eye(3), np.full((3, 3), np.nan)],
-            [[0, 1, -1]] * 2,
-            r"Input contains NaN(?s:.*)\nThis is block 1 of the 2 blocks",
-        ),
-        ([], [], "at least one block"),
-        ("rows", [0], "X must be a list of blocks"),
-    ],
-)
-def test_errors_name_the_block(X, y, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        fit_inline(OverDask(), X, y)
-
-
-def test_an_error_of_a_block_keeps_its_type_and_fields():
-    with pytest.raises(LabelError) as caught:
-        fit_inline(OverDask(), [np.eye(3), np.eye(3)], [[0, 1, -1], [0, 1]])
-    assert (caught.value.kind, caught.value.n_rows, caught.value.n_labels) == (LabelErrorKind.LENGTH, 3, 2)
-    with pytest.raises(TypeError):
-        fit_inline(OverDask(), [np.eye(3)], [[0, 1, -1]], sample_weight=[["a", "b", "c"]])
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -434,22 +323,3 @@ def test_an_error_of_a_block_keeps_its_type_and_fields():
 def test_parameters_are_checked(params, message):
     with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
         fit_inline(OverDask(**params), [np.eye(3)], [[0, 1, -1]])
-
-
-def test_blocks_of_y_must_match_those_of_x_to_be_scored():
-    X, truth = make_rows()
-    X, y = split(X, (60, 99)), split(truth, (60, 99))
-    clf = OverDask(annealing=None, max_iter=2, **{name: QUICK[name] for name in ("alpha", "random_state")})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit_inline(clf, X, y)
-    for wrong in (truth, [y[0][:-1], *y[1:]], y[:2]):
-        with pytest.raises(ValueError, match="y must have blocks of"):
-            clf.score(X, wrong)
-    with pytest.raises(ValueError, match="y must have blocks of"):
-        clf.score(X[0], y)
-    for wrong in ([np.ones(len(y[0]) - 1), *(np.ones(len(one)) for one in y[1:])], [np.ones(len(y[0]))]):
-        with pytest.raises(ValueError, match="sample_weight must have blocks of"):
-            clf.score(X, y, wrong)
-    weights = [np.ones(len(own)) for own in y]
-    assert clf.score(X, y, weights) == pytest.approx(clf.score(X, y))

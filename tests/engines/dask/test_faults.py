@@ -1,6 +1,5 @@
-"""Faults of a cluster of processes: workers that die, stop or pause, Ctrl-C, errors in the middle of a reduction."""
+"""Faults of a cluster of processes: workers that die, stop or pause, and clusters that cannot complete a fit."""
 
-import functools
 import json
 import os
 import signal
@@ -13,22 +12,16 @@ import numpy as np
 import psutil
 import pytest
 from distributed import Client, Status
-from helpers.dask_blocks import assert_equal_fits, hide_most, history_without_times, make_rows, split
+from helpers.dask_blocks import BLOCKS, QUICK, X, Y, assert_equal_fits, label_block, row_block, split
 from helpers.dask_cluster import (
     PATIENT,
     Killer,
-    any_call,
     arm,
     cluster,
     die,
     die_when_restartable,
-    disarmed,
-    divide_by_zero,
-    interrupt,
     later_turn,
     mark_restartable,
-    n_held,
-    record_ctrl_c,
     wait_for_both,
     wait_until_released,
     worker_pids,
@@ -38,47 +31,12 @@ from scipy import sparse
 
 from transduce import dask as estimator
 from transduce.dask import ClusterError, TransductiveClassifier
-from transduce.engines.dask import engine
 from transduce.engines.dask.engine import GROUPS_FILE
 from transduce.engines.dask.weight_deltas import chunk_bounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of distributed, about processes that died
-
-X, TRUTH = make_rows()
-Y = hide_most(TRUTH)
-ENDS = (60, 99, 170)
-BLOCKS = split(X, ENDS), split(Y, ENDS)
-QUICK = {"alpha": 1e-2, "tol": 1e-2, "annealing": "paper", "class_prior": "labeled", "random_state": 3}
 NOTICES_SOON = {"transduce.heartbeat-timeout": "60s"}
 """For tests that wait for a timeout: short, but longer than a busy machine takes to send a heartbeat."""
-
-
-@pytest.fixture(scope="module")
-def steady():
-    """Two workers that nothing happens to."""
-    with cluster() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def _mortal():
-    with cluster() as client:
-        yield client
-
-
-@pytest.fixture
-def mortal(_mortal):
-    """Two workers that may be killed: others come in their place."""
-    wait_for_both(_mortal)
-    return _mortal
-
-
-@pytest.fixture(scope="module")
-def expected():
-    """The fit over two shards in this process, which nothing happens to."""
-    clf = TransductiveClassifier(**QUICK)
-    fit_inline(clf, *BLOCKS, n_workers=2)
-    return clf
 
 
 # ---- workers that die
@@ -164,14 +122,6 @@ def test_weights_in_two_chunks_are_the_same_after_a_kill(mortal):
     clf = TransductiveClassifier(client=mortal, **how).fit(*blocks)
     assert victim not in worker_pids(mortal)
     assert_equal_fits(clf, expected)
-
-
-def row_block(b):
-    return BLOCKS[0][b]
-
-
-def label_block(b):
-    return BLOCKS[1][b]
 
 
 @pytest.mark.parametrize("kind", ["delayed", "futures"])
@@ -312,82 +262,3 @@ def test_a_lost_scheduler_ends_the_fit_and_a_new_one_continues_it(expected, tmp_
             process.wait()
         for client in clients:
             client.close(timeout=1)
-
-
-# ---- errors and Ctrl-C in the middle of a reduction
-
-
-@pytest.mark.parametrize(
-    ("which", "place", "number", "counts"),
-    [
-        (max, ("restart_state.RestartState", "sweep"), 1, any_call),
-        (max, ("all_reduce", "sum_deltas"), 2, any_call),
-        (min, ("all_reduce", "sum_deltas"), 2, any_call),
-        (max, ("restart_state.RestartState", "receive"), 1, any_call),
-        (max, ("restart_state.RestartState", "turn"), 3, later_turn),
-        (min, ("restart_state.RestartState", "turn"), 3, later_turn),
-        (min, ("restart_state.RestartState", "add_deltas"), 2, any_call),
-    ],
-    ids=lambda one: one[1] if isinstance(one, tuple) else getattr(one, "__name__", one),
-)
-def test_an_error_in_a_reduction_is_raised_as_it_is_and_no_worker_waits(steady, which, place, number, counts):
-    with disarmed(steady, *place):
-        arm(steady, *place, number, divide_by_zero, counts, which=which)
-        with pytest.raises(ZeroDivisionError, match="in the middle"):
-            TransductiveClassifier(client=steady, **QUICK).fit(*BLOCKS)
-    wait_until_released(steady)
-
-
-@pytest.mark.parametrize(
-    ("place", "number", "counts"),
-    [(("all_reduce", "sum_deltas"), 3, any_call), (("restart_state.RestartState", "turn"), 5, later_turn)],
-    ids=["sum", "turn"],
-)
-def test_ctrl_c_in_a_reduction_keeps_the_last_round_and_no_shards(steady, expected, place, number, counts, tmp_path):
-    clf = TransductiveClassifier(client=steady, **QUICK)
-    with disarmed(steady, *place), record_ctrl_c(tmp_path / "arrived"):
-        arm(steady, *place, number, functools.partial(interrupt, os.getpid(), tmp_path / "arrived"), counts)
-        clf.fit(*BLOCKS)
-    assert "nterrupted" in clf.termination_condition_
-    assert 0 < len(clf.history_) < len(expected.history_)
-    assert history_without_times(clf) == history_without_times(expected)[: len(clf.history_)]
-    assert clf.objective_ == clf.history_[-1].objective
-    assert np.all((clf.bounds_.low <= clf.class_counts_) & (clf.class_counts_ <= clf.bounds_.high))
-    wait_until_released(steady)
-    assert_equal_fits(clf.fit(*BLOCKS), expected)
-
-
-def test_ctrl_c_in_the_first_reduction_is_raised(steady, monkeypatch, tmp_path):
-    monkeypatch.setattr(engine, "MIN_GATHERED_BYTES", 0)  # so that the supervised weights need a reduction too
-    with disarmed(steady, "all_reduce", "sum_deltas"), record_ctrl_c(tmp_path / "arrived"):
-        arm(steady, "all_reduce", "sum_deltas", 1, functools.partial(interrupt, os.getpid(), tmp_path / "arrived"))
-        with pytest.raises(KeyboardInterrupt):
-            TransductiveClassifier(client=steady, **QUICK).fit(*BLOCKS)
-    wait_until_released(steady)
-
-
-def handles_ctrl_c():
-    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-
-
-def test_workers_leave_ctrl_c_in_the_terminal_to_the_driver(steady, expected):
-    """A terminal sends it to the driver and to all of its workers."""
-    pids, pressed = steady.run(os.getpid), []
-
-    def press(row):
-        if row.stage == 2 and not pressed:
-            pressed.append(row)
-            for pid in (*pids.values(), os.getpid()):
-                os.kill(pid, signal.SIGINT)
-
-    clf = TransductiveClassifier(client=steady, verbose=press, **QUICK)
-    try:
-        clf.fit(*BLOCKS)
-    except KeyboardInterrupt as error:
-        pytest.fail(f"the labels found so far were lost: {error.__cause__!r}")
-    assert "nterrupted" in clf.termination_condition_
-    assert 0 < len(clf.history_) < len(expected.history_)
-    assert steady.run(os.getpid) == pids
-    wait_until_released(steady)
-    assert all(steady.run(handles_ctrl_c).values())
-    assert not any(steady.run(n_held).values())

@@ -58,11 +58,14 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         if report is not None:
             write_report(page, report)
         labeled = f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s"
-        overruled = f"class sizes overruled the classifier in {result.frame[result.names.overruled].sum()} rows"
-        progress.say(f"{labeled}; {overruled}. {about['ending']} {messages.wrote(written)}")
+        if about["n_unlabelled"]:
+            n_overruled = result.frame[result.names.overruled].sum()
+            labeled += f"; class sizes overruled the classifier in {n_overruled} rows"
+        progress.say(f"{labeled}. {about['ending']} {messages.wrote(written)}")
         if "accuracy" in about:
             progress.say(messages.accuracy_sentence(about["accuracy"]))
-        progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
+        if about["n_unlabelled"]:
+            progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}
         messages.print_json(shown | {"written": written})

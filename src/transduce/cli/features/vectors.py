@@ -117,6 +117,7 @@ def unit_rows(matrix: Any, source: str) -> csr_matrix:
 
 def _unit_block(rows: Any, start: int, source: str) -> csr_matrix:
     block = csr_matrix(rows, dtype=np.float64)
+    block.eliminate_zeros()  # a row of stored zeros has length 0
     row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     invalid = ~np.isfinite(block.data)
     if invalid.any():

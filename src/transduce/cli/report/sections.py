@@ -94,6 +94,7 @@ def summary(data: ReportData) -> Section:
         "n_unmet": sum(not size["asked_low"] <= size["assigned"] <= size["asked_high"] for size in sizes),
         "n_classes": len(data.model.classes),
         "n_overruled": int(data.new_labels["overruled"].sum()),
+        "n_empty": int(data.model.about.get("n_empty", 0)) if data.file is None else 0,
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
         "accuracy": data.model.about.get("accuracy") if data.file is None else None,
         "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,

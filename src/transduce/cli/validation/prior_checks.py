@@ -79,6 +79,8 @@ def sum_of_prior(documents: Documents) -> Iterator[Finding]:
     complete = all(_sized_nodes(name, documents) for name in documents.rows_of)
     if prior and (least > 1 + _ROUNDING or (most < 1 - _ROUNDING and complete)):
         total, bound = (least, "at least") if least > 1 else (most, "at most")
+        if f"{total:.4g}" == "1":
+            return
         is_rounded = abs(total - 1) <= ROUNDING
         advice = (
             "They will be divided by their sum."

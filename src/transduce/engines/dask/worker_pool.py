@@ -30,7 +30,10 @@ UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
 
 @dataclass(eq=False)
 class WorkerPool:
-    """The workers of a fit, and the groups of shards that they hold."""
+    """The workers of a fit, and the groups of shards that they hold.
+
+    After Ctrl-C it is `interrupted`, and a fit that loses a worker then ends.
+    """
 
     client: Client
     groups: list[ShardGroup] = field(default_factory=list)

@@ -1,0 +1,111 @@
+"""Prediction with fitted weights, which all estimators share: scores, probabilities, classes and the accuracy."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from transduce.arrays import Array
+from transduce.engines.common import Calibration
+from transduce.labels.classes import as_objects
+from transduce.labels.encode import find_full_labels
+from transduce.losses import Loss
+from transduce.validation import texts_explained
+
+
+class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose scores are X @ coef_.T + intercept_, and whose loss may turn scores into probabilities."""
+
+    taxonomy: object
+    unlabeled: object
+    classes_: Array
+    coef_: Array
+    intercept_: Array
+    calibration_: Calibration
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            For two classes, scores in favour of the second.
+        """
+        check_is_fitted(self)
+        with texts_explained(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    @available_if(lambda self: hasattr(self._loss(), "posterior"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes; only for losses that have them, such as maxent.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack((np.zeros_like(scores), scores))
+        return np.asarray(self.calibration_.probabilities(self._loss(), scores))
+
+    def predict(self, X: Any) -> Array:
+        """Return the class with the best score for each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the rows of y with a full label; other rows are ignored.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            True labels, as in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        accuracy : float
+        """
+        return self._accuracy(self.predict(X), y, sample_weight)
+
+    def _accuracy(self, predicted: Array, y: Any, sample_weight: Any) -> float:
+        values, labeled = find_full_labels(y, self.unlabeled, self.taxonomy, self.classes_.tolist())
+        if not labeled.any():
+            raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
+        pairs = zip(predicted[labeled].tolist(), as_objects(values[labeled]), strict=True)
+        correct = np.array([guess == truth for guess, truth in pairs], dtype=np.float64)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        return float(np.average(correct, weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,147 @@
+"""The fit behind `label` and `queue`: checkpoints, files without a row to label, and rows without a word."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from helpers.commands import QUICK, read
+from helpers.documents import documents
+from scipy import sparse
+
+from transduce.cli.main import run
+from transduce.cli.progress import Progress
+
+
+def test_a_checkpoint_resumes_a_killed_fit(example, run_ok, tmp_path, monkeypatch):
+    whole, out, stages = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "stages"
+    run_ok("label", example.file, "-o", whole, "--quiet")
+
+    def killed(*arguments):
+        raise SystemError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("transduce.cli.label_fit._model", killed)
+        with pytest.raises(SystemError):
+            run(["label", str(example.file), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
+    assert not out.exists()
+    resumed = run_ok("label", example.file, "-o", out, "--checkpoint", stages)
+    assert resumed.err.count(f"Resuming the fit from the checkpoint {stages}.") == 1
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_checkpoint_of_the_first_stages_resumes_before_the_next_round(example, run_command, tmp_path, monkeypatch):
+    command = (
+        "label",
+        example.file,
+        "-o",
+        tmp_path / "out.csv",
+        "--annealing",
+        "paper",
+        "--checkpoint",
+        tmp_path / "s",
+    )
+
+    def stop(self, row):
+        if row.restart == 0 and row.stage == 3:
+            raise SystemError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "show_round", stop)
+        with pytest.raises(SystemError):
+            run_command(*command)
+    monkeypatch.setattr(Progress, "show_round", lambda self, row: self.say(f"stage {row.stage}"))
+    lines = run_command(*command).err.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("stage "))
+    assert lines[first - 1] == f"Resuming the fit from the checkpoint {tmp_path / 's'}."
+
+
+def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(example, run_command, run_ok, tmp_path):
+    command = (
+        "label",
+        example.file,
+        "-o",
+        tmp_path / "out.csv",
+        *QUICK,
+        "--checkpoint",
+        tmp_path / "stages",
+    )
+    run_ok(*command)
+    result = run_command(*command, "--alpha", "0.01")
+    assert result.code == 2
+    assert "Resuming" not in result.err
+    last = result.err.splitlines()[-1]
+    assert "belongs to a fit with other data or parameters. Choose another folder, or delete it." in last
+
+
+@pytest.mark.parametrize("prior", [(), ("--prior", "travel=0.5")])
+def test_a_file_without_a_row_to_label_is_reported_and_written(run_ok, tmp_path, prior):
+    frame = documents().with_columns(label="truth")
+    frame.write_csv(tmp_path / "documents.csv")
+    result = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, *prior)
+    assert f"every row of {tmp_path / 'documents.csv'} has a label, so there is nothing to label." in result.err
+    assert "'label' is not the column of labels, name another with --label." in result.err
+    assert "Estimating" not in result.err
+    assert "overruled" not in result.err
+    assert read(tmp_path / "out.csv")["label"].to_list() == frame["label"].to_list()
+
+
+EMPTY = {5: "", 17: "  ", 40: "...", 50: None}
+"""Texts without a word, by row number."""
+
+
+def with_empty_texts(n_empty):
+    """Documents of which the first rows of EMPTY have neither a word nor a label."""
+    texts = documents()["text"].to_list()
+    rows = dict(list(EMPTY.items())[:n_empty])
+    for row, text in rows.items():
+        texts[row - 1] = text
+    is_empty = pl.int_range(1, pl.len() + 1).is_in(list(rows))
+    return documents().with_columns(text=pl.Series(texts), label=pl.when(~is_empty).then("label"))
+
+
+@pytest.mark.parametrize("features", ["tfidf", "hashing"])
+@pytest.mark.parametrize("n_empty", [0, 1, 4])
+def test_rows_without_a_word_are_reported(run_ok, tmp_path, features, n_empty):
+    frame, page, model = with_empty_texts(n_empty), tmp_path / "r.html", tmp_path / "m.safetensors"
+    frame.write_csv(tmp_path / "documents.csv")
+    outputs = ("-o", tmp_path / "out.csv", "--report", page, "--model", model)
+    result = run_ok("label", tmp_path / "documents.csv", *outputs, *QUICK, "--features", features, "--json")
+    n_rows = frame["label"].null_count()
+    assert json.loads(result.out)["n_empty"] == n_empty
+    notes = {
+        0: "",
+        1: f"Note: 1 of {n_rows} rows to label is empty or has no known word (row 5). "
+        "It gets its label by class size alone.",
+        4: f"Note: 4 of {n_rows} rows to label are empty or have no known word (rows 5, 17, 40 and 50). "
+        "They get their labels by class size alone.",
+    }
+    assert notes[n_empty] in result.err
+    assert ("class size alone" in result.err) == (n_empty > 0)
+    sentence = f"{n_empty} document{' has' if n_empty == 1 else 's have'} nothing to be labelled by"
+    assert (sentence in page.read_text()) == (n_empty > 0)
+    again = tmp_path / "again.html"
+    run_ok("report", model, tmp_path / "out.csv", "-o", again)
+    assert (sentence in again.read_text()) == (n_empty > 0)
+
+
+def test_empty_rows_with_a_label_are_not_counted(run_ok, tmp_path):
+    labeled = pl.col("label").is_not_null()
+    documents().with_columns(text=pl.when(~labeled | (labeled.cum_sum() > 1)).then("text")).write_csv(
+        tmp_path / "documents.csv"
+    )
+    result = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, "--json")
+    assert json.loads(result.out)["n_empty"] == 0
+    assert "class size alone" not in result.err
+
+
+def test_vectors_of_zeros_are_reported(example, run_ok, tmp_path):
+    rng = np.random.default_rng(0)
+    vectors = sparse.csr_matrix(rng.normal(size=(example.frame.height, 5)))
+    empty = example.frame["label"].is_null().arg_true()[3]
+    vectors.data[vectors.indptr[empty] : vectors.indptr[empty + 1]] = 0.0  # stored zeros
+    sparse.save_npz(tmp_path / "vectors.npz", vectors)
+    result = run_ok("label", example.file, "-o", tmp_path / "out.csv", "--vectors", tmp_path / "vectors.npz", *QUICK)
+    assert (
+        f"rows to label has a vector of zeros (row {empty + 1}). It gets its label by class size alone." in result.err
+    )
