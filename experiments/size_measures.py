@@ -35,15 +35,18 @@ def confidence(model: Any) -> np.ndarray | None:
 
 
 def size_measures(estimate: Any, classes: np.ndarray, fractions: np.ndarray) -> dict[str, float | None]:
-    """L1 error of the estimate, and the fraction of all classes whose interval covers the true value.
+    """L1 error of the estimate, and the fraction of the classes whose interval covers the true value.
 
-    `classes` are numbers from 0; a class that the model does not know counts as estimated at exactly 0.
+    `classes` are numbers from 0; a class that the model does not know is estimated at 0, and has no interval.
     """
     if estimate is None:
         return {"size_l1": None, "size_coverage": None}
     mean, low, high = (spread_over(values, classes, fractions.size) for values in _fields(estimate))
     covered = (low - TOLERANCE <= fractions) & (fractions <= high + TOLERANCE)
-    return {"size_l1": l1(mean, fractions), "size_coverage": round(float(covered.mean()), 5)}
+    return {
+        "size_l1": l1(mean, fractions),
+        "size_coverage": round(float(covered[np.asarray(classes, dtype=int)].mean()), 5),
+    }
 
 
 def accuracy_measures(estimate: Any, accuracy: float) -> dict[str, float | None]:

@@ -24,6 +24,7 @@ from transduce.class_prior.estimation import estimate_from_predictions, estimate
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
+from transduce.engines.common import Calibration
 from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, HistoryRow
@@ -133,10 +134,10 @@ class BaseTransductiveClassifier(LinearPredictor):
         if self.outlier_fraction is not None and engine.n_unlabeled:
             low, high = check_fractions("outlier_fraction", self.outlier_fraction)
             n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
-            result.labels = engine.set_aside(result, bounds, n_outliers, self.temperature_)
+            result.labels = engine.set_aside(result, bounds, n_outliers, self.calibration_.temperature)
             names = with_none(self.classes_)
         self._set_model(result, engine.in_original_order(result.W), bounds, constant)
-        fitted = engine.fitted_labels(result, bounds, names, self.temperature_)
+        fitted = engine.fitted_labels(result, bounds, names, self.calibration_)
         self._set_labels(fitted)
         self._estimate_accuracy(fitted, prior)
         self._diagnose(engine, prior, fitted)
@@ -172,7 +173,8 @@ class BaseTransductiveClassifier(LinearPredictor):
         if estimate is None:
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))
             estimate = estimate_from_predictions(counts)
-        self.temperature_, self._hidden, self._contradicted, self._data_estimate = 1.0, None, False, None
+        self.calibration_ = Calibration()
+        self._hidden, self._contradicted, self._data_estimate = None, False, None
         self.size_estimate_ = prior.combine(estimate)
         try:
             bounds = prior.bounds(estimate)
@@ -182,8 +184,8 @@ class BaseTransductiveClassifier(LinearPredictor):
             if isinstance(found, FitResult):
                 return found, bounds
             if found is not None:
-                self.temperature_ = found.temperature()
-                hidden = self._hidden = found.hidden_labels(self.temperature_)
+                self.calibration_ = found.calibration()
+                hidden = self._hidden = found.hidden_labels(self.calibration_)
                 estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
                 self._data_estimate, self.size_estimate_ = estimate, prior.combine(estimate)
                 bounds = prior.bounds(estimate)

@@ -57,7 +57,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         How the best labels are found. All but "greedy" and the switching ones find the optimum.
     annealing : {"soft", "paper"}, sequence of float or None, default="soft"
         "soft" cools labels from distributions to hard ones in several restarts and keeps the best. "paper" increases
-        the weight of the unlabelled rows in nine stages, and is about ten times as fast. A sequence is the weights of
+        the weight of the unlabelled rows in nine stages, and is about six times as fast. A sequence is the weights of
         your own stages, in place of `unlabeled_weight`; None is one stage.
     partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
         Whether rows with a partial label weigh as unlabelled or as labelled rows.
@@ -122,8 +122,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         the ends `low` and `high` of 90 % intervals.
     accuracy_estimate_ : AccuracyEstimate or None
         Estimated accuracy and macro F of the new labels, with 90 % intervals; None if no labels were hidden.
-    temperature_ : float
-        Probabilities are those of scores / `temperature_`, which makes hidden labels most likely; 1 if there are none.
+    calibration_ : Calibration
+        Fields `temperature` and `smoothing` at which hidden labels are most likely. Probabilities are
+        (1 - smoothing) posterior(scores / temperature) + smoothing / n_classes; 1 and 0 if no label was hidden.
     prior_diagnostics_ : PriorDiagnostics
         Comparison of the class sizes with the labels and the predictions.
     objective_ : float

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.arrays import Array
+from transduce.engines.common import Calibration
 from transduce.labels.classes import as_objects
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
@@ -23,7 +24,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: Array
     coef_: Array
     intercept_: Array
-    temperature_: float
+    calibration_: Calibration
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -62,7 +63,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack((np.zeros_like(scores), scores))
-        return np.asarray(self._loss().posterior(scores / self.temperature_))  # type: ignore[attr-defined]
+        return np.asarray(self.calibration_.probabilities(self._loss(), scores))
 
     def predict(self, X: Any) -> Array:
         """Return the class with the best score for each row.

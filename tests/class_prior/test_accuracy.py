@@ -54,7 +54,7 @@ def test_errors_on_hidden_labels_correct_the_confidence():
 
 @pytest.mark.parametrize("sharpness", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("is_sample", [True, False], ids=["random labels", "labels by class"])
-def test_intervals_contain_the_accuracy_in_about_nine_of_ten_draws(is_sample, sharpness):
+def test_intervals_contain_the_accuracy_at_least_as_often_as_they_say(is_sample, sharpness):
     inside, errors = [], []
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def test_intervals_contain_the_accuracy_in_about_nine_of_ten_draws(is_sample, sh
         estimate = estimate_accuracy(hidden, confidence, SIZES, is_sample)
         inside.append(estimate.low <= accuracy <= estimate.high)
         errors.append(estimate.mean - accuracy)
-    assert 0.82 <= np.mean(inside) <= 0.99
+    assert np.mean(inside) >= 0.9  # they leave room for a classifier that is not quite the one of the hidden labels
     assert abs(np.mean(errors)) < 0.025
 
 
@@ -98,7 +98,7 @@ def test_fits_without_hidden_labels_have_no_estimate(prior):
         warnings.simplefilter("ignore", PriorWarning)
         model = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, marked)
     assert model.accuracy_estimate_ is None
-    assert model.temperature_ == 1.0
+    assert model.calibration_ == (1.0, 0.0)
 
 
 def test_hidden_labels_of_empty_classes_count_equally():

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from transduce.class_prior.resolve import STRENGTH, ResolvedPrior
+from transduce.class_prior.estimation import SizeEstimate
+from transduce.class_prior.resolve import LABELS_PER_STRENGTH, STRENGTHS, ResolvedPrior
 from transduce.class_prior.rounding import counts_from_fractions
 from transduce.errors import PriorError, PriorErrorKind
 from transduce.taxonomy import Taxonomy
@@ -57,7 +58,16 @@ def test_equivalent_rough_sizes_have_the_same_belief(prior):
     assert (bounds.low.tolist(), bounds.high.tolist()) == ([0] * 3, [12] * 3)
     assert believed(prior, NAMES, LABELS, 12) == believed([0.25, 0.5, 0.25], NAMES, LABELS, 12)
     assert bounds.belief.mean.sum() == pytest.approx(12)
-    assert bounds.belief.strength.tolist() == [STRENGTH] * 3
+    assert np.all((bounds.belief.strength >= STRENGTHS[0]) & (bounds.belief.strength <= STRENGTHS[1]))
+
+
+def test_a_belief_is_as_strong_as_the_labels_that_would_be_as_precise():
+    prior = ResolvedPrior.create("estimate", NAMES, LABELS, 1000)
+    mean = np.array([0.2, 0.3, 0.5])
+    for n_labels in (1, 10 * LABELS_PER_STRENGTH, 1e6):
+        estimate = SizeEstimate(mean, np.sqrt(mean * (1.0 - mean) / n_labels))
+        expected = np.clip(n_labels / LABELS_PER_STRENGTH, *STRENGTHS)
+        np.testing.assert_allclose(prior.bounds(estimate).belief.strength, expected, rtol=1e-6)
 
 
 def test_exact_fractions_become_counts_that_sum_to_the_rows():

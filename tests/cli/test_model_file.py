@@ -100,8 +100,11 @@ def test_probabilities_are_those_of_the_estimator(loss):
     X = np.random.default_rng(1).normal(size=(30, 5))
     clf = TransductiveClassifier(loss, annealing=None).fit(X, ["a", "b", "c"] * 5 + [""] * 15)
     vectorizer = Vectorizer(Features("vectors", n_features=5))
-    numbers = clf.coef_ / clf.temperature_, clf.intercept_ / clf.temperature_, np.zeros(3)
-    model = Model(("a", "b", "c"), *numbers, vectorizer, False, loss, about())
+    numbers = clf.coef_ / clf.calibration_.temperature, clf.intercept_ / clf.calibration_.temperature, np.zeros(3)
+    model = Model(
+        ("a", "b", "c"), *numbers, vectorizer, False, loss, {**about(), "smoothing": clf.calibration_.smoothing}
+    )
+    assert clf.calibration_.smoothing > 0
     assert np.allclose(model.probabilities(model.scores(X)), clf.predict_proba(X))
 
 

@@ -9,7 +9,7 @@ from helpers.solver_problems import FLAT, LOSSES, N_LABELED, TREE, alternation, 
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design
 from transduce.engines.base import LabelOptions, ProblemSettings
-from transduce.engines.common import STEP_LENGTHS, first_targets
+from transduce.engines.common import STEP_LENGTHS, Calibration, first_targets
 from transduce.engines.local import PARALLEL_CELLS, LocalData, LocalEngine
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
@@ -49,7 +49,7 @@ def test_labelled_rows_come_first_then_partial_labels_then_the_rest():
 def test_labels_return_in_the_order_of_y():
     summary, engine = build([None, "b", None, "a"])
     result = FitResult(np.zeros(2), engine.problem.design.zeros(), np.array([1, 0, 1, 0]))
-    fitted = engine.fitted_labels(result, Bounds.exact(np.array([1, 1])), summary.classes, 1.0)
+    fitted = engine.fitted_labels(result, Bounds.exact(np.array([1, 1])), summary.classes, Calibration())
     assert fitted.transduction.tolist() == ["b", "b", "a", "a"]
     assert fitted.class_counts.tolist() == [1, 1]
     np.testing.assert_allclose(fitted.distributions, [[0.5, 0.5], [0, 1], [0.5, 0.5], [1, 0]], atol=1e-3)

@@ -19,11 +19,11 @@ from transduce.problem import TrainingProblem
 from transduce.solvers import cross_fit as module
 from transduce.solvers.cross_fit import (
     N_FOLDS,
+    Calibration,
     CrossFit,
     assign_folds,
     cross_fit,
     hide_labels,
-    posterior,
     supervised_counts,
 )
 from transduce.solvers.loop import FitContext
@@ -140,7 +140,7 @@ def test_every_label_is_scored_by_a_fit_that_it_was_hidden_from(loss):
     assert found.scores.shape == (N_LABELED, 4)
     assert found.unlabeled.shape == (N_FOLDS, N_UNLABELED, 4)
     np.testing.assert_array_equal(found.labels, known_labels()[:N_LABELED])
-    hidden = found.hidden_labels(found.temperature())
+    hidden = found.hidden_labels(found.calibration())
     np.testing.assert_allclose(hidden.predicted[hidden.was_hidden].sum(axis=1), 1.0)
     assert hidden.unlabeled.sum() == pytest.approx(1.0)
     assert hidden.n_unlabeled == N_UNLABELED
@@ -172,7 +172,7 @@ def test_a_sample_of_many_rows_takes_part(monkeypatch):
     found = cross_fit(engine, believed(), settings, context())
     assert found.unlabeled.shape == (N_FOLDS, 50, 4)
     all_rows = np.bincount(blobs()[1][N_LABELED:], minlength=4) / N_UNLABELED
-    assert np.abs(found.hidden_labels(1.0).unlabeled - all_rows).max() < 0.15
+    assert np.abs(found.hidden_labels(Calibration()).unlabeled - all_rows).max() < 0.15
 
 
 def test_nothing_is_hidden_if_every_class_has_one_label():
@@ -182,7 +182,7 @@ def test_nothing_is_hidden_if_every_class_has_one_label():
     X, truth = blobs()
     model = TransductiveClassifier(annealing="paper", random_state=0).fit(X, np.where(np.arange(N) < 4, truth, -1))
     np.testing.assert_allclose(model.size_estimate_.mean, 0.25)
-    assert model.temperature_ == 1.0
+    assert model.calibration_ == (1.0, 0.0)
     assert model.accuracy_estimate_ is None
 
 
@@ -195,23 +195,37 @@ def test_two_classes():
     assert abs(model.size_estimate_.mean[0] - np.mean(truth[N_LABELED:] == 0)) < 0.15
 
 
-# ---- temperature
+# ---- calibration
 
 
 @pytest.mark.parametrize("true_temperature", [0.5, 1.0, 4.0])
-def test_the_temperature_makes_labels_most_likely(true_temperature):
+def test_calibrated_probabilities_are_those_that_labels_were_drawn_from(true_temperature):
     rng = np.random.default_rng(0)
     scores = rng.normal(scale=3.0, size=(2000, 3))
     noise = true_temperature * rng.gumbel(size=scores.shape)
     labels = (scores + noise).argmax(axis=1)  # a draw of softmax(scores / T)
     found = CrossFit(labels, np.zeros(2000, int), scores, scores[None], MaxEnt())
-    assert found.temperature() == pytest.approx(true_temperature, rel=0.15)
+    calibration = found.calibration()
+    assert calibration.temperature == pytest.approx(true_temperature, rel=0.3)
+    probabilities = calibration.probabilities(MaxEnt(), scores)
+    assert np.abs(probabilities - MaxEnt().posterior(scores / true_temperature)).mean() < 0.02
+
+
+@pytest.mark.parametrize("true_smoothing", [0.05, 0.2])
+def test_smoothing_is_the_fraction_of_labels_that_scores_say_nothing_about(true_smoothing):
+    rng = np.random.default_rng(1)
+    scores = rng.normal(scale=3.0, size=(4000, 4))
+    labels = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    labels = np.where(rng.random(4000) < true_smoothing, rng.integers(4, size=4000), labels)
+    found = CrossFit(labels, np.zeros(4000, int), scores, scores[None], MaxEnt())
+    assert found.calibration().smoothing == pytest.approx(true_smoothing, abs=0.03)
+    assert found.calibration().temperature == pytest.approx(1.0, rel=0.1)
 
 
 def test_the_temperature_of_few_labels_stays_near_1():
     scores = np.array([[9.0, 0.0], [0.0, 9.0], [9.0, 0.0]])
     right, wrong = (
-        CrossFit(labels, np.zeros(3, int), scores, scores[None], MaxEnt()).temperature()
+        CrossFit(labels, np.zeros(3, int), scores, scores[None], MaxEnt()).calibration().temperature
         for labels in (np.array([0, 1, 0]), np.array([1, 0, 1]))
     )
     assert 0.5 < right <= 1.0 < wrong < 10.0
@@ -219,7 +233,10 @@ def test_the_temperature_of_few_labels_stays_near_1():
 
 def test_probabilities_of_a_loss_without_a_posterior_are_a_softmax():
     scores = np.random.default_rng(0).normal(size=(5, 3))
-    np.testing.assert_allclose(posterior(object(), scores), posterior(MaxEnt(), scores))
+    calibration = Calibration(2.0, 0.1)
+    probabilities = calibration.probabilities(object(), scores)
+    np.testing.assert_allclose(probabilities, calibration.probabilities(MaxEnt(), scores))
+    np.testing.assert_allclose(probabilities, 0.9 * MaxEnt().posterior(scores / 2.0) + 0.1 / 3)
 
 
 # ---- interruptions and checkpoints
@@ -251,7 +268,7 @@ def test_an_interrupted_fit_has_its_attributes():
     model = TransductiveClassifier(verbose=stop_after(3), random_state=0).fit(X, y)
     assert model.termination_condition_ == FitStatus.INTERRUPTED.value
     assert model.size_estimate_.mean.sum() == pytest.approx(1.0)
-    assert (model.temperature_, model.accuracy_estimate_) == (1.0, None)
+    assert (model.calibration_, model.accuracy_estimate_) == ((1.0, 0.0), None)
     assert np.mean(model.transduction_ == truth) > 0.5
 
 

@@ -24,8 +24,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 LEVEL = 0.9
 """Probability that an interval contains the true size."""
-PRECISION = 0.6
-"""Fraction of the precision that errors on hidden labels suggest: the classifiers share most of their labels."""
+WIDENING = 1.4
+"""Factor of the deviations that errors on hidden labels suggest: the classifiers share most of their labels."""
 EM_STEPS, PRIOR_LABELS = 5, 2.0
 """Steps of the EM algorithm, and the weight of the average errors in those of each class, in labels."""
 MIN_SAMPLED = 10
@@ -117,15 +117,19 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_known: bool = False)
     >>> hidden = HiddenLabels(labels, predicted, np.ones(100, bool), np.array([0.7, 0.3]), 1000)
     >>> estimate, contradicted = estimate_sizes(hidden, np.ones(100, bool))
     >>> estimate.mean.round(2).tolist(), contradicted
-    ([0.7, 0.3], False)
+    ([0.71, 0.29], False)
     """
     enough = int(sampled.sum()) >= MIN_SAMPLED
     contradicted = bool(enough and not is_known and _contradiction(hidden, sampled) > CONTRADICTED)
     if enough and not contradicted:
-        return SizeEstimate(*_rectified(hidden, sampled)), False
+        return _widened(_rectified(hidden, sampled)), False
     truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     n_labels = _as_labels(truth, truth - predicted, hidden.n_unlabeled)
-    return SizeEstimate(*labeled_proportions(_adjusted(hidden) * max(n_labels, 1.0))), contradicted
+    return _widened(labeled_proportions(_adjusted(hidden) * max(n_labels, 1.0))), contradicted
+
+
+def _widened(proportions: Proportions) -> SizeEstimate:
+    return SizeEstimate(proportions.mean, WIDENING * proportions.deviation)
 
 
 def _contradiction(hidden: HiddenLabels, sampled: Array) -> float:
@@ -164,7 +168,7 @@ def _as_labels(truth: FloatArray, errors: FloatArray, n_unlabeled: int) -> float
         return 0.0
     plain = float((truth.mean(axis=0) * (1.0 - truth.mean(axis=0))).sum())
     gain = plain / max(float(errors.var(axis=0).sum()), plain / n_unlabeled, 1e-12)
-    return PRECISION * len(truth) * max(gain, 1.0)
+    return len(truth) * max(gain, 1.0)
 
 
 def _adjusted(hidden: HiddenLabels) -> FloatArray:

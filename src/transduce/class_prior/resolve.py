@@ -17,8 +17,11 @@ Array: TypeAlias = NDArray[Any]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-STRENGTH = 4.0
-"""Strength of the belief in combined sizes, in units of the loss: rows follow it unless their scores are clear."""
+STRENGTHS, LABELS_PER_STRENGTH = (2.0, 64.0), 60.0
+"""Least and greatest strength of the belief in a size, in units of the loss, and labels that a unit stands for.
+
+Rows follow a belief unless their scores are clear. One that is much weaker lets a large class absorb small ones.
+"""
 
 
 class ResolvedPrior(NamedTuple):
@@ -105,12 +108,17 @@ class ResolvedPrior(NamedTuple):
         return self.statement.combine(estimate._replace(mean=counts / self.n_rows), self.n_rows)
 
     def bounds(self, estimate: SizeEstimate) -> Bounds:
-        """Bounds on the counts, and a belief around an estimate combined with what is stated."""
+        """Bounds on the counts, and a belief around an estimate combined with what is stated.
+
+        A belief is as strong as the number of labels that would show the size of the class as precisely.
+        """
         hard = self.statement.hard_bounds
         if self.n_rows == 0 or self.statement.is_exact:
             return Bounds.exact(self.statement.low if self.n_rows else np.zeros_like(self.labeled_rows))
-        rows = np.maximum(self.n_rows * self.combine(estimate).mean, MIN_ROWS)
-        return hard._replace(belief=Belief.create(rows, STRENGTH))
+        mean, deviation = self.combine(estimate)
+        as_labels = mean * (1.0 - mean) / np.maximum(deviation, 1e-6) ** 2
+        strengths = np.clip(as_labels / LABELS_PER_STRENGTH, *STRENGTHS)
+        return hard._replace(belief=Belief.create(np.maximum(self.n_rows * mean, MIN_ROWS), strengths))
 
 
 def expected_counts(proportions: FloatArray, n_rows: int, forbidden: Array | None) -> FloatArray:

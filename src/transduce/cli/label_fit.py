@@ -66,7 +66,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
     contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
     about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
-    model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
+    model = replace(model, about={**model.about, **about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
     labeled = predictions, task.parsed.full, in_place, task.answered
     return LabelResult(model, *add_results(task.table.frame, task.text, task.parsed.classes, *labeled), X)
@@ -169,5 +169,6 @@ def _model(clf: TransductiveClassifier, task: LabelTask, vectorizer: Vectorizer)
     if len(task.parsed.classes) == 2:
         coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
         shift = shift - shift.mean()
-    coef, intercept, shift = (numbers / clf.temperature_ for numbers in (coef, intercept, shift))
-    return Model(task.parsed.classes, coef, intercept, shift, vectorizer, task.parsed.tree, str(clf.loss), {})
+    coef, intercept, shift = (numbers / clf.calibration_.temperature for numbers in (coef, intercept, shift))
+    about = {"smoothing": clf.calibration_.smoothing}
+    return Model(task.parsed.classes, coef, intercept, shift, vectorizer, task.parsed.tree, str(clf.loss), about)

@@ -39,11 +39,11 @@ _ABOUT: Mapping[str, type] = {
     **dict.fromkeys(("transduce", "created", "source", "prior", "ending"), str),
     **dict.fromkeys(("n_labelled", "n_unlabelled", "n_empty"), int),
     **dict.fromkeys(("sizes", "history", "branches"), list),
-    **dict.fromkeys(("seconds", "objective"), float),
+    **dict.fromkeys(("seconds", "objective", "smoothing"), float),
     **dict.fromkeys(("settings", "labelled_rows"), dict),
     "interrupted": bool,
 }
-_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0, "labelled_rows": {}, "n_empty": 0}
+_OPTIONAL: Mapping[str, Any] = {"branches": [], "objective": 0.0, "labelled_rows": {}, "n_empty": 0, "smoothing": 0.0}
 _ACCURACY: Mapping[str, type] = {
     **dict.fromkeys(("mean", "low", "high", "macro_f", "macro_f_low", "macro_f_high"), float),
     "n_labels": int,
@@ -102,7 +102,8 @@ class Model:
 
     def probabilities(self, scores: Array) -> Array:
         """Probabilities (n, K) of the classes under the model's loss."""
-        return _POSTERIORS[self.loss](scores)
+        found, smoothing = _POSTERIORS[self.loss](scores), self.about.get("smoothing", 0.0)
+        return (1.0 - smoothing) * found + smoothing / len(self.classes) if smoothing else found
 
     @cached_property
     def _columns(self) -> Array:
@@ -223,6 +224,8 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
     _typed(about, _ABOUT, "about")
     if type(about.get("seed", "")) not in (int, type(None)):
         raise ValueError("about must have a whole number or null as its 'seed'")
+    if not 0.0 <= about["smoothing"] < 1.0:
+        raise ValueError("about must have a 'smoothing' of at least 0 and below 1")
     columns = about["settings"].get("text", [])
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise ValueError("the settings must name their 'text' as a list of columns")

@@ -16,6 +16,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
+from transduce.engines.common import Calibration
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.label_step import LabelStep
@@ -212,8 +213,10 @@ class Engine(Sizes, Protocol):
     def in_original_order(self, W: Array) -> Array:
         """Reorder weights so that they have one row for each column of X."""
 
-    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
-        """Gather labels and distributions of all rows; probabilities are those of scores / temperature."""
+    def fitted_labels(
+        self, result: FitResult, bounds: Bounds, classes: Array, calibration: Calibration
+    ) -> FittedLabels:
+        """Gather labels and distributions of all rows."""
 
     def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
         """Return the labels of a result with K, one more class, for rows that fit no class: so many at least and most.

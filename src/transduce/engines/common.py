@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -132,9 +132,21 @@ def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:
     return costs
 
 
-def posterior(loss: Any, scores: Array) -> Array:
-    """Probabilities (n, K) by the posterior of a loss, or by a softmax if it has none."""
-    return np.asarray(loss.posterior(scores) if hasattr(loss, "posterior") else softmax(scores, axis=1), np.float64)
+class Calibration(NamedTuple):
+    """How scores become probabilities: (1 − smoothing) posterior(scores / temperature) + smoothing / K.
+
+    The temperature says how much a difference of scores means. Smoothing stands for rows in a wrong cluster, whose
+    scores are clear and wrong: without it, no temperature suits both these rows and the others.
+    """
+
+    temperature: float = 1.0
+    smoothing: float = 0.0
+
+    def probabilities(self, loss: Any, scores: Array) -> Array:
+        """Probabilities (n, K) at these scores."""
+        scaled = scores / self.temperature
+        found = np.asarray(loss.posterior(scaled) if hasattr(loss, "posterior") else softmax(scaled, axis=1))
+        return (1.0 - self.smoothing) * found + self.smoothing / scores.shape[1] if self.smoothing else found
 
 
 def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
@@ -151,17 +163,29 @@ def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
     return float(best[order[doubtful[-1]]] if doubtful.size else best.min(initial=0.0))
 
 
-def posterior_costs(loss: Any, scores: Array) -> Array:
-    """Minus the logarithm of the posterior (n, K) at these scores."""
-    costs = loss.posterior(scores)
+def posterior_costs(loss: Any, scores: Array, calibration: Calibration) -> Array:
+    """Minus the logarithm of the probabilities (n, K) at these scores."""
+    costs = calibration.probabilities(loss, scores)
     np.maximum(costs, np.finfo(costs.dtype).tiny, out=costs)
     return np.asarray(np.negative(np.log(costs, out=costs), out=costs))
 
 
-def total_confidence(loss: Any, scores: Array, prices: Array, temperature: float) -> float:
+def priced_probabilities(problem: TrainingProblem, scores: Array, prices: Array, calibration: Calibration) -> Array:
+    """Probabilities (n, K) of the rows without a full label after adding prices, 0 where a label is forbidden."""
+    scale = getattr(problem.loss, "price_scale", 0.0)
+    found = calibration.probabilities(problem.loss, scores + (scale * prices).astype(scores.dtype))
+    return found if problem.forbidden is None else _allowed(problem.forbidden, found)
+
+
+def follows_prices(loss: Any, bounds: Bounds) -> bool:
+    """Whether probabilities follow from the prices of the fit; else they are chosen so that they meet exact counts."""
+    return bounds.belief is not None and hasattr(loss, "price_scale")
+
+
+def total_confidence(loss: Any, scores: Array, prices: Array, calibration: Calibration) -> float:
     """Sum of the largest probabilities of rows with these scores (n, K), after adding the prices of the classes."""
-    shifted = (scores + getattr(loss, "price_scale", 0.0) * prices) / temperature
-    return float(loss.posterior(shifted).max(axis=1).sum())
+    shifted = scores + getattr(loss, "price_scale", 0.0) * prices
+    return float(calibration.probabilities(loss, shifted).max(axis=1).sum())
 
 
 def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:

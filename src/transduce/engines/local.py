@@ -12,12 +12,14 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
+    Calibration,
     doubtful_below,
     finite_costs,
+    follows_prices,
     model_posterior,
-    posterior,
     posterior_costs,
     predicted_counts,
+    priced_probabilities,
     total_confidence,
 )
 from transduce.engines.local_restart import LocalRestart
@@ -104,17 +106,22 @@ class LocalEngine:
     def in_original_order(self, W: Array) -> Array:
         return self.problem.design.in_original_order(W)
 
-    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
+    def fitted_labels(
+        self, result: FitResult, bounds: Bounds, classes: Array, calibration: Calibration
+    ) -> FittedLabels:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)[: self.n_classes]
         predicted, distributions, confidence = predicted_counts(problem, scores), None, np.nan
         if hasattr(problem.loss, "posterior"):
             posterior = np.empty(scores.shape, problem.design.dtype)
-            if len(scores):
-                costs = allowed_costs(problem, posterior_costs(problem.loss, scores / temperature))
+            if follows_prices(problem.loss, bounds):
+                posterior[...] = priced_probabilities(problem, scores, result.prices, calibration)
+            elif len(scores):
+                costs = allowed_costs(problem, posterior_costs(problem.loss, scores, calibration))
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
-                confidence = total_confidence(problem.loss, scores, result.prices, temperature) / len(scores)
+            if len(scores):
+                confidence = total_confidence(problem.loss, scores, result.prices, calibration) / len(scores)
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
@@ -123,7 +130,7 @@ class LocalEngine:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
         scale, best = getattr(problem.loss, "price_scale", 0.0), scores.max(axis=1)
-        confidence = posterior(problem.loss, (scores + scale * result.prices) / temperature).max(axis=1)
+        confidence = Calibration(temperature).probabilities(problem.loss, scores + scale * result.prices).max(axis=1)
         above = best - doubtful_below(best, confidence, self.n_classes)
         costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + above[:, None] / (scale or 1.0)))
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))

@@ -14,7 +14,7 @@ from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.estimation import HiddenLabels
 from transduce.engines.base import Engine, StepSettings
-from transduce.engines.common import posterior
+from transduce.engines.common import Calibration
 from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
@@ -25,8 +25,10 @@ from transduce.solvers.loop import FitContext, Loop
 N_FOLDS = 5
 MAX_ROWS, MAX_CELLS = 20_000, 1 << 22
 """Unlabelled rows that take part, and their number times that of the classes."""
-LOG_TEMPERATURES, TEMPERATURE_PRIOR = (-4.0, 4.0), 2.0
+LOG_TEMPERATURES, TEMPERATURE_PRIOR = (-4.0, 4.0), 10.0
 """Range of log T, and the cost of its square in units of the log-likelihood: with few labels T stays near 1."""
+SMOOTHINGS, SMOOTHING_PRIOR = np.linspace(0.01, 0.3, 30), (3.0, 27.0)
+"""Values of the smoothing to choose from, and a prior: as if 3 of 30 more labels were in a wrong cluster."""
 HIDDEN_FIT = -1
 """Number of the restart in the history of these fits."""
 
@@ -52,22 +54,26 @@ class CrossFit(NamedTuple):
         """Whether each label was hidden from a fit (l,)."""
         return np.asarray(self.fold >= 0)
 
-    def temperature(self) -> float:
-        """Temperature T at which probabilities posterior(scores / T) are most likely on hidden labels."""
+    def calibration(self) -> Calibration:
+        """Temperature and smoothing at which hidden labels are most likely."""
         scores, labels = self.scores[self.was_hidden], self.labels[self.was_hidden]
 
-        def loss(log_temperature: float) -> float:
-            probabilities = posterior(self.loss, scores / np.exp(log_temperature))
-            chosen = probabilities[np.arange(labels.size), labels]
-            logs = np.log(np.maximum(chosen, np.finfo(np.float64).tiny))
-            return TEMPERATURE_PRIOR * log_temperature**2 - float(logs.sum())
+        def losses(log_temperature: float) -> Array:
+            """Minus the log-likelihood with each smoothing."""
+            probabilities = Calibration(float(np.exp(log_temperature))).probabilities(self.loss, scores)
+            chosen = probabilities[np.arange(labels.size), labels][:, None].astype(np.float64)
+            logs = np.log((1.0 - SMOOTHINGS) * chosen + SMOOTHINGS / scores.shape[1]).sum(axis=0)
+            logs += SMOOTHING_PRIOR[0] * np.log(SMOOTHINGS) + SMOOTHING_PRIOR[1] * np.log(1.0 - SMOOTHINGS)
+            return np.asarray(TEMPERATURE_PRIOR * log_temperature**2 - logs)
 
-        return float(np.exp(minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded").x))
+        best = minimize_scalar(lambda t: losses(t).min(), bounds=LOG_TEMPERATURES, method="bounded").x
+        return Calibration(float(np.exp(best)), float(SMOOTHINGS[losses(best).argmin()]))
 
-    def hidden_labels(self, T: float) -> HiddenLabels:
-        """Return the predictions as probabilities at a temperature."""
-        unlabeled = np.mean([posterior(self.loss, scores / T).mean(axis=0) for scores in self.unlabeled], axis=0)
-        predicted = posterior(self.loss, self.scores / T)
+    def hidden_labels(self, calibration: Calibration) -> HiddenLabels:
+        """Return the predictions as probabilities."""
+        each = (calibration.probabilities(self.loss, scores).mean(axis=0) for scores in self.unlabeled)
+        unlabeled = np.asarray(np.mean(list(each), axis=0, dtype=np.float64))
+        predicted = calibration.probabilities(self.loss, self.scores)
         return HiddenLabels(self.labels, predicted, self.was_hidden, unlabeled, self.unlabeled.shape[1])
 
 

@@ -252,13 +252,14 @@ def test_sizes_estimated_over_blocks_are_those_of_one_matrix(loss):
     local, clf = TransductiveClassifier(loss, **how).fit(X, y), OverDask(loss, **how)
     fit_inline(clf, split(X, ends), split(y, ends))
     np.testing.assert_allclose(clf.size_estimate_.mean, local.size_estimate_.mean, atol=0.03)
-    assert clf.temperature_ == pytest.approx(local.temperature_, rel=0.3)
+    assert clf.calibration_.temperature == pytest.approx(local.calibration_.temperature, rel=0.3)
     assert np.mean(np.concatenate(clf.transduction_) == local.transduction_) >= 0.97
     assert clf.accuracy_estimate_.mean == pytest.approx(local.accuracy_estimate_.mean, abs=0.05)
     proba = clf.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    scores = clf.decision_function(X) / clf.temperature_
-    np.testing.assert_allclose(proba, clf.loss_.posterior(scores))
+    np.testing.assert_allclose(proba, clf.calibration_.probabilities(clf.loss_, clf.decision_function(X)))
+    distributions = np.concatenate(clf.label_distributions_)[y < 0]
+    np.testing.assert_allclose(distributions, proba[y < 0], atol=1e-6)  # the intercept holds the prices
 
 
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.engines.common import RowState, finite_costs, posterior_costs, predicted_counts, total_confidence
+from transduce.engines.common import (
+    Calibration,
+    RowState,
+    finite_costs,
+    posterior_costs,
+    predicted_counts,
+    priced_probabilities,
+    total_confidence,
+)
 from transduce.engines.local import LocalEngine
 from transduce.label_step.partitions import Partition
 from transduce.problem import allowed_costs
@@ -38,13 +46,20 @@ class BlockState(RowState):
         """Make minus the scores at W the label costs of rows without a full label."""
         self._set_costs(-self.new_scores[self.unlabeled])
 
-    def set_posterior_costs(self, temperature: float) -> None:
-        """Likewise minus the logarithm of the posterior at the scores, divided by a temperature."""
-        self._set_costs(posterior_costs(self.problem.loss, self.new_scores[self.unlabeled] / temperature))
+    def set_posterior_costs(self, calibration: Calibration) -> None:
+        """Likewise minus the logarithm of the probabilities at the scores."""
+        self._set_costs(posterior_costs(self.problem.loss, self.new_scores[self.unlabeled], calibration))
 
-    def total_confidence(self, prices: Array, temperature: float) -> tuple[float]:
+    def set_posterior(self, prices: Array, calibration: Calibration) -> None:
+        """Make the probabilities at the scores and prices the posterior that a label step would leave."""
+        self.set_posterior_costs(calibration)
+        assert self.partition is not None
+        found = priced_probabilities(self.problem, self.new_scores[self.unlabeled], prices, calibration)
+        self.partition.state["posterior"] = found
+
+    def total_confidence(self, prices: Array, calibration: Calibration) -> tuple[float]:
         """Return the sum of the largest probabilities of rows without a full label."""
-        return (total_confidence(self.problem.loss, self.new_scores[self.unlabeled], prices, temperature),)
+        return (total_confidence(self.problem.loss, self.new_scores[self.unlabeled], prices, calibration),)
 
     def set_soft_costs(self) -> None:
         """Likewise the loss at W; row weights are equal if partial labels weigh as full ones."""

@@ -19,6 +19,7 @@ from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, frequency_order, mean_squared_length, pays_to_reorder, undo_order
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
+from transduce.engines.common import Calibration, follows_prices
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.blocks import BlockSource
@@ -141,16 +142,21 @@ class DaskEngine:
         sent, all_shards = send_weights(self.pool, W), range(self.pool.n_shards)
         return add_up(self.pool.results([self.pool.start(s, Shard.predictions, sent) for s in all_shards]))
 
-    def fitted_labels(self, result: FitResult, bounds: Bounds, classes: Array, temperature: float) -> FittedLabels:
+    def fitted_labels(
+        self, result: FitResult, bounds: Bounds, classes: Array, calibration: Calibration
+    ) -> FittedLabels:
         """Return labels and distributions of all blocks, as lists: arrays where the blocks are local, else futures."""
         state, distributions, confidence = ShardedState(self, str(result.labels)), None, np.nan
         state.run_with_weights(RestartState.compute_scores, result.W)
         counts, predicted = state.sum_blocks(BlockState.class_counts)
         transduction = self._each_block(state.name, RestartState.label_names, classes)
         if hasattr(self.spec.settings.loss, "posterior"):
-            state.call_blocks(BlockState.set_posterior_costs, temperature)
-            Entropic(1.0, tol=1e-3, n_threads=self.n_threads).solve_partitions(state, bounds)
-            (total,) = state.sum_blocks(BlockState.total_confidence, result.prices, temperature)
+            if follows_prices(self.spec.settings.loss, bounds):
+                state.call_blocks(BlockState.set_posterior, result.prices, calibration)
+            else:
+                state.call_blocks(BlockState.set_posterior_costs, calibration)
+                Entropic(1.0, tol=1e-3, n_threads=self.n_threads).solve_partitions(state, bounds)
+            (total,) = state.sum_blocks(BlockState.total_confidence, result.prices, calibration)
             confidence = float(total) / max(self.n_unlabeled, 1)
             distributions = self._each_block(state.name, RestartState.distributions)
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
