@@ -19,6 +19,7 @@ from transduce.cli import safetensors_file
 from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer, fit_vectorizer
 from transduce.cli.model_file import Model, load_model, save_model
+from transduce.features.identity import EncoderIdentity
 from transduce.io.atomic_write import WriteError
 
 VERSION_0_1 = Path(__file__).parent / "data" / "drinks-0.1.safetensors"
@@ -27,6 +28,7 @@ INCOMPLETE = "not a complete safetensors file"
 TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "茶", "thé vert"]
 CLASSES = ("tea/leaf", 'tea/寒い "quoted"\n', "coffee")
 NUMBERS = ("coef", "intercept", "shift")
+ENCODER = EncoderIdentity("teas/leaves-5", "f00d", ((0.25, -1.5), (0.0, 1.0)))
 NESTED: list = []
 for _ in range(110):
     NESTED = [NESTED]
@@ -54,8 +56,12 @@ def about(classes=CLASSES):
 
 
 def example(kind="tfidf", dtype=np.float32, **changes):
-    if kind == "vectors":
-        vectorizer = Vectorizer(Features("vectors", n_features=5))
+    if kind in ("vectors", "centred", "embeddings"):
+        center = np.empty(0, np.float32) if kind == "vectors" else np.linspace(-1, 1, 5, dtype=np.float32)
+        features = Features("vectors", n_features=5)
+        if kind == "embeddings":
+            features = Features("embeddings", n_features=5, encoder=ENCODER)
+        vectorizer = Vectorizer(features, center=center)
     else:
         vectorizer, _ = fit_vectorizer(TEXTS, Features(kind, hash_bits=4))
     draw = np.random.default_rng(0).normal
@@ -106,7 +112,7 @@ def refused(path, content, message):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["tfidf", "hashing", "vectors"])
+@pytest.mark.parametrize("kind", ["tfidf", "hashing", "vectors", "centred", "embeddings"])
 def test_a_model_is_loaded_bit_for_bit(kind, dtype, path):
     model = example(kind, dtype)
     save_model(model, path)
@@ -118,7 +124,12 @@ def test_a_model_is_loaded_bit_for_bit(kind, dtype, path):
     assert loaded.vectorizer.features == model.vectorizer.features
     assert loaded.vectorizer.vocabulary == model.vectorizer.vocabulary
     assert np.array_equal(loaded.vectorizer.idf, model.vectorizer.idf)
-    if kind != "vectors":
+    assert np.array_equal(loaded.vectorizer.center, model.vectorizer.center)
+    with open(path, "rb") as file:
+        header, _ = parts(file.read())
+    version = json.loads(header["__metadata__"]["transduce"])["version"]
+    assert version == (2 if kind in ("centred", "embeddings") else 1)
+    if kind in ("tfidf", "hashing"):
         X = model.vectorizer.transform(TEXTS)
         assert (loaded.vectorizer.transform(TEXTS) != X).nnz == 0
         assert np.array_equal(loaded.scores(X), model.scores(X))
@@ -251,7 +262,7 @@ def test_other_files_are_refused_with_a_reason(path, tmp_path, valid):
 
 def test_a_newer_version_asks_for_an_upgrade(path, valid):
     message = refused(
-        path, described(valid, lambda header: header.update(version=2, classes="elsewhere")), "version is 2"
+        path, described(valid, lambda header: header.update(version=3, classes="elsewhere")), "version is 3"
     )
     assert message.endswith("Upgrade transduce.")
 
@@ -322,6 +333,40 @@ def test_malicious_json_is_refused(text, message, path, valid):
     header["__metadata__"]["transduce"] = text
     refused(path, joined(header, numbers), message)
     refused(path, joined(text.encode(), numbers), r"\w")
+
+
+def change_encoder(**values):
+    return lambda header: header["features"]["encoder"].update(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header: header.update(version=1), "tensors"),
+        (lambda header: header["features"].update(encoder=None), "need an encoder"),
+        (lambda header: header["features"].update(encoder="teas"), "the encoder is not an object"),
+        (lambda header: header["features"].update(kind="vectors"), "need an encoder, and other features have none"),
+        (lambda header: header["features"].pop("encoder"), "not those of this version"),
+        (change_encoder(name=3), "'name'"),
+        (change_encoder(more=3), "a name, a revision and a probe"),
+        (change_encoder(probe=[]), "a probe of numbers"),
+        (change_encoder(probe=[[1.0], []]), "a probe of numbers"),
+        (change_encoder(probe=[["1"]]), "a probe of numbers"),
+        (change_encoder(probe=[[1e40]]), "a probe of numbers"),
+    ],
+)
+def test_a_damaged_encoder_is_refused(change, message, path):
+    save_model(example("embeddings"), path)
+    with open(path, "rb") as file:
+        refused(path, described(file.read(), change), message)
+
+
+@pytest.mark.parametrize("center", [np.zeros(4), np.full(5, np.nan), np.full(5, 1.5)])
+def test_a_center_that_unit_rows_cannot_have_is_not_saved(center, path):
+    model = example("centred")
+    vectorizer = replace(model.vectorizer, center=center.astype(np.float32))
+    with pytest.raises(ValueError, match="center must"):
+        save_model(replace(model, vectorizer=vectorizer), path)
 
 
 def test_extra_keys_of_about_are_kept(path, valid):

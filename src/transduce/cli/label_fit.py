@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
+from transduce.cli.features import Features, Vectorizer, fit_vectorizer, fit_vectors, read_vectors, unit_rows
 from transduce.cli.fit_messages import describe_error, describe_warning
 from transduce.cli.formats import texts_of
 from transduce.cli.label_task import LabelTask, library_prior
@@ -71,16 +71,19 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
 def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> tuple[Vectorizer, Any]:
     """Vectorizer and feature rows, from texts or from vectors that were computed before."""
     table, vectors = task.table, options["vectors"]
-    if table.vectors is None and vectors is None:
-        texts = texts_of(table, task.text).to_list()
-        progress.say(f"Reading {len(texts)} texts.")
-        try:
-            return fit_vectorizer(texts, Features(options["features"], options["ngrams"]), options["jobs"])
-        except InputError as error:
-            columns = ", ".join(map(repr, task.text))
-            raise InputError(f"column {columns} of {table.name} cannot be used as text: {error}") from None
-    X: Any = unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table)
-    return Vectorizer(Features(kind="vectors", n_features=X.shape[1])), X
+    if table.vectors is not None or vectors is not None:
+        return fit_vectors(unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table))
+    texts = texts_of(table, task.text).to_list()
+    progress.say(f"Reading {len(texts)} texts.")
+    if options["features"] == "embeddings":
+        from transduce.cli.features.embeddings import fit_embeddings
+
+        return fit_embeddings(texts, options, progress)
+    try:
+        return fit_vectorizer(texts, Features(options["features"], options["ngrams"]), options["jobs"])
+    except InputError as error:
+        columns = ", ".join(map(repr, task.text))
+        raise InputError(f"column {columns} of {table.name} cannot be used as text: {error}") from None
 
 
 def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress) -> TransductiveClassifier:
