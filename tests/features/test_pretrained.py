@@ -182,8 +182,8 @@ def test_a_model_that_is_not_complete_here_is_downloaded(hub, static_folder, tmp
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (HFValidationError("bad name"), "no published model has this name"),
-        (RepositoryNotFoundError.__new__(RepositoryNotFoundError), "no published model has this name"),
+        (HFValidationError("bad name"), "no public model has this name"),
+        (RepositoryNotFoundError.__new__(RepositoryNotFoundError), "no public model has this name"),
         (LocalEntryNotFoundError("no route to host"), "the network cannot be reached"),
         (ConnectionError("reset"), "the network cannot be reached"),
     ],

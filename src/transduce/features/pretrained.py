@@ -156,7 +156,7 @@ def _find_published(name: str) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=FILES))
     except (HFValidationError, RepositoryNotFoundError):
-        reason = "no published model has this name"
+        reason = "no public model has this name"
     except (OSError, ValueError):
         reason = "the network cannot be reached"
     raise EncoderError(
