@@ -12,7 +12,12 @@ import huggingface_hub
 import numpy as np
 import pytest
 from helpers.encoders import DIMENSION, save_static_model
-from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+from huggingface_hub.errors import (
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
 from transduce.features import EncoderError, encode_texts, load_encoder, pretrained
 from transduce.features.identity import identify
@@ -154,9 +159,9 @@ def hub(monkeypatch):
     """A stand-in for the publisher of models: `local` and `remote` are folders, or errors; `calls` the names asked."""
     hub = SimpleNamespace(local=LocalEntryNotFoundError("not here"), remote=None, calls=[])
 
-    def download(name, local_files_only=False, allow_patterns=None):
+    def download(name, revision, allow_patterns, local_files_only=False):
         assert not any(pattern.endswith((".py", ".bin", "*")) for pattern in allow_patterns)
-        hub.calls.append((name, local_files_only))
+        hub.calls.append((name if revision is None else f"{name}@{revision}", local_files_only))
         answer = hub.local if local_files_only else hub.remote
         if isinstance(answer, Exception):
             raise answer
@@ -171,6 +176,15 @@ def test_a_model_on_this_machine_needs_no_network(hub, static_folder):
     encoder = load_encoder("teas/leaves")
     assert (encoder.name, encoder.revision) == ("teas/leaves", static_folder.name)
     assert hub.calls == [("teas/leaves", True)]
+
+
+def test_a_revision_may_be_asked_for(hub, static_folder):
+    hub.local = static_folder
+    assert load_encoder("teas/leaves@f00d").name == "teas/leaves"
+    assert hub.calls == [("teas/leaves@f00d", True)]
+    hub.local = hub.remote = RevisionNotFoundError.__new__(RevisionNotFoundError)
+    with pytest.raises(EncoderError, match="no public model has this name and the revision f00d"):
+        load_encoder("teas/leaves@f00d")
 
 
 def test_a_model_that_is_not_complete_here_is_downloaded(hub, static_folder, tmp_path):

@@ -13,8 +13,9 @@ from transduce.features.pretrained import load_encoder
 from transduce.features.vector_cache import VectorCache, text_key
 from transduce.validation import has_methods
 
-BATCH_CHARACTERS = 1 << 15
-"""Characters encoded between two reports and two writes to the cache: a few seconds on a slow machine."""
+BATCH_CHARACTERS, LONG_TEXT = 1 << 15, 1 << 10
+"""Characters encoded between two reports and two writes to the cache, a few seconds on a slow machine; longer texts
+than the second number cost no more, since encoders read their first few hundred tokens."""
 
 
 class EncodingStatus(NamedTuple):
@@ -111,8 +112,8 @@ def _batches(texts: Sequence[str], rows: Any, encoder: Encoder, report: Report) 
     """
     if not rows:
         return
-    lengths = {row: min(len(texts[row]), encoder.max_characters) for row in rows}
-    ordered = sorted(rows, key=lengths.__getitem__, reverse=True)
+    lengths = {row: min(len(texts[row]), LONG_TEXT) for row in rows}
+    ordered = sorted(rows, key=lambda row: len(texts[row]), reverse=True)
     total, done, start = sum(lengths.values()), 0, 0
     report(EncodingStatus(0, len(ordered), 0.0))
     while start < len(ordered):

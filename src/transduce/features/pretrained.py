@@ -49,8 +49,8 @@ def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     Parameters
     ----------
     source : str, Path or None, default=None
-        A folder, or the name of a published model. None is the one in the environment variable TRANSDUCE_ENCODER, or
-        else a small model for the package that is installed.
+        A folder, or the name of a published model, which "@" and a commit may follow. None is the one in the
+        environment variable TRANSDUCE_ENCODER, or else a small model for the package that is installed.
 
     Returns
     -------
@@ -64,8 +64,9 @@ def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     if folder.is_dir():
         name, revision = Path(os.path.abspath(folder)).name, _digest(folder)
     else:
-        name = str(source) if "/" in str(source) else f"sentence-transformers/{source}"
-        folder = _find_published(name)
+        name, _, wanted = str(source).partition("@")
+        name = name if "/" in name else f"sentence-transformers/{name}"
+        folder = _find_published(name, wanted or None)
         revision = folder.name
     is_static = _checked_modules(folder)[0].endswith(".StaticEmbedding")
     package, extra = ("model2vec", "static") if is_static else ("sentence-transformers", "embeddings")
@@ -142,21 +143,21 @@ def _load_transformer(folder: Path) -> Any:
             logging.enable_progress_bar()
 
 
-def _find_published(name: str) -> Path:
+def _find_published(name: str, revision: str | None) -> Path:
     """Return the folder of a published model, which is downloaded unless it is there."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
-        folder = Path(snapshot_download(name, local_files_only=True, allow_patterns=FILES))
+        folder = Path(snapshot_download(name, revision=revision, local_files_only=True, allow_patterns=FILES))
         if (folder / "modules.json").exists() and any(folder.rglob("*.safetensors")):
             return folder
     except (OSError, ValueError):
         pass  # it is not here, or not complete, or has no such name, which the download tells apart
     try:
-        return Path(snapshot_download(name, allow_patterns=FILES))
-    except (HFValidationError, RepositoryNotFoundError):
-        reason = "no public model has this name"
+        return Path(snapshot_download(name, revision=revision, allow_patterns=FILES))
+    except (HFValidationError, RepositoryNotFoundError, RevisionNotFoundError):
+        reason = f"no public model has this name{'' if revision is None else f' and the revision {revision}'}"
     except (OSError, ValueError):
         reason = "the network cannot be reached"
     raise EncoderError(

@@ -159,6 +159,19 @@ def test_an_encoder_that_has_moved_must_be_named(labeled, example, encoder, refu
     assert "which is not known here" in refused(*predict)
 
 
+def test_a_published_encoder_is_found_by_name_and_revision(labeled, example, encoder, run_ok, tmp_path, monkeypatch):
+    found = []
+
+    def find(name, revision):
+        found.append((name, revision))
+        return encoder
+
+    monkeypatch.setattr(pretrained, "_find_published", find)
+    _, model = labeled("--encoder", "teas/leaves")
+    run_ok("predict", model, example.file, "-o", tmp_path / "p.csv")
+    assert found == [("teas/leaves", None), ("teas/leaves", "small")]
+
+
 def test_the_model_file_holds_no_path(labeled, encoder):
     _, model = labeled()
     assert str(encoder.parent).encode() not in model.read_bytes()

@@ -83,9 +83,9 @@ def _remember(encoder: Any, options: Mapping[str, Any]) -> None:
 
 
 def _find(trained: EncoderIdentity, options: Mapping[str, Any]) -> str:
-    """Return the name of a published encoder, or the folder of any other."""
+    """Return the name and revision of a published encoder, or the folder of any other."""
     if "/" in trained.name:
-        return trained.name
+        return f"{trained.name}@{trained.revision}"
     place = VectorCache.of(trained, _cache(options)).folder  # type: ignore[arg-type] # name and revision suffice
     note = None if place is None else place / FOLDER_NOTE
     if note is None or not note.is_file() or not Path(note.read_text(encoding="utf-8")).is_dir():
