@@ -72,6 +72,7 @@ class LabelTask:
 def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, Any], say: Say) -> LabelTask:
     """Read columns, labels and classes, complete the stated class sizes, and report what had to be guessed."""
     table, column = source.table, source.column
+    _check_encoder(table, options)
     text = choose_text(table, options["text"], column, say, required=options["vectors"] is None)
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
     say(*_label_notes(source, parsed))
@@ -82,6 +83,16 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
         say(f"Note: no class sizes were stated. Estimating them from {basis}. State what you know with --prior.")
     statement = _resolve(prior, parsed, codes, say)
     return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis)
+
+
+def _check_encoder(table: Table, options: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other."""
+    vectors = table.name if table.vectors is not None else options["vectors"]
+    if options["features"] != "embeddings":
+        if options["encoder"] is not None:
+            raise InputError("--encoder is for --features embeddings. Add that, or leave out --encoder.")
+    elif vectors is not None:
+        raise InputError(f"{vectors} has vectors already, so no texts are encoded. Leave out --features embeddings.")
 
 
 def _find_sample(

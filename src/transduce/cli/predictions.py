@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from transduce.cli.columns import Say, choose_text
+from transduce.cli.columns import choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.formats import Table, read_table, texts_of
 from transduce.cli.model_file import Model, load_model
+from transduce.cli.progress import Progress
+from transduce.features.centering import center_and_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,9 @@ def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> t
     return loaded, read_table(file, options["format_"])
 
 
-def feature_rows(model: Model, table: Table, options: Mapping[str, Any], say: Say) -> tuple[Any, tuple[str, ...]]:
+def feature_rows(
+    model: Model, table: Table, options: Mapping[str, Any], progress: Progress
+) -> tuple[Any, tuple[str, ...]]:
     """Feature rows of a table as the model expects them, and the text columns used."""
     text, vectors = tuple(options["text"]), options["vectors"]
     if model.vectorizer.features.kind == "vectors":
@@ -67,8 +72,15 @@ def feature_rows(model: Model, table: Table, options: Mapping[str, Any], say: Sa
     trained_on = model.about["settings"].get("text", ())
     if not text and all(name in table.frame.columns for name in trained_on):
         text = tuple(trained_on)
-    columns = choose_text(table, text, None, say)
-    return model.vectorizer.transform(texts_of(table, columns).to_list(), options["jobs"]), columns
+    columns = choose_text(table, text, None, progress.say)
+    texts = texts_of(table, columns).to_list()
+    if model.vectorizer.features.kind == "embeddings":
+        from transduce.cli.features.embeddings import transform_embeddings
+
+        return transform_embeddings(model.vectorizer, texts, options, progress), columns
+    if options["encoder"] is not None:
+        progress.say("Note: the model uses the words of the texts, so --encoder has no effect.")
+    return model.vectorizer.transform(texts, options["jobs"]), columns
 
 
 def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
@@ -84,4 +96,7 @@ def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
             f"the model needs vectors of {d} numbers, but those of {table.name} have {X.shape[1]}. "
             "Make them in the same way as those it was trained on."
         )
+    if model.vectorizer.center.size:
+        X = X.toarray() if sparse.issparse(X) else X
+        center_and_scale(X, model.vectorizer.center)
     return X

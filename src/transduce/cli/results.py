@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.cli.columns import Say
 from transduce.cli.formats import Table, unused_name
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
 from transduce.cli.model_file import Model
 from transduce.cli.predictions import Predictions, feature_rows, predict_rows
+from transduce.cli.progress import Progress
 
 RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 """The columns that `label` adds, unless the table has a column of that name."""
@@ -73,9 +73,11 @@ def add_results(
     return frame.with_columns(columns), names
 
 
-def predict_table(model: Model, table: Table, options: Mapping[str, Any], say: Say) -> tuple[pl.DataFrame, ResultNames]:
+def predict_table(
+    model: Model, table: Table, options: Mapping[str, Any], progress: Progress
+) -> tuple[pl.DataFrame, ResultNames]:
     """Return the table with a label for every row, and the names of the added columns."""
-    X, text = feature_rows(model, table, options, say)
+    X, text = feature_rows(model, table, options, progress)
     return add_results(table.frame, text, model.classes, predict_rows(model, model.scores(X)))
 
 

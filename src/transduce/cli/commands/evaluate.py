@@ -9,12 +9,13 @@ import click
 
 from transduce.cli import messages
 from transduce.cli.errors import InputError
-from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 if TYPE_CHECKING:
     from transduce.cli.columns import Say
     from transduce.cli.formats import Table
     from transduce.cli.model_file import Model
+    from transduce.cli.progress import Progress
 
 CLASS_SCORES = ("name", "precision", "recall", "f", "rows")
 MAX_CONFUSIONS = 15
@@ -25,6 +26,7 @@ MAX_CONFUSIONS = 15
 @click.argument("file")
 @click.option("--label", metavar="COL", help="Column of the true labels.")
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree."""
@@ -32,7 +34,7 @@ def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     from transduce.cli.progress import Progress
 
     with Progress.from_options(options) as progress:
-        found = _evaluate(*read_model_and_table(model, file, options), label, options, progress.say)
+        found = _evaluate(*read_model_and_table(model, file, options), label, options, progress)
     if options["as_json"]:
         messages.print_json(found)
     else:
@@ -40,13 +42,14 @@ def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
 
 
 def _evaluate(
-    model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], say: "Say"
+    model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], progress: "Progress"
 ) -> dict[str, Any]:
     """Score the model on labels that people gave, and that it was not fitted with."""
     from transduce.cli.columns import choose_label
     from transduce.cli.predictions import feature_rows, predict_rows
 
-    X, text = feature_rows(model, table, options, say)
+    say = progress.say
+    X, text = feature_rows(model, table, options, progress)
     label = choose_label(table, label, text, say)
     where = f"column {label!r} of {table.name}"
     truth, n_given = _true_labels(table, label, say)

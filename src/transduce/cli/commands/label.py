@@ -6,7 +6,7 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InterruptedFitError
-from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
 
 
 @click.command()
@@ -14,6 +14,7 @@ from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, O
 @OUTPUT_OPTIONS
 @FIT_OPTIONS
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @click.option("--model", metavar="MODEL", help="Write the classifier to this file (.safetensors).")
 @click.option("--report", metavar="REPORT", help="Write a report to this file (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, used in the report only.")

@@ -7,7 +7,7 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InputError, InterruptedFitError
-from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="MODEL", help="A saved model; without one, a model is fitted first.")
 @FIT_OPTIONS
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def queue(file: str, out: str, number: int, model: str | None, **options: Any) -> None:
     """Choose the rows of FILE where a person's label would help most.
@@ -94,7 +95,7 @@ def _load(
 
     model = load_model(model_file)
     check_names(options["text"], model.classes, target)
-    X, text = feature_rows(model, source.table, options, progress.say)
+    X, text = feature_rows(model, source.table, options, progress)
     text = choose_text(source.table, text, source.column, progress.say, required=False)
     return model, X, text, _unlabeled_rows(source.table.name, source.labels)
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from transduce.cli import messages, output_paths
-from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 
 @click.command()
@@ -15,6 +15,7 @@ from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 @click.option("-o", "--out", required=True, metavar="REPORT", help="The report to write (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, to show confusions.")
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def report(model: str, file: str, out: str, truth: str | None, **options: Any) -> None:
     """Write the report of MODEL and FILE.
@@ -37,7 +38,7 @@ def report(model: str, file: str, out: str, truth: str | None, **options: Any) -
         results = read_results(table.frame, text, loaded.classes, in_place=trained.get("label") == "label")
         if results is None:
             progress.say(f"{file} holds no results of transduce label, so its rows are labelled by the model.")
-            results, other_file = predict_table(loaded, table, options, lambda _: None), Path(table.name).name
+            results, other_file = predict_table(loaded, table, options, progress), Path(table.name).name
         write_report(build_report(loaded, *results, truth=known, file=other_file), out)
         progress.say(messages.wrote([out]))
     if options["as_json"]:
