@@ -25,6 +25,7 @@ from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labe
 from transduce.class_prior.estimation import estimate_from_predictions, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import read_prior
+from transduce.class_prior.statement import outlier_counts
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
@@ -123,15 +124,8 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             result, bounds = self._solve_prior(engine, prior, context)
             if result.status in _UNFINISHED:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=user_stacklevel() - 1)
-            names = self.classes_
-            if self.outlier_fraction is not None and engine.n_unlabeled:
-                low, high = check_fractions("outlier_fraction", self.outlier_fraction)
-                n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
-                result.labels, names = (
-                    engine.set_aside(result, bounds, n_outliers, self.temperature_),
-                    with_none(self.classes_),
-                )
             self._set_model(result, engine.in_original_order(result.W), bounds, settings.constant)
+            names = self._set_outliers(engine, result, bounds)
             fitted = engine.fitted_labels(result, bounds, names, self.temperature_)
             self._set_labels(fitted)
             self._estimate_accuracy(fitted, prior)
@@ -254,6 +248,17 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self._set_status(result.status)
         self.bounds_ = bounds
 
+    def _set_outliers(self, engine: Engine, result: FitResult, bounds: Bounds) -> Array:
+        """Leave rows that fit no class without one, if asked to; return the names that the labels of `result` index."""
+        self.outlier_score_: float | None = None
+        if self.outlier_fraction is None or not engine.n_unlabeled:
+            return np.asarray(self.classes_)
+        fractions = check_fractions("outlier_fraction", self.outlier_fraction)
+        low, high = outlier_counts(fractions, engine.n_unlabeled)
+        found = engine.set_aside(result, bounds, (low, high), self.temperature_, self.price_shift_)
+        result.labels, self.outlier_score_ = found
+        return with_none(self.classes_)
+
     def _set_status(self, status: FitStatus) -> None:
         self._status, self.termination_condition_ = status, status.value
 
@@ -309,10 +314,14 @@ class BaseTransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Returns
         -------
         labels : array of shape (n_samples,)
+            With `outlier_fraction`, rows whose best score is below `outlier_score_` have none, marked as in y.
         """
         scores = self.decision_function(X)
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        if self.outlier_score_ is None:
+            return np.asarray(self.classes_[best])
+        fits = (np.abs(scores) if scores.ndim == 1 else scores.max(axis=1)) >= self.outlier_score_
+        return np.asarray(with_none(self.classes_)[np.where(fits, best, len(self.classes_))])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the rows of y with a full label; other rows are ignored.

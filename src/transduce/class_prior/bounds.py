@@ -289,7 +289,7 @@ class Bounds(NamedTuple):
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
         """Return bounds with one more class, last, for `low` to `high` rows that fit no class.
 
-        Other classes are in proportion to what is left; their counts may be as low as that makes them.
+        The bounds of the classes are those of the rows that are left, in proportion.
 
         Parameters
         ----------
@@ -298,20 +298,16 @@ class Bounds(NamedTuple):
         low, high : int
             Bounds on the rows that fit no class.
         """
-        left = 1.0 - 0.5 * (low + high) / max(n_rows, 1)
-        least, groups, belief = (
-            np.floor(self.low * (1.0 - high / max(n_rows, 1))).astype(np.int64),
-            self.groups,
-            self.belief,
-        )
+        n, groups, belief = max(n_rows, 1), self.groups, self.belief
+        least, most = _scaled_outwards(self.low, self.high, n - high, n - low, n)
         if groups is not None:
-            K, group_low = self.low.size, np.floor(groups.low * (1.0 - high / max(n_rows, 1))).astype(np.int64)
+            K = self.low.size
             above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))
-            groups = Groups(above, group_low, groups.high, groups.names)
+            groups = Groups(above, *_scaled_outwards(groups.low, groups.high, n - high, n - low, n), groups.names)
         if belief is not None:
-            own = belief.scaled(left)
+            own = belief.scaled(1.0 - 0.5 * (low + high) / n)
             belief = Belief(np.append(own.mean, 1.0), np.append(own.strength, 0.0), np.append(own.offset, 0.0))
-        return Bounds(np.append(least, low), np.append(np.maximum(self.high, least), high), groups, belief)
+        return Bounds(np.append(least, low), np.append(most, high), groups, belief)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
         """Return bounds in proportion for a sample of the rows, rounded outwards.
@@ -378,6 +374,11 @@ def count_bounds(
         total = f"low counts sum to {low.sum()}" if low.sum() > n_rows else f"high counts sum to {high.sum()}"
         raise ValueError(f"{n_rows} rows cannot meet the counts: the {total}. Widen some of them.")
     return low, high
+
+
+def _scaled_outwards(low: IntArray, high: IntArray, least: int, most: int, n_rows: int) -> tuple[IntArray, IntArray]:
+    """Bounds for `least` to `most` of n_rows rows, in proportion and rounded outwards."""
+    return low * least // n_rows, -(-np.minimum(high, n_rows) * most // n_rows)
 
 
 def _check_order(low: IntArray, high: IntArray, each: str) -> None:

@@ -12,12 +12,14 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
+    best_scores,
     doubtful_below,
     finite_costs,
     model_posterior,
     posterior,
     posterior_costs,
     predicted_counts,
+    threshold_below,
     total_confidence,
 )
 from transduce.engines.local_restart import LocalRestart
@@ -114,20 +116,29 @@ class LocalEngine:
                 costs = allowed_costs(problem, posterior_costs(problem.loss, scores / temperature))
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
-                confidence = total_confidence(problem.loss, scores, result.prices, temperature) / len(scores)
+                has_class = result.labels[problem.n_labeled :] < self.n_classes
+                total = total_confidence(problem.loss, scores[has_class], result.prices, temperature)
+                confidence = total / max(np.count_nonzero(has_class), 1)
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
-    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
+    def set_aside(
+        self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
+    ) -> tuple[Array, float]:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
         scale, best = getattr(problem.loss, "price_scale", 0.0), scores.max(axis=1)
         confidence = posterior(problem.loss, (scores + scale * result.prices) / temperature).max(axis=1)
         above = best - doubtful_below(best, confidence, self.n_classes)
-        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + above[:, None] / (scale or 1.0)))
+        none = costs.min(axis=1) + above / (scale or 1.0)
+        costs = np.column_stack((costs, none))
+        if problem.forbidden is not None:  # exchanges visit each class once, and so never gain as much as this costs
+            costs[problem.forbidden.any(axis=1), -1] += (self.n_classes + 1) * np.ptp(costs[np.isfinite(costs)])
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
-        return np.concatenate((result.labels[: problem.n_labeled], solution.labels))
+        n_aside = int(np.count_nonzero(solution.labels == self.n_classes))
+        threshold = threshold_below(best_scores(scores + shift), n_aside)
+        return np.concatenate((result.labels[: problem.n_labeled], solution.labels)), threshold
 
     def in_order_of_y(self, values: Array) -> Array:
         """Return values of the rows of the problem in the order of y."""
