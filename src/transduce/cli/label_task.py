@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import Prior, read_sizes
 from transduce.class_prior.statement import Statement
@@ -17,18 +16,13 @@ from transduce.cli.columns import Say, choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
+from transduce.cli.label_origin import CONTRADICTED, find_sample
 from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.prior_options import assumptions, has_size, prior_errors, stated_counts, unstated
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 
 MAX_LISTED = 4
-LABELS_AND_TEXTS = "the labels and the texts"
-CHOSEN = "the texts, because the labels are not a random sample"
-BALANCED = "the texts, because the numbers of labels are too equal to show class sizes"
-CONTRADICTED = "the texts, because the labels do not look like a random sample"
-SOME = "the texts and the {} labels that are a random sample"
-"""What class sizes are estimated from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,26 +70,10 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
-    sampled, basis = _find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
+    sampled, basis = find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
     prior = _choose_prior(stated, parsed, basis, say)
     statement = _resolve(prior, parsed, codes, say)
     return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis)
-
-
-def _find_sample(
-    labels_are: str | None, codes: NDArray[np.int64], answered: NDArray[np.bool_], n_classes: int
-) -> tuple[NDArray[np.bool_] | None, str]:
-    """Which labels are a random sample, None if the fit is to find out, and what class sizes are estimated from."""
-    if labels_are is not None:
-        is_random = labels_are == "random"
-        return np.full(codes.size, is_random), LABELS_AND_TEXTS if is_random else CHOSEN
-    given = (codes >= 0) & ~answered
-    if not given.any():
-        return given, CHOSEN
-    if are_balanced_by_design(np.bincount(codes[given], minlength=n_classes)):
-        return np.zeros(codes.size, bool), BALANCED
-    n_answered = np.count_nonzero(answered & (codes >= 0))
-    return (given, SOME.format(np.count_nonzero(given))) if n_answered else (None, LABELS_AND_TEXTS)
 
 
 def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], say: Say) -> Statement:

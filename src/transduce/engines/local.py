@@ -118,7 +118,7 @@ class LocalEngine:
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
                 has_class = result.labels[problem.n_labeled :] < self.n_classes
                 total = total_confidence(problem.loss, scores[has_class], result.prices, temperature)
-                confidence = total / max(np.count_nonzero(has_class), 1)
+                confidence = total / max(int(has_class.sum()), 1)
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)

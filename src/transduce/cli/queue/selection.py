@@ -3,7 +3,8 @@
 A row is worth asking about if the classifier is uncertain, if many rows are similar to it (density), and if nothing
 similar is in the queue yet (novelty); no text is asked about twice:
 
-    worth(i) = (1 - (p_best - p_runner_up)) * mean_j x_i·x_j * (1 - max_{c chosen} x_i·x_c)^4
+    worth(i) = uncertainty(i) * mean_j x_i·x_j * (1 - max_{c chosen} x_i·x_c)^4
+    uncertainty(i) = 1 - (p_best - p_runner_up), or 1 for a row that fits no class
 """
 
 from typing import Any
@@ -23,11 +24,13 @@ MIN_POOL, POOL_PER_ROW = 1000, 10
 _TINY = 1e-9
 
 
-def choose_rows(probabilities: NDArray[Any], X: csr_matrix, n: int, *, seed: int = 0) -> IntArray:
+def choose_rows(
+    probabilities: NDArray[Any], X: csr_matrix, n: int, *, seed: int = 0, fits_none: NDArray[np.bool_] | None = None
+) -> IntArray:
     """Choose n rows to ask about, most useful first; fewer where there are fewer distinct texts.
 
     probabilities (m, K) and features X (m, d) are those of the unlabelled rows, and so are the row numbers returned.
-    The seed decides between rows of equal worth.
+    `fits_none` (m,) marks rows that fit no class. The seed decides between rows of equal worth.
     """
     P, X = np.asarray(probabilities, dtype=np.float64), csr_matrix(X)
     if n < 1:
@@ -39,7 +42,8 @@ def choose_rows(probabilities: NDArray[Any], X: csr_matrix, n: int, *, seed: int
     X, empty = _unit_rows(X)
     jitter = np.random.default_rng(seed).random(len(P))
     density = X @ (X.T @ np.ones(len(P))) / max(len(P), 1)  # mean cosine with all rows, without the matrix of cosines
-    worth = np.maximum(_uncertainty(P), _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
+    uncertainty = _uncertainty(P) if fits_none is None else np.where(fits_none, 1.0, _uncertainty(P))
+    worth = np.maximum(uncertainty, _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
     worth[empty] = 0.0
     distinct = _distinct_rows(X, seed)
     n_pool = min(distinct.size, max(MIN_POOL, POOL_PER_ROW * n))
