@@ -27,9 +27,9 @@ def given(truth: np.ndarray) -> np.ndarray:
     return y
 
 
-def fitted(fraction) -> tuple[TransductiveClassifier, np.ndarray]:
+def fitted(fraction, alpha=0.1) -> tuple[TransductiveClassifier, np.ndarray]:
     X, truth = far_rows(np.random.default_rng(0))
-    clf = TransductiveClassifier(outlier_fraction=fraction, alpha=0.1, annealing="paper", random_state=0)
+    clf = TransductiveClassifier(outlier_fraction=fraction, alpha=alpha, annealing="paper", random_state=0)
     return clf.fit(X, given(truth)), truth
 
 
@@ -40,11 +40,13 @@ def test_rows_far_from_every_class_stay_without_a_label():
 
 
 def test_a_range_sets_doubtful_rows_aside_up_to_its_end():
-    clf, truth = fitted((0, 10 / 120))
-    aside = clf.transduction_ == -1
-    assert 1 <= aside.sum() <= 10
-    assert np.all(truth[aside] == -2)
-    assert fitted((0, 3 / 120))[0].transduction_.tolist().count(-1) == 3
+    for n_most in (3, 10):
+        clf, truth = fitted((0, n_most / 120), alpha=0.3)
+        aside = clf.transduction_ == -1
+        assert aside.sum() == n_most
+        assert np.all(truth[aside] == -2)
+    clf, _ = fitted((0, 10 / 120), alpha=0.03)  # every row is far from doubtful
+    assert np.count_nonzero(clf.transduction_ == -1) <= 1
 
 
 def test_without_the_parameter_every_row_gets_a_class():
@@ -136,20 +138,31 @@ def test_fractions_that_make_no_sense_are_refused(fraction):
         TransductiveClassifier(outlier_fraction=fraction, annealing="paper").fit(X, given(truth))
 
 
-def test_bounds_with_outliers_scale_classes_groups_and_beliefs():
+def test_bounds_with_outliers_scale_classes_and_groups():
     groups = Groups(above=[4, 3, 3, 4], low=[20], high=[50], names=("both",))
     belief = Belief.create([40.0, 30.0, 30.0], 2.0)
-    low, high, nested, believed = Bounds(np.array([40, 0, 0]), np.full(3, 100), groups, belief).with_outliers(
-        100, 0, 20
-    )
-    assert low.tolist() == [32, 0, 0, 0]
-    assert high.tolist() == [100, 100, 100, 20]
+    bounds = Bounds(np.array([40, 0, 0]), np.array([50, 100, 100]), groups, belief).with_outliers(100, 10, 20)
+    low, high, nested, believed = bounds
+    assert low.tolist() == [32, 0, 0, 10]
+    assert high.tolist() == [45, 90, 90, 20]
     assert nested.members(4).tolist() == [[False, True, True, False]]
-    assert nested.low.tolist() == [16]
-    np.testing.assert_allclose(believed.mean[:3], [36.0, 27.0, 27.0])
-    assert believed.strength.tolist() == [2.0, 2.0, 2.0, 0.0]
+    assert (nested.low.tolist(), nested.high.tolist()) == ([16], [45])
+    assert believed is None
     costs = np.random.default_rng(0).normal(size=(100, 4))
-    answer = solve_labels(costs, (low, high), groups=nested, belief=believed)
+    answer = solve_labels(costs, (low, high), groups=nested)
     assert answer.gap == pytest.approx(0.0, abs=1e-9)
-    assert np.bincount(answer.labels, minlength=4)[3] <= 20
-    assert LabelProblem(costs, low, high, nested, believed).n_classes == 4
+    assert 10 <= np.bincount(answer.labels, minlength=4)[3] <= 20
+    assert LabelProblem(costs, *bounds).n_classes == 4
+
+
+def test_other_rows_keep_their_labels_if_no_size_is_exact():
+    X, truth = far_rows(np.random.default_rng(2), 3)
+    every, some = (
+        TransductiveClassifier(annealing="paper", random_state=0, outlier_fraction=fraction).fit(X, given(truth))
+        for fraction in (None, 0.2)
+    )
+    left = some.transduction_ != -1
+    assert np.array_equal(every.transduction_[left], some.transduction_[left])
+    best = some.decision_function(X).max(axis=1)
+    assert np.array_equal(some.predict(X) == -1, best < some.outlier_score_)
+    assert np.array_equal(best[given(truth) == -1] < some.outlier_score_, ~left[given(truth) == -1])

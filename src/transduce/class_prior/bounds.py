@@ -289,7 +289,7 @@ class Bounds(NamedTuple):
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
         """Return bounds with one more class, last, for `low` to `high` rows that fit no class.
 
-        The bounds of the classes are those of the rows that are left, in proportion.
+        The bounds of the classes are those of the rows that are left, in proportion. There is no belief about these.
 
         Parameters
         ----------
@@ -298,16 +298,13 @@ class Bounds(NamedTuple):
         low, high : int
             Bounds on the rows that fit no class.
         """
-        n, groups, belief = max(n_rows, 1), self.groups, self.belief
+        n, groups = max(n_rows, 1), self.groups
         least, most = _scaled_outwards(self.low, self.high, n - high, n - low, n)
         if groups is not None:
             K = self.low.size
             above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))
             groups = Groups(above, *_scaled_outwards(groups.low, groups.high, n - high, n - low, n), groups.names)
-        if belief is not None:
-            own = belief.scaled(1.0 - 0.5 * (low + high) / n)
-            belief = Belief(np.append(own.mean, 1.0), np.append(own.strength, 0.0), np.append(own.offset, 0.0))
-        return Bounds(np.append(least, low), np.append(most, high), groups, belief)
+        return Bounds(np.append(least, low), np.append(most, high), groups)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
         """Return bounds in proportion for a sample of the rows, rounded outwards.

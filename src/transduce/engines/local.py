@@ -127,12 +127,12 @@ class LocalEngine:
         self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
     ) -> tuple[Array, float]:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
-        costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
-        scale, best = getattr(problem.loss, "price_scale", 0.0), scores.max(axis=1)
-        confidence = posterior(problem.loss, (scores + scale * result.prices) / temperature).max(axis=1)
+        costs = allowed_costs(problem, finite_costs(problem.loss, scores) - result.prices).astype(np.float64)
+        scale = getattr(problem.loss, "price_scale", 0.0)
+        priced = scores + scale * result.prices
+        best, confidence = priced.max(axis=1), posterior(problem.loss, priced / temperature).max(axis=1)
         above = best - doubtful_below(best, confidence, self.n_classes)
-        none = costs.min(axis=1) + above / (scale or 1.0)
-        costs = np.column_stack((costs, none))
+        costs = np.column_stack((costs, costs.min(axis=1) + above / (scale or 1.0)))
         if problem.forbidden is not None:  # exchanges visit each class once, and so never gain as much as this costs
             costs[problem.forbidden.any(axis=1), -1] += (self.n_classes + 1) * np.ptp(costs[np.isfinite(costs)])
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
