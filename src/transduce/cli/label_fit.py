@@ -57,7 +57,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     clf = _fit(task, X, options, progress)
     model = _model(clf, task, vectorizer)
     unpriced = model.scores(X) - model.shift
-    labels = task.parsed.encode(clf.transduction_.tolist())
+    labels = task.parsed.encode(name or None for name in clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
     contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
@@ -97,6 +97,7 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
         verbose=progress.show_round,
         checkpoint=folder,
         unlabeled=UNLABELED,
+        outlier_fraction=None if task.none is None else tuple(rows / task.n_unlabeled for rows in task.none),
     )
     y = np.array([UNLABELED if label is None else label for label in task.parsed.full], dtype=object)
     for row, candidates in task.parsed.partial.items():

@@ -18,7 +18,8 @@ from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
 from transduce.cli.label_origin import CONTRADICTED, find_sample
 from transduce.cli.labeled_table import LabeledTable
-from transduce.cli.prior_options import assumptions, has_size, prior_errors, stated_counts, unstated
+from transduce.cli.none_option import Rows, divide_sizes, fraction_left, none_rows, read_none
+from transduce.cli.prior_options import assumptions, has_size, prior_errors, rows_text, stated_counts, unstated
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 
@@ -39,6 +40,7 @@ class LabelTask:
     answered      (n,) whether a label was given to a row that was chosen, by a queue or from earlier results
     sampled       (n,) whether a label is one of a random sample; None if the fit is to find out
     basis         what class sizes are estimated from
+    none          least and greatest number of rows to label that fit no class; None if all have one
     """
 
     table: Table
@@ -51,6 +53,12 @@ class LabelTask:
     answered: NDArray[np.bool_]
     sampled: NDArray[np.bool_] | None
     basis: str
+    none: Rows | None = None
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of rows to label, including those with a partial label."""
+        return int(np.count_nonzero(self.codes < 0))
 
     def describe_prior(self, *, contradicted: bool) -> str:
         """Where class sizes come from, in a sentence; `contradicted`: the labels do not look like a random sample."""
@@ -72,12 +80,35 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     codes = parsed.encode(parsed.full)
     sampled, basis = find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
     prior = _choose_prior(stated, parsed, basis, say)
-    statement = _resolve(prior, parsed, codes, say)
-    return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis)
+    n_rows = int(np.count_nonzero(codes < 0))
+    none = none_rows(read_none(options.get("none")), n_rows)
+    if none is not None:
+        prior = _without_none(prior, parsed, codes, none, say)
+    statement = _resolve(prior, parsed, codes, fraction_left(none, n_rows), say)
+    return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis, none)
 
 
-def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], say: Say) -> Statement:
-    """Stated sizes in rows; reports how they were read, and refuses those that cannot be met."""
+def _without_none(
+    prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], none: Rows, say: Say
+) -> Prior | str:
+    """Class sizes of the rows that get a class, and reports how many do not."""
+    n_rows = int(np.count_nonzero(codes < 0))
+    say(f"Rows that fit no class: {rows_text(*none, n_rows)}. They stay without a label.")
+    if isinstance(prior, str):
+        return prior
+    labeled = dict(zip(parsed.classes, np.bincount(codes[codes >= 0], minlength=len(parsed.classes)), strict=True))
+    with prior_errors():
+        divided = divide_sizes(prior, parsed.classes, labeled, none, n_rows, tree=parsed.tree)
+    if divided is not prior:
+        say("Note: the class sizes and --none add up to all rows, so the sizes are fractions of all rows.")
+    return divided
+
+
+def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], left: float, say: Say) -> Statement:
+    """Stated sizes in rows; reports how they were read, and refuses those that cannot be met.
+
+    `left` is the fraction of the rows to label that gets a class.
+    """
     n_rows, classes = int((codes < 0).sum()), np.array(parsed.classes, object)
     with prior_errors():
         resolved = ResolvedPrior.create(
@@ -86,7 +117,7 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
     if not isinstance(prior, str):
         without = unstated(prior, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
-        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows))
+        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows, left))
         _check_feasible(parsed, codes, resolved.statement.hard_bounds)
     return resolved.statement
 
