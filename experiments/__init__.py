@@ -27,5 +27,6 @@ STUDIES = (
     "partial_labels",
     "class_sizes",
     "quantification",
+    "more_answers",
 )
 """Names of the modules, in the order of the page."""

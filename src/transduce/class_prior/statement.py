@@ -162,6 +162,16 @@ def on_both_sides(sizes: FloatArray) -> tuple[IntArray, IntArray]:
     return np.floor(sizes + noise).astype(np.int64), np.ceil(sizes - noise).astype(np.int64)
 
 
+def outlier_counts(fractions: tuple[float, float], n_rows: int) -> tuple[int, int]:
+    """The least and the greatest number of n_rows rows that these fractions are, rounded outwards.
+
+    >>> outlier_counts((0.1, 0.1), 30), outlier_counts((0.0, 0.05), 30)
+    ((3, 3), (0, 2))
+    """
+    low, high = on_both_sides(n_rows * np.array(fractions))
+    return int(low[0]), int(high[1])
+
+
 def rounding_noise(sizes: FloatArray) -> FloatArray:
     """Errors that arithmetic with these sizes may have."""
     return np.asarray(8 * np.finfo(np.float64).eps * np.maximum(np.where(np.isfinite(sizes), sizes, 1.0), 1.0))

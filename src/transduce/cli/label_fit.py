@@ -63,7 +63,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     clf = _fit(task, X, options, progress)
     model = _model(clf, task, vectorizer)
     unpriced = model.scores(X) - model.shift
-    labels = task.parsed.encode(clf.transduction_.tolist())
+    labels = task.parsed.encode(name or None for name in clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
     contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
@@ -148,6 +148,7 @@ def _classifier(
         verbose=show_round,
         checkpoint=options.get("checkpoint"),
         unlabeled=UNLABELED,
+        outlier_fraction=None if task.none is None else tuple(rows / task.n_unlabeled for rows in task.none),
     )
 
 

@@ -51,6 +51,7 @@ _ACCURACY: Mapping[str, type] = {
     **dict.fromkeys(("mean", "low", "high", "macro_f", "macro_f_low", "macro_f_high"), float),
     "n_labels": int,
 }
+_NONE = dict.fromkeys(("asked_low", "asked_high", "assigned"), int)
 _SIZE_ESTIMATE = dict.fromkeys(("estimated", "estimated_low", "estimated_high", "rough"), float)
 """Numbers of classes and branches that may be missing."""
 _COUNTS = dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int)
@@ -86,6 +87,11 @@ class Model:
     tree: bool
     loss: str
     about: Mapping[str, Any]
+
+    @property
+    def none_score(self) -> float:
+        """Rows whose best score is below this fit no class; -inf for a model that gives every row one."""
+        return float(self.about.get("none", {}).get("score", -np.inf))
 
     def scores(self, X: Any) -> Array:
         """Scores (n, K) of rows (n, d), sparse or dense."""
@@ -268,6 +274,8 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         read_digests(about["labelled_rows"])
     if "accuracy" in about:
         _typed(about["accuracy"], _ACCURACY, "the accuracy")
+    if "none" in about:
+        _typed(about["none"], {**_NONE, **({"score": float} if "score" in about["none"] else {})}, "none")
     for name, types in _ROWS.items():
         for row in about[name]:
             _typed(row, types, f"a row of {name}")

@@ -65,6 +65,9 @@ FIT_OPTIONS = _with(
     click.option(
         "--labels-are", type=click.Choice(("random", "chosen")), help="Whether labels are a random sample of the rows."
     ),
+    click.option(
+        "--none", metavar="SIZE", help="Rows that fit no class and stay without a label: 5%; at most 5%: 0%:5%; 120."
+    ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     FEATURES_OPTION,
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),

@@ -19,7 +19,10 @@ from transduce.features.centering import center_and_scale
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Label of each row, its probability, the most probable other class, and the prediction without class sizes."""
+    """Label of each row, its probability, the most probable other class, and the prediction without class sizes.
+
+    A row that fits no class has the label -1. Its runner-up is the most probable class, and its confidence that of it.
+    """
 
     label: NDArray[np.int64]
     confidence: NDArray[np.float64]
@@ -30,17 +33,25 @@ class Predictions:
 def make_predictions(
     label: NDArray[np.int64], probabilities: NDArray[np.float64], unpriced: NDArray[np.int64]
 ) -> Predictions:
-    """Predictions from labels (n,) and probabilities (n, K)."""
-    rows = np.arange(label.size)
-    confidence = np.asarray(probabilities[rows, label], dtype=np.float64)
+    """Predictions from labels (n,), -1 for rows that fit no class, and probabilities (n, K).
+
+    >>> found = make_predictions(np.array([0, -1]), np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([1, 1]))
+    >>> found.confidence.tolist(), found.runner_up.tolist(), found.unpriced.tolist()
+    ([0.7, 0.6], [1, 1], [1, -1])
+    """
+    rows, fits_none = np.arange(label.size), label < 0
+    shown = np.where(fits_none, probabilities.argmax(axis=1), label)
+    confidence = np.asarray(probabilities[rows, shown], dtype=np.float64)
     others = probabilities.copy()
-    others[rows, label] = -1.0
+    others[rows[~fits_none], label[~fits_none]] = -1.0
+    unpriced = np.where(fits_none, -1, unpriced)
     return Predictions(label, np.clip(confidence, 0.0, 1.0), others.argmax(axis=1), unpriced)
 
 
 def predict_rows(model: Model, scores: NDArray[np.float64]) -> Predictions:
     """Predictions of a model for rows with these scores."""
-    return make_predictions(scores.argmax(axis=1), model.probabilities(scores), (scores - model.shift).argmax(axis=1))
+    label = np.where(scores.max(axis=1) < model.none_score, -1, scores.argmax(axis=1))
+    return make_predictions(label, model.probabilities(scores), (scores - model.shift).argmax(axis=1))
 
 
 def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> tuple[Model, Table]:

@@ -163,6 +163,23 @@ def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
     return float(best[order[doubtful[-1]]] if doubtful.size else best.min(initial=0.0))
 
 
+def best_scores(scores: Array) -> Array:
+    """The best of the scores (n, K) of each row; for two classes, as for `decision_function`, their difference."""
+    return np.asarray(np.abs(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores.max(axis=1))
+
+
+def threshold_below(values: Array, n: int) -> float:
+    """A number that n of the values (m,) are below, halfway to the next one; -inf if n is 0.
+
+    >>> threshold_below(np.array([0.5, -1.0, 2.0, 0.0]), 2)
+    0.25
+    """
+    if n == 0:
+        return -np.inf
+    ordered = np.sort(values.astype(np.float64))
+    return float(ordered[n - 1 : n + 1].mean() if n < ordered.size else np.nextafter(ordered[-1], np.inf))
+
+
 def posterior_costs(loss: Any, scores: Array, calibration: Calibration) -> Array:
     """Minus the logarithm of the probabilities (n, K) at these scores."""
     costs = calibration.probabilities(loss, scores)

@@ -54,6 +54,15 @@ def _inspection(model: "Model", n_words: int) -> dict[str, Any]:
     return {**about, "tree": model.tree, "features": features, "n_features": model.coef.shape[1], "classes": classes}
 
 
+def _none_sentence(none: dict[str, Any]) -> str:
+    """What the model does with rows that fit no class."""
+    asked = " to ".join(dict.fromkeys(str(none[key]) for key in ("asked_low", "asked_high")))
+    rows = f"{none['assigned']} unlabelled rows fit no class ({asked} asked for)"
+    if "score" not in none:
+        return f"{rows}; predict gives every row a class."
+    return f"{rows}; predict leaves rows with a best score below {none['score']:.4g} without a label."
+
+
 def _as_text(found: dict[str, Any]) -> str:
     """Format an inspection for a terminal."""
     kind, encoder = found["features"]["kind"], found["features"].get("encoder")
@@ -66,6 +75,7 @@ def _as_text(found: dict[str, Any]) -> str:
         "settings: " + ", ".join(f"{key} {value}" for key, value in found["settings"].items()),
         f"{found['prior']}\n{found['ending']}",
         *([messages.accuracy_sentence(found["accuracy"])] if "accuracy" in found else []),
+        *([_none_sentence(found["none"])] if "none" in found else []),
         "",
         f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(kind, 'strongest words')}",
     ]

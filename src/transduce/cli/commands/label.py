@@ -37,12 +37,14 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.label_task import read_task
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.model_file import save_model
+    from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
 
-    check_cluster(options["dask"], options["workers"])
+    check_cluster(options["dask"], options["workers"], options["none"])
     stated = read_prior(options["prior"])
+    read_none(options["none"])  # so that a wrong one is refused before anything is read
     written = [name for name in (out, model, report) if name is not None]
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
@@ -58,7 +60,9 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             save_model(result.model, model)
         if report is not None:
             write_report(page, report)
-        labeled = f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s"
+        none = about.get("none")
+        n_none = 0 if none is None else none["assigned"]
+        labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
         if about["n_unlabelled"]:
             n_overruled = result.frame[result.names.overruled].sum()
             labeled += f"; class sizes overruled the classifier in {n_overruled} rows"
@@ -66,7 +70,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         if "accuracy" in about:
             progress.say(messages.accuracy_sentence(about["accuracy"]))
         if about["n_unlabelled"]:
-            progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
+            progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}
         messages.print_json(shown | {"written": written})

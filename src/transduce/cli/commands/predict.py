@@ -30,7 +30,10 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
         write_table(frame, out, keep_formulas=options["keep_formulas"], dialect=table.dialect)
         if names.label != "label":
             progress.say(f"Note: {table.name} has a column 'label', so the labels are in column {names.label!r}.")
-        progress.say(f"Labelled {frame.height} rows. {messages.wrote([out])}")
+        labels = frame[names.label].drop_nulls()
+        n_none = frame.height - labels.len()
+        progress.say(f"{messages.labeled_sentence(frame.height, n_none)}. {messages.wrote([out])}")
     if options["as_json"]:
-        counts = dict(frame[names.label].value_counts(sort=True).rows())
-        messages.print_json({"rows": frame.height, "labels": counts, "written": [out]})
+        none = {"none": n_none} if "none" in loaded.about else {}
+        counts = dict(labels.value_counts(sort=True).rows())
+        messages.print_json({"rows": frame.height, "labels": counts, **none, "written": [out]})

@@ -39,6 +39,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     output_paths.check([(out, (*output_paths.TABLES, ".json"))], options, model, file)
 
     from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.none_option import read_none
     from transduce.cli.predictions import predict_rows
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
@@ -46,6 +47,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
     output_paths.check([(interface_of(out), (".xml",))], options, model, file)
     stated = read_prior(options["prior"])
+    read_none(options["none"])  # so that a wrong one is refused before anything is read
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
         if model is None:
@@ -54,9 +56,10 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
             used, X, text, rows = _load(model, source, out, options, progress)
         X = X[rows]
         scores = used.scores(X)
-        picked = choose_rows(used.probabilities(scores), X, number, seed=options["seed"])
+        fits_none = predict_rows(used, scores).label < 0
+        picked = choose_rows(used.probabilities(scores), X, number, seed=options["seed"], fits_none=fits_none)
         predictions = predict_rows(used, scores[picked])
-        suggestions = [used.classes[k] for k in predictions.label]
+        suggestions = ["" if k < 0 else used.classes[k] for k in predictions.label]
         frame = queue_frame(source.table.frame, rows[picked], suggestions, predictions.confidence, text)
         progress.close()
         written = write_queue(frame, out, used.classes, text, source.table.dialect)

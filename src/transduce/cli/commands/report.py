@@ -35,7 +35,8 @@ def report(model: str, file: str, out: str, truth: str | None, **options: Any) -
         known = None if truth is None else labels_of(table, truth).to_list()
         trained, other_file = loaded.about["settings"], None
         text = tuple(options["text"] or trained.get("text", ()))
-        results = read_results(table.frame, text, loaded.classes, in_place=trained.get("label") == "label")
+        in_place, none = trained.get("label") == "label", "none" in loaded.about
+        results = read_results(table.frame, text, loaded.classes, in_place=in_place, none=none)
         if results is None:
             progress.say(f"{file} holds no results of transduce label, so its rows are labelled by the model.")
             results, other_file = predict_table(loaded, table, options, progress), Path(table.name).name

@@ -3,7 +3,8 @@
 A row is worth asking about if the classifier is uncertain, if many rows are similar to it (density), and if nothing
 similar is in the queue yet (novelty); no text is asked about twice:
 
-    worth(i) = (1 - (p_best - p_runner_up)) * mean_j max(0, x_i·x_j) * (1 - max_{c chosen} x_i·x_c)^4
+    worth(i) = uncertainty(i) * mean_j max(0, x_i·x_j) * (1 - max_{c chosen} x_i·x_c)^4
+    uncertainty(i) = 1 - (p_best - p_runner_up), or 1 for a row that fits no class
 
 Sparse rows are words, whose products are never negative; for dense rows the mean is that over a sample of them.
 """
@@ -26,12 +27,13 @@ N_SAMPLE, BLOCK_ROWS = 500, 10_000
 _TINY = 1e-9
 
 
-def choose_rows(probabilities: NDArray[Any], X: Any, n: int, *, seed: int = 0) -> IntArray:
+def choose_rows(
+    probabilities: NDArray[Any], X: Any, n: int, *, seed: int = 0, fits_none: NDArray[np.bool_] | None = None
+) -> IntArray:
     """Choose n rows to ask about, most useful first; fewer where there are fewer distinct texts.
 
     probabilities (m, K) and features X (m, d), sparse or an array, are those of the unlabelled rows, and so are the
-    row numbers returned.
-    The seed decides between rows of equal worth.
+    row numbers returned. `fits_none` (m,) marks rows that fit no class. The seed decides between rows of equal worth.
     """
     P, X = np.asarray(probabilities, dtype=np.float64), X if isinstance(X, np.ndarray) else csr_matrix(X)
     if n < 1:
@@ -43,7 +45,8 @@ def choose_rows(probabilities: NDArray[Any], X: Any, n: int, *, seed: int = 0) -
     X, empty = _unit_rows(X)
     jitter = np.random.default_rng(seed).random(len(P))
     density = _density(X, seed)
-    worth = np.maximum(_uncertainty(P), _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
+    uncertainty = _uncertainty(P) if fits_none is None else np.where(fits_none, 1.0, _uncertainty(P))
+    worth = np.maximum(uncertainty, _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
     worth[empty] = 0.0
     distinct = _distinct_rows(X, seed)
     n_pool = min(distinct.size, max(MIN_POOL, POOL_PER_ROW * n))
