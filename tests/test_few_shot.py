@@ -10,11 +10,11 @@ from sklearn.semi_supervised import LabelSpreading
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from experiments import few_shot  # noqa: E402
-from experiments.few_shot import classifiers, information, laplacian, prototypes, task, transport  # noqa: E402
-from experiments.few_shot.information import Objective, Setting  # noqa: E402
-from experiments.few_shot.prototypes import softmax, unit  # noqa: E402
-from experiments.few_shot.task import Task  # noqa: E402
+from experiments import few_shot
+from experiments.few_shot import classifiers, information, laplacian, prototypes, task, transport
+from experiments.few_shot.information import Objective, Setting
+from experiments.few_shot.prototypes import softmax, unit
+from experiments.few_shot.task import Task
 
 SIZES = np.array([60, 30, 20, 10])
 PROPORTIONS = SIZES / SIZES.sum()
