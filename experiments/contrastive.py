@@ -60,10 +60,11 @@ def tune(model: Any, texts: Sequence[str], y: np.ndarray, seed: int) -> None:
     import torch
 
     torch.manual_seed(seed)
+    preprocess = getattr(model, "preprocess", None) or model.tokenize  # its name before sentence-transformers 6
     optimizer = torch.optim.AdamW(model.parameters(), lr=STEP, weight_decay=DECAY)
     model.train()
     for batch, factor in batches(pairs(y, seed)):
-        both = model.preprocess([texts[i] for i in batch[:, :2].T.ravel()])
+        both = preprocess([texts[i] for i in batch[:, :2].T.ravel()])
         both = {name: value.to(model.device) if hasattr(value, "to") else value for name, value in both.items()}
         one, other = model(both)["sentence_embedding"].chunk(2)
         target = torch.as_tensor(batch[:, 2], dtype=one.dtype, device=one.device)

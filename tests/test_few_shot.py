@@ -220,10 +220,10 @@ def test_a_setting_is_chosen_on_hidden_labels():
         sign = -1 if setting == "worst" else 1
         return task.applied(lambda rows: sign * prototypes.nearest_mean(None, part).score(rows), part)
 
-    assert task.chosen(["worst", "good", "as good"], fit, known) == "good"
+    assert task.chosen(["worst", "good", "as good"], fit, known, 10) == "good"
     assert len(calls) == 3 * task.N_FOLDS
     assert all(n < len(known.y) for _, n in calls)
-    assert task.chosen(["worst"], fit, known) == "worst"
+    assert task.chosen(["worst"], fit, known, 10) == "worst"
     assert len(calls) == 3 * task.N_FOLDS
 
 

@@ -28,13 +28,15 @@ STRENGTHS = (10.0, 1.0, 100.0)
 class Method(NamedTuple):
     """How to fit, the settings to choose from, the published one first, and whether it uses class sizes itself.
 
-    `trial` fits while a setting is chosen: fewer and longer steps for methods of gradient descent.
+    `trial` fits while a setting is chosen: fewer and longer steps for methods of gradient descent. In this choice
+    `n_beside` unlabelled rows take part, more for graphs, whose best number of neighbours grows with the rows.
     """
 
     fit: Fit
     settings: Sequence[Any]
     uses_sizes: bool = False
     trial: Fit | None = None
+    n_beside: int = 1000
 
 
 def _information(name: str, settings: Sequence[tuple[float, float, float]]) -> Method:
@@ -48,19 +50,19 @@ def _information(name: str, settings: Sequence[tuple[float, float, float]]) -> M
 
 
 METHODS: dict[str, Method] = {
-    "TIM": _information("TIM", [(15.0, 0.1, 0.1), (15.0, 1.0, 1.0), (30.0, 1.0, 1.0)]),
+    "TIM": _information("TIM", [(15.0, 0.1, 0.1), (30.0, 1.0, 0.1), (15.0, 1.0, 1.0), (30.0, 1.0, 1.0)]),
     "alpha-TIM": _information("alpha-TIM", [(15.0, 1.0, 2.0), (15.0, 1.0, 7.0), (15.0, 1.0, 1.3), (30.0, 1.0, 1.3)]),
     "Fisher-Rao": _information("Fisher-Rao", [(15.0, 1.0, 1.0), (15.0, 0.1, 1.0), (30.0, 1.0, 1.0)]),
     "PT-MAP": Method(
         pt_map, [PowerSetting(p, s, prior) for prior in PRIORS for p, s in product((0.5, 1.0), (10.0, 5.0))], True
     ),
     "BD-CSPN": Method(bd_cspn, (0.5, 0.1, 1.0)),
-    "LaplacianShot": Method(laplacian_shot, (0.7, 0.1, 0.3, 0.5, 1.0, 1.5)),
+    "LaplacianShot": Method(laplacian_shot, (0.7, 0.3, 1.0, 3.0), n_beside=4000),
     "OTTER": Method(otter, [ShiftSetting(C, prior) for C in STRENGTHS for prior in ("estimate", "labeled")], True),
     "nearest class mean": Method(nearest_mean, (None,)),
     "LogisticRegression": Method(logistic, STRENGTHS),
-    "SelfTraining": Method(self_training, list(product(STRENGTHS, (0.75, 0.5, 0.9)))),
-    "LabelSpreading": Method(label_spreading, list(product((7, 15, 30), (0.2, 0.8)))),
+    "SelfTraining": Method(self_training, list(product((10.0, 100.0), (0.75, 0.5)))),
+    "LabelSpreading": Method(label_spreading, list(product((7, 30, 100), (0.2, 0.8))), n_beside=4000),
 }
 """By name; SelfTraining has LogisticRegression inside, OTTER its probabilities."""
 
@@ -71,7 +73,7 @@ def fit(name: str, task: Task) -> tuple[Fitted, Any]:
     settings = method.settings
     if task.proportions is not None or np.ptp(task.labeled_fractions) == 0:  # both priors are the same
         settings = [s for s in settings if getattr(s, "prior", "uniform") != "labeled"]
-    setting = chosen(settings, partial(_sized, method, method.trial or method.fit), task)
+    setting = chosen(settings, partial(_sized, method, method.trial or method.fit), task, method.n_beside)
     return _sized(method, method.fit, setting, task), setting
 
 

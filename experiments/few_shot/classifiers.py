@@ -27,7 +27,7 @@ def _marked(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 def self_training(setting: tuple[float, float], task: Task) -> Fitted:
     """The setting is C and the probability above which a row keeps its label."""
-    base = LogisticRegression(C=setting[0], max_iter=1000, tol=1e-3)
+    base = LogisticRegression(C=setting[0], max_iter=200, tol=1e-3)
     model = SelfTrainingClassifier(base, threshold=setting[1]).fit(*_marked(task))
     return applied(lambda rows: log_probabilities(model.predict_proba(rows)), task)
 

@@ -13,8 +13,8 @@ from sklearn.metrics import f1_score
 from transduce import solve_labels
 from transduce.class_prior.rounding import counts_from_fractions
 
-N_FOLDS, N_BESIDE = 3, 1000
-"""Folds in which labels are hidden while a setting is chosen, and unlabelled rows beside them."""
+N_FOLDS = 3
+"""Folds in which labels are hidden while a setting is chosen."""
 
 
 class Task(NamedTuple):
@@ -78,8 +78,11 @@ def hidden(task: Task, fold: np.ndarray, n_beside: int) -> Task:
     return Task(task.X[left], task.y[left], np.concatenate((task.X[fold], task.Q[:n_beside])), task.proportions)
 
 
-def chosen(settings: Sequence[Any], fit: Fit, task: Task) -> Any:
-    """The setting with the best macro F on hidden labels, the first in case of a tie."""
+def chosen(settings: Sequence[Any], fit: Fit, task: Task, n_beside: int) -> Any:
+    """The setting with the best macro F on hidden labels, the first in case of a tie.
+
+    The first `n_beside` unlabelled rows take part.
+    """
     if len(settings) == 1:
         return settings[0]
     scores = []
@@ -87,7 +90,7 @@ def chosen(settings: Sequence[Any], fit: Fit, task: Task) -> Any:
         guesses = task.y.copy()
         known = np.ones(len(task.y), dtype=bool)
         for fold in folds(task.y):
-            found = fit(setting, hidden(task, fold, N_BESIDE)).queries[: len(fold)]
+            found = fit(setting, hidden(task, fold, n_beside)).queries[: len(fold)]
             guesses[fold], known[fold] = found.argmax(axis=1), False
         y, guesses = task.y[~known], guesses[~known]
         scores.append(f1_score(y, guesses, labels=np.unique(y), average="macro", zero_division=0))
