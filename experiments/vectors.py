@@ -36,7 +36,7 @@ SETS = (
 """Sets and labels of each class."""
 N_SEEDS = 5
 GIVEN, NOT_GIVEN = "given", "not given"
-OURS, PAPER = "transduce", "transduce, paper's annealing"
+OURS, PAPER = "transduce", "transduce (paper's annealing)"
 ANNEALING = {OURS: "soft", PAPER: "paper"}
 NEAR = 0.005
 FOLDER = "TRANSDUCE_VECTORS"
