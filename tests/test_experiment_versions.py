@@ -98,6 +98,8 @@ def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
         ("class_sizes", {"scenario": next(iter(SIZED_PEERS))}),
         ("quantification", {"group": "transduce"}),
         ("quantification", {"group": "peers"}),
+        ("vectors", {"method": "transduce"}),
+        ("vectors", {"method": "TIM"}),
     ]
 
     def digests():
@@ -106,10 +108,11 @@ def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
         return [versions.version(cells.module(name), cell, tmp_path) for name, cell in tasks]
 
     for name, changed in (
-        ("src/transduce/estimators.py", (True, False, True, False)),
-        ("src/transduce/label_step/__init__.py", (True, True, True, False)),
-        ("experiments/sized_peers.py", (False, True, False, False)),
-        ("experiments/quantifiers.py", (False, False, False, True)),
+        ("src/transduce/estimators.py", (True, False, True, False, True, False)),
+        ("src/transduce/label_step/__init__.py", (True, True, True, False, True, True)),
+        ("experiments/sized_peers.py", (False, True, False, False, False, False)),
+        ("experiments/quantifiers.py", (False, False, False, True, False, False)),
+        ("experiments/few_shot/information.py", (False, False, False, False, False, True)),
     ):
         before = digests()
         with (tmp_path / name).open("a", encoding="utf-8") as file:
