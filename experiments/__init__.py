@@ -28,5 +28,6 @@ STUDIES = (
     "class_sizes",
     "quantification",
     "more_answers",
+    "none_of_these",
 )
 """Names of the modules, in the order of the page."""
