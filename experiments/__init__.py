@@ -29,6 +29,7 @@ STUDIES = (
     "class_sizes",
     "quantification",
     "more_answers",
+    "none_of_these",
     "vectors",
 )
 """Names of the modules, in the order of the page."""
