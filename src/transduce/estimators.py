@@ -108,8 +108,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     transduction_ : ndarray of shape (n_samples,)
         Labels of all training rows; those of the unlabelled rows meet exact class sizes, and rough ones roughly.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Calibrated probabilities of the classes for all training rows, which meet the class sizes too. Only for losses
-        with probabilities, such as "maxent".
+        Calibrated probabilities of the classes for all training rows. They meet exact sizes and ranges, and follow
+        rough and estimated sizes as the labels do. Only for losses with probabilities, such as "hinge" and "maxent".
     class_counts_ : ndarray of shape (n_classes,)
         Number of rows without a full label that each class got.
     outlier_score_ : float or None

@@ -4,7 +4,7 @@ docs/model-file.md describes the format. A model is loaded bit for bit as saved;
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -18,8 +18,9 @@ from transduce.cli.features import Features, Vectorizer
 from transduce.cli.features.tfidf import WORD_KINDS
 from transduce.cli.safetensors_file import parse_json, read_tensors, write_tensors
 from transduce.cli.training_rows import read_digests
+from transduce.engines.common import Calibration
 from transduce.features.identity import EncoderIdentity
-from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
+from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.taxonomy import Taxonomy
 
 Array: TypeAlias = NDArray[Any]
@@ -32,11 +33,7 @@ LARGEST_WEIGHT = 1e30
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
 MAX_HISTORY_ROWS = 1000
-_POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
-    "hinge": LargeMargin().posterior,
-    "squared_hinge": SquaredLargeMargin().posterior,
-    "maxent": MaxEnt().posterior,
-}
+_LOSSES: Mapping[str, Loss] = {"hinge": LargeMargin(), "squared_hinge": SquaredLargeMargin(), "maxent": MaxEnt()}
 _DESCRIPTION = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
 _ABOUT: Mapping[str, type] = {
     **dict.fromkeys(("transduce", "created", "source", "prior", "ending"), str),
@@ -111,8 +108,7 @@ class Model:
 
     def probabilities(self, scores: Array) -> Array:
         """Probabilities (n, K) of the classes under the model's loss."""
-        found, smoothing = _POSTERIORS[self.loss](scores), self.about.get("smoothing", 0.0)
-        return (1.0 - smoothing) * found + smoothing / len(self.classes) if smoothing else found
+        return Calibration(smoothing=self.about.get("smoothing", 0.0)).probabilities(_LOSSES[self.loss], scores)
 
     @cached_property
     def _columns(self) -> Array:
@@ -180,8 +176,8 @@ def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Mode
         raise ValueError(f"it must be of version 1 to {VERSION} and hold the tensors {', '.join(wanted)}")
     classes, about = tuple(header["classes"]), header["about"]
     _check_classes(classes, header["tree"])
-    if header["loss"] not in _POSTERIORS:
-        raise ValueError(f"its loss is not one of {', '.join(_POSTERIORS)}")
+    if header["loss"] not in _LOSSES:
+        raise ValueError(f"its loss is not one of {', '.join(_LOSSES)}")
     features = _features(header["features"], header["version"])
     center = tensors.get("center", np.empty(0, np.float32))
     vectorizer = _vectorizer(features, tensors["vocabulary"], tensors["idf"], center)

@@ -36,7 +36,8 @@ def row_contents(table: Table, text: Sequence[str], X: Any, kind: str) -> list[b
         rows = csr_matrix(X)
         parts = map(slice, rows.indptr[:-1], rows.indptr[1:])
         return [_vector_content(rows.indices[part], rows.data[part]) for part in parts]
-    return [" ".join(words_of(text)).encode("utf-8", "surrogatepass") for text in texts_of(table, text)]
+    as_read = str.strip if kind == "embeddings" else lambda text: " ".join(words_of(text))  # an encoder sees all signs
+    return [as_read(text).encode("utf-8", "surrogatepass") for text in texts_of(table, text)]
 
 
 def digest_training_rows(contents: Sequence[bytes], labels: Sequence[str | None]) -> dict[str, str]:

@@ -146,7 +146,10 @@ class Calibration(NamedTuple):
         """Probabilities (n, K) at these scores."""
         scaled = scores / self.temperature
         found = np.asarray(loss.posterior(scaled) if hasattr(loss, "posterior") else softmax(scaled, axis=1))
-        return (1.0 - self.smoothing) * found + self.smoothing / scores.shape[1] if self.smoothing else found
+        if not self.smoothing:
+            return found
+        smoothed = (1.0 - self.smoothing) * found.astype(np.float64)  # in which small probabilities keep their order
+        return np.asarray(smoothed + self.smoothing / scores.shape[1])
 
 
 def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
@@ -194,9 +197,10 @@ def priced_probabilities(problem: TrainingProblem, scores: Array, prices: Array,
     return found if problem.forbidden is None else _allowed(problem.forbidden, found)
 
 
-def follows_prices(loss: Any, bounds: Bounds) -> bool:
-    """Whether probabilities follow from the prices of the fit; else they are chosen so that they meet exact counts."""
-    return bounds.belief is not None and hasattr(loss, "price_scale")
+def follows_prices(loss: Any, bounds: Bounds, n_rows: int) -> bool:
+    """Whether probabilities follow from the prices of the fit; else they are chosen so that they meet hard bounds."""
+    is_hard = bounds.groups is not None or np.any(bounds.low > 0) or np.any(bounds.high < n_rows)
+    return bounds.belief is not None and not is_hard and hasattr(loss, "price_scale")
 
 
 def total_confidence(loss: Any, scores: Array, prices: Array, calibration: Calibration) -> float:

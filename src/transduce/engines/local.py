@@ -115,8 +115,9 @@ class LocalEngine:
         counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)[: self.n_classes]
         predicted, distributions, confidence = predicted_counts(problem, scores), None, np.nan
         if hasattr(problem.loss, "posterior"):
-            posterior = np.empty(scores.shape, problem.design.dtype)
-            if follows_prices(problem.loss, bounds):
+            dtype = np.float64 if calibration.smoothing else problem.design.dtype
+            posterior = np.empty(scores.shape, dtype)
+            if follows_prices(problem.loss, bounds, len(scores)):
                 posterior[...] = priced_probabilities(problem, scores, result.prices, calibration)
             elif len(scores):
                 costs = allowed_costs(problem, posterior_costs(problem.loss, scores, calibration))

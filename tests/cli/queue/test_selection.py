@@ -57,6 +57,14 @@ def test_no_dense_row_is_chosen_twice():
     assert sorted(chosen) == list(range(10))
 
 
+def test_rows_that_fit_no_class_are_as_uncertain_as_can_be():
+    P, X = _random_rows(200, 0)
+    fits_none = np.arange(200) % 7 == 0
+    tied = P.copy()
+    tied[fits_none] = 0.25  # equally probable classes
+    assert choose_rows(P, X, 12, fits_none=fits_none).tolist() == _brute_force(tied, X, 12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_order_of_rows_and_scale_do_not_matter(seed):
     P, X = _random_rows(300, seed)

@@ -151,7 +151,7 @@ class DaskEngine:
         counts, predicted = state.sum_blocks(BlockState.class_counts)
         transduction = self._each_block(state.name, RestartState.label_names, classes)
         if hasattr(self.spec.settings.loss, "posterior"):
-            if follows_prices(self.spec.settings.loss, bounds):
+            if follows_prices(self.spec.settings.loss, bounds, self.n_unlabeled):
                 state.call_blocks(BlockState.set_posterior, result.prices, calibration)
             else:
                 state.call_blocks(BlockState.set_posterior_costs, calibration)
