@@ -73,6 +73,8 @@ def encode_texts(
     out = np.zeros((len(texts), stored.dimension or encoder.dimension), np.float32)
     found = stored.read(row_of, out)
     missing = {row: key for key, row in row_of.items() if key not in found}
+    if missing:
+        _ = encoder.max_characters  # loads the model: limits hold for libraries that are loaded
     with threadpool_limits(n_jobs):
         for rows in _batches(texts, missing, encoder, progress or (lambda status: None)):
             out[rows] = _encode(encoder, [texts[row] for row in rows], out.shape[1])

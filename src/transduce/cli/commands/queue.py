@@ -53,6 +53,8 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
         if model is None:
             used, X, text, rows = _fit(source, stated, out, options, progress)
         else:
+            if options["none"] is not None:
+                progress.say("Note: --none has no effect with --model, which knows which rows fit no class.")
             used, X, text, rows = _load(model, source, out, options, progress)
         X = X[rows]
         scores = used.scores(X)
