@@ -32,10 +32,10 @@ from transduce.datasets import load_clinc150
 
 KEYS, RESULTS = ("n_labeled", "seed", "method"), ("none_f", "macro_f", "n_none", "fraction", "seconds")
 N_LABELED, N_SEEDS = (80, 450), 5
-OURS, PAPER = "transduce", "transduce, paper's annealing"
-RANGE = f"{PAPER}, at most twice as many"
+OURS, PAPER = "transduce", "transduce by the paper's annealing"
+RANGE = f"{PAPER} with a range"
 PEERS = ("LogisticRegression", "large margin")
-TUNED, UPPER = ", tuned threshold", ", true fraction"
+TUNED, UPPER = " with a tuned threshold", " at the true fraction"
 NEIGHBORS = "neighbours and LogisticRegression" + UPPER
 METHODS = (OURS, PAPER, RANGE, *(f"{peer}{kind}" for peer in PEERS for kind in (TUNED, UPPER)), NEIGHBORS)
 N_FOLDS, N_NEAREST, BLOCK = 5, 20, 1000
