@@ -7,6 +7,7 @@ A module defines KEYS and RESULTS, the columns of its CSV file, and
     plot(rows)          a figure, or
     table(rows)         a table in Markdown, or both
     verdicts(rows)      what the paper claims, what we find, and why they differ
+    unready(source, cells)  why cells cannot be run, None if they can; optional
 
 `python -m experiments NAME` runs the cells that are missing, writes results/NAME.csv and results/NAME.svg, and prints
 its section of the page; `--only KEY=VALUE,...` limits it to some cells. `all` runs every study and writes
@@ -27,5 +28,8 @@ STUDIES = (
     "partial_labels",
     "class_sizes",
     "quantification",
+    "more_answers",
+    "none_of_these",
+    "vectors",
 )
 """Names of the modules, in the order of the page."""

@@ -5,6 +5,7 @@ docs/reproduction.md. `page` runs nothing: it writes the figures and docs/reprod
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=[*STUDIES, "all", "page"], help="a study, all of them, or the page alone")
     parser.add_argument("--data", help="folder of the paper's data sets; or the environment variable TRANSDUCE_DATA")
+    parser.add_argument("--vectors", help="folder of sentence vectors; or the environment variable TRANSDUCE_VECTORS")
     parser.add_argument(
         "--smoke", action="store_true", help="a few cells on the built-in corpus, saved only with --results"
     )
@@ -36,6 +38,8 @@ def main() -> int:
         help="only cells with these values, such as set=r8,la1 or seed=0,1; may be repeated",
     )  # fmt: skip
     options = parser.parse_args()
+    if options.vectors:
+        os.environ["TRANSDUCE_VECTORS"] = str(Path(options.vectors).resolve())  # workers inherit it
     if options.only and options.name in ("all", "page"):
         parser.error("--only needs the name of one study")
     if options.name == "page" and options.smoke and options.results is None:
@@ -99,6 +103,12 @@ def run_missing(options: argparse.Namespace, grids: Grids, source: Source, folde
     timed, others = [], []
     for name, grid in grids.items():
         left = missing(name, grid, read(folder / f"{name}.csv"), options.any_version, origin(source))
+        reason = module(name).unready(source, left) if hasattr(module(name), "unready") else None
+        if reason and options.name == name:
+            raise SystemExit(reason)
+        if reason:
+            print(f"{name}: {len(left)} cells left out. {reason}", flush=True)
+            continue
         tasks = [(name, source, cell) for cell in left]
         (timed if getattr(module(name), "ALONE", False) else others).extend(tasks)
         print(f"{name}: {len(left)} of {len(grid)} cells to run", flush=True)

@@ -3,7 +3,8 @@
 Of a study what its `run` reaches counts, not what it merely shows; comments, docstrings and layout never do, nor does
 the application. How data are read and the built-in corpus count for all cells. A peer's cell depends on the module of
 peers and the libraries below it, not on our method. A study whose peers are elsewhere defines `peer_code(cell)`: files,
-as paths or patterns below the root, and names of libraries with their versions; nothing for a cell of ours.
+as paths or patterns below the root, and names of libraries with their versions; nothing for a cell of ours. MORE_CODE
+of a study are files of the application that its own cells depend on.
 """
 
 import ast
@@ -41,6 +42,7 @@ def version(study: ModuleType, cell: dict[str, Any], root: Path | None = None) -
         parts += [_digest((here / "peers.py",)), _libraries(BELOW_PEERS)]
     else:
         parts += [_digest(_core(core)), _digest((here / "methods.py",)), _libraries(BELOW_OURS)]
+        parts += _named(here.parent, getattr(study, "MORE_CODE", ()))
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:10]
 
 

@@ -13,6 +13,7 @@ MODULES = [
     "transduce.dask",
     "transduce.datasets",
     "transduce.errors",
+    "transduce.features",
     "transduce.io.memmap",
     "transduce.label_step",
     "transduce.losses",
@@ -23,8 +24,9 @@ MODULES = [
 ]
 ESTIMATORS = ("Classifier", "ClassifierCV", "Split")
 MAIN = {
-    "Groups", "LabelProblem", "RuledOut", "Taxonomy", "counts_from_fractions", "hide", "labeled_scorer",
-    "learning_curve", "load_clinc150", "pack_rows", "plot_learning_curve", "solve_labels",
+    "CenteredNormalizer", "FunctionEncoder", "Groups", "LabelProblem", "RuledOut", "Taxonomy", "counts_from_fractions",
+    "encode_texts", "hide", "labeled_scorer", "learning_curve", "load_clinc150", "pack_rows", "plot_learning_curve",
+    "solve_labels",
 }  # fmt: skip
 
 

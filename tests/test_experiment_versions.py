@@ -5,7 +5,7 @@ import shutil
 import pytest
 from helpers.studies import ROOT
 
-from experiments import cells, versions
+from experiments import cells, none_of_these, versions
 from experiments.class_sizes import SIZED_PEERS
 
 
@@ -98,6 +98,11 @@ def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
         ("class_sizes", {"scenario": next(iter(SIZED_PEERS))}),
         ("quantification", {"group": "transduce"}),
         ("quantification", {"group": "peers"}),
+        ("vectors", {"method": "transduce"}),
+        ("vectors", {"method": "TIM"}),
+        ("more_answers", {"first": "random"}),
+        ("none_of_these", {"method": none_of_these.OURS}),
+        ("none_of_these", {"method": none_of_these.NEIGHBORS}),
     ]
 
     def digests():
@@ -106,10 +111,13 @@ def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
         return [versions.version(cells.module(name), cell, tmp_path) for name, cell in tasks]
 
     for name, changed in (
-        ("src/transduce/estimators.py", (True, False, True, False)),
-        ("src/transduce/label_step/__init__.py", (True, True, True, False)),
-        ("experiments/sized_peers.py", (False, True, False, False)),
-        ("experiments/quantifiers.py", (False, False, False, True)),
+        ("src/transduce/estimators.py", (True, False, True, False, True, False, True, True, False)),
+        ("src/transduce/label_step/__init__.py", (True, True, True, False, True, True, True, True, False)),
+        ("experiments/sized_peers.py", (False, True, *(False,) * 7)),
+        ("experiments/quantifiers.py", (False, False, False, True, *(False,) * 5)),
+        ("experiments/few_shot/information.py", (*(False,) * 5, True, False, False, False)),
+        ("src/transduce/cli/queue/selection.py", (*(False,) * 6, True, False, False)),
+        ("benchmarks/methods.py", (False, True, *(False,) * 6, True)),
     ):
         before = digests()
         with (tmp_path / name).open("a", encoding="utf-8") as file:

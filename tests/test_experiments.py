@@ -223,7 +223,7 @@ def test_numbers_have_no_zero_before_the_point_and_no_sign_without_a_value():
 
 def test_a_study_can_be_limited_to_some_cells():
     grid = cells.module("class_sizes").grid(False)
-    some = limited("class_sizes", grid, ["set=r8,la1", "seed=0,3", "scenario=none"])
+    some = limited("class_sizes", grid, ["set=r8,la1", "seed=0,3", "scenario=none", "n_labeled=80"])
     assert [(cell["set"], cell["seed"]) for cell in some] == [("r8", 0), ("la1", 0), ("r8", 3), ("la1", 3)]
     assert limited("class_sizes", grid, []) == grid
     with pytest.raises(ValueError, match="has no key 'prior'"):

@@ -19,6 +19,7 @@ Public modules:
 
     transduce.label_step                label steps as objects
     transduce.losses                    losses
+    transduce.features                  vectors of texts by an encoder, centred and scaled
     transduce.class_prior               class sizes: what users write, resolved, estimated and checked
     transduce.model_selection           splitters, scorers and searches for partly labelled data
     transduce.datasets                  the built-in corpus
@@ -57,7 +58,8 @@ _MODULE_OF = {
     "solve_labels": "label_step",
 }
 _MODULES = (
-    "class_prior", "dask", "datasets", "errors", "io", "label_step", "losses", "model_selection", "plots", "testing",
+    "class_prior", "dask", "datasets", "errors", "features", "io", "label_step", "losses", "model_selection", "plots",
+    "testing",
 )  # fmt: skip
 
 __all__ = [*_MODULE_OF]

@@ -23,6 +23,7 @@ from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labe
 from transduce.class_prior.estimation import estimate_from_predictions, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import read_prior
+from transduce.class_prior.statement import outlier_counts
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.common import Calibration
 from transduce.engines.local import LocalData
@@ -130,13 +131,8 @@ class BaseTransductiveClassifier(LinearPredictor):
         self, engine: Any, prior: ResolvedPrior, result: FitResult, bounds: Bounds, constant: float
     ) -> None:
         """Set the fitted attributes; see `_set_model` for the constant."""
-        names = self.classes_
-        if self.outlier_fraction is not None and engine.n_unlabeled:
-            low, high = check_fractions("outlier_fraction", self.outlier_fraction)
-            n_outliers = int(np.floor(low * engine.n_unlabeled)), int(np.ceil(high * engine.n_unlabeled))
-            result.labels = engine.set_aside(result, bounds, n_outliers, self.calibration_.temperature)
-            names = with_none(self.classes_)
         self._set_model(result, engine.in_original_order(result.W), bounds, constant)
+        names = self._set_outliers(engine, result, bounds)
         fitted = engine.fitted_labels(result, bounds, names, self.calibration_)
         self._set_labels(fitted)
         self._estimate_accuracy(fitted, prior)
@@ -258,6 +254,17 @@ class BaseTransductiveClassifier(LinearPredictor):
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, len(result.history)
         self._set_status(result.status)
         self.bounds_ = bounds
+
+    def _set_outliers(self, engine: Engine, result: FitResult, bounds: Bounds) -> Array:
+        """Leave rows that fit no class without one, if asked to; return the names that the labels of `result` index."""
+        self.outlier_score_: float | None = None
+        if self.outlier_fraction is None or not engine.n_unlabeled:
+            return np.asarray(self.classes_)
+        fractions = check_fractions("outlier_fraction", self.outlier_fraction)
+        low, high = outlier_counts(fractions, engine.n_unlabeled)
+        found = engine.set_aside(result, bounds, (low, high), self.calibration_.temperature, self.price_shift_)
+        result.labels, self.outlier_score_ = found
+        return with_none(self.classes_)
 
     def _set_status(self, status: FitStatus) -> None:
         self._status, self.termination_condition_ = status, status.value

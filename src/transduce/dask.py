@@ -239,7 +239,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         """Return the classifier without its cluster."""
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
         model = estimators.TransductiveClassifier(**parameters)
-        for name in ("classes_", "coef_", "intercept_", "n_features_in_", "calibration_"):
+        for name in ("classes_", "coef_", "intercept_", "n_features_in_", "calibration_", "outlier_score_"):
             setattr(model, name, getattr(self, name))
         return model
 

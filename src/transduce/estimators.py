@@ -67,8 +67,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     outlier_fraction : float, tuple (low, high) or None, default=None
         Fraction of the unlabelled rows that fit no class and stay without a label in `transduction_`, where they are
         marked as in y: -1, "" or None. With a range, as many within it as the classifier doubts: those of the lowest
-        best scores, up to a mean confidence halfway between chance and certainty. It needs many rows: among a few
-        hundred, each has scores of its own making.
+        best scores, up to a mean confidence halfway between chance and certainty. `predict` leaves rows below
+        `outlier_score_` without a class, too. It needs many rows: among a few hundred, each has scores of its own
+        making.
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
         of uneven size. Its value is 1; with alpha="auto" it is the root of the mean squared length of the rows.
@@ -107,10 +108,13 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     transduction_ : ndarray of shape (n_samples,)
         Labels of all training rows; those of the unlabelled rows meet exact class sizes, and rough ones roughly.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Calibrated probabilities of the classes for all training rows, which meet the class sizes too. Only for losses
-        with probabilities, such as "maxent".
+        Calibrated probabilities of the classes for all training rows. They meet exact sizes and ranges, and follow
+        rough and estimated sizes as the labels do. Only for losses with probabilities, such as "hinge" and "maxent".
     class_counts_ : ndarray of shape (n_classes,)
         Number of rows without a full label that each class got.
+    outlier_score_ : float or None
+        Best score, for two classes the size of the decision function, that as many of the unlabelled rows are below as
+        were left without a class; -inf if none was, None without `outlier_fraction`.
     prices_ : ndarray of shape (n_classes,)
         Dual variables of the class sizes: what the label step pays for one more row of the class.
     price_shift_ : ndarray of shape (n_classes,)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.arrays import Array
 from transduce.engines.common import Calibration
-from transduce.labels.classes import as_objects
+from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
 from transduce.validation import texts_explained
@@ -25,6 +25,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef_: Array
     intercept_: Array
     calibration_: Calibration
+    outlier_score_: float | None
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -75,10 +76,14 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         labels : array of shape (n_samples,)
+            With `outlier_fraction`, rows whose best score is below `outlier_score_` have none, marked as in y.
         """
         scores = self.decision_function(X)
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        if self.outlier_score_ is None:
+            return np.asarray(self.classes_[best])
+        fits = (np.abs(scores) if scores.ndim == 1 else scores.max(axis=1)) >= self.outlier_score_
+        return np.asarray(with_none(self.classes_)[np.where(fits, best, len(self.classes_))])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the rows of y with a full label; other rows are ignored.

@@ -63,7 +63,12 @@ def texts_explained(X: Any) -> Iterator[None]:
 def _first_text(X: Any) -> str | None:
     """Return the first text in X, cut to one short line, or None if there is none."""
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    entries = np.asarray(values, dtype=object).flat
+    if getattr(getattr(values, "dtype", None), "kind", "O") not in "OUT":  # numbers, of which a copy would be large
+        return None
+    try:
+        entries = np.asarray(values, dtype=object).flat
+    except ValueError:  # parts of unequal shape
+        return None
     text = next((entry for entry in entries if isinstance(entry, str)), None)
     if text is None:
         return None

@@ -120,7 +120,7 @@ def test_any_statement_gives_sizes_within_its_bounds():
 def test_likely_bounds_allow_rough_sizes_two_deviations():
     found = state({"hot": 0.5, "hot/tea": 0.2, "cold": (0.4, 0.7)}, DRINKS, TREE).likely_bounds()
     tea = DRINKS.tolist().index("hot/tea")
-    assert (found.low[tea], found.high[tea]) == (148, 270)
+    assert (found.low[tea], found.high[tea]) == (163, 245)
     assert dict(zip(found.groups.names, zip(found.groups.low, found.groups.high, strict=True), strict=True)) == {
         "hot": (409, 611),
         "cold": (400, 700),

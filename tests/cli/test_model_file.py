@@ -1,11 +1,12 @@
 """Models are loaded bit for bit as saved, and score as the classifier they were made of."""
 
+import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.model_example import CLASSES, NUMBERS, TEXTS, about, change_about, described, small_model
+from helpers.model_example import CLASSES, NUMBERS, TEXTS, about, change_about, described, parts, small_model
 from safetensors.numpy import load as parse
 from scipy import sparse
 
@@ -32,7 +33,7 @@ def valid(tmp_path_factory):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["tfidf", "hashing", "vectors"])
+@pytest.mark.parametrize("kind", ["tfidf", "hashing", "vectors", "centred", "embeddings"])
 def test_a_model_is_loaded_bit_for_bit(kind, dtype, path):
     model = small_model(kind, dtype)
     save_model(model, path)
@@ -44,7 +45,12 @@ def test_a_model_is_loaded_bit_for_bit(kind, dtype, path):
     assert loaded.vectorizer.features == model.vectorizer.features
     assert loaded.vectorizer.vocabulary == model.vectorizer.vocabulary
     assert np.array_equal(loaded.vectorizer.idf, model.vectorizer.idf)
-    if kind != "vectors":
+    assert np.array_equal(loaded.vectorizer.center, model.vectorizer.center)
+    with open(path, "rb") as file:
+        header, _ = parts(file.read())
+    version = json.loads(header["__metadata__"]["transduce"])["version"]
+    assert version == (2 if kind in ("centred", "embeddings") else 1)
+    if kind in ("tfidf", "hashing"):
         X = model.vectorizer.transform(TEXTS)
         assert (loaded.vectorizer.transform(TEXTS) != X).nnz == 0
         assert np.array_equal(loaded.scores(X), model.scores(X))

@@ -63,6 +63,7 @@ def test_vectors_identify_a_row():
     contents = row_contents(table, [], rows, "vectors")
     assert len(set(contents)) == 6
     assert contents == row_contents(table, [], with_zeros, "vectors")
+    assert contents == row_contents(table, [], X, "vectors")
 
 
 @pytest.mark.parametrize(

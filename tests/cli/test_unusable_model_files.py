@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_other_files_are_refused_with_a_reason(path, tmp_path, valid):
 
 def test_a_newer_version_asks_for_an_upgrade(path, valid):
     message = refused(
-        path, described(valid, lambda header: header.update(version=2, classes="elsewhere")), "version is 2"
+        path, described(valid, lambda header: header.update(version=3, classes="elsewhere")), "version is 3"
     )
     assert message.endswith("Upgrade transduce.")
 
@@ -130,6 +131,40 @@ def test_malicious_json_is_refused(text, message, path, valid):
     header["__metadata__"]["transduce"] = text
     refused(path, joined(header, numbers), message)
     refused(path, joined(text.encode(), numbers), r"\w")
+
+
+def change_encoder(**values):
+    return lambda header: header["features"]["encoder"].update(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header: header.update(version=1), "tensors"),
+        (lambda header: header["features"].update(encoder=None), "need an encoder"),
+        (lambda header: header["features"].update(encoder="teas"), "the encoder is not an object"),
+        (lambda header: header["features"].update(kind="vectors"), "need an encoder, and other features have none"),
+        (lambda header: header["features"].pop("encoder"), "not those of this version"),
+        (change_encoder(name=3), "'name'"),
+        (change_encoder(more=3), "a name, a revision and a probe"),
+        (change_encoder(probe=[]), "a probe of numbers"),
+        (change_encoder(probe=[[1.0], []]), "a probe of numbers"),
+        (change_encoder(probe=[["1"]]), "a probe of numbers"),
+        (change_encoder(probe=[[1e40]]), "a probe of numbers"),
+    ],
+)
+def test_a_damaged_encoder_is_refused(change, message, path):
+    save_model(small_model("embeddings"), path)
+    with open(path, "rb") as file:
+        refused(path, described(file.read(), change), message)
+
+
+@pytest.mark.parametrize("center", [np.zeros(4), np.full(5, np.nan), np.full(5, 1.5)])
+def test_a_center_that_unit_rows_cannot_have_is_not_saved(center, path):
+    model = small_model("centred")
+    vectorizer = replace(model.vectorizer, center=center.astype(np.float32))
+    with pytest.raises(ValueError, match="center must"):
+        save_model(replace(model, vectorizer=vectorizer), path)
 
 
 def wrong_tensors():

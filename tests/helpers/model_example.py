@@ -7,10 +7,12 @@ import numpy as np
 
 from transduce.cli.features import Features, Vectorizer, fit_vectorizer
 from transduce.cli.model_file import Model
+from transduce.features.identity import EncoderIdentity
 
 TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "茶", "thé vert"]
 CLASSES = ("tea/leaf", 'tea/寒い "quoted"\n', "coffee")
 NUMBERS = ("coef", "intercept", "shift")
+ENCODER = EncoderIdentity("teas/leaves-5", "f00d", ((0.25, -1.5), (0.0, 1.0)))
 
 
 def about(classes=CLASSES):
@@ -35,8 +37,12 @@ def about(classes=CLASSES):
 
 
 def small_model(kind="tfidf", dtype=np.float32, **changes):
-    if kind == "vectors":
-        vectorizer = Vectorizer(Features("vectors", n_features=5))
+    if kind in ("vectors", "centred", "embeddings"):
+        center = np.empty(0, np.float32) if kind == "vectors" else np.linspace(-1, 1, 5, dtype=np.float32)
+        features = Features("vectors", n_features=5)
+        if kind == "embeddings":
+            features = Features("embeddings", n_features=5, encoder=ENCODER)
+        vectorizer = Vectorizer(features, center=center)
     else:
         vectorizer, _ = fit_vectorizer(TEXTS, Features(kind, hash_bits=4))
     draw = np.random.default_rng(0).normal

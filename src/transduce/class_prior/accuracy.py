@@ -18,7 +18,7 @@ Array: TypeAlias = NDArray[Any]
 
 Z, N_RESAMPLES = 1.645, 400
 """Half the length of a 90 % interval in standard deviations, and bootstrap samples for macro F."""
-WIDENING = 1.6
+ACCURACY_WIDENING = 1.6
 """Factor of the deviation that errors on hidden labels suggest: the final classifier is another one."""
 
 
@@ -66,7 +66,7 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     errors = (guesses == labels) - predicted.max(axis=1)
     shift = float(np.dot(weights, errors))
     mean = float(np.clip(confidence + shift, 0.0, 1.0))
-    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) * WIDENING**2
+    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) * ACCURACY_WIDENING**2
     smoothed = (mean * labels.size + 1.0) / (labels.size + 2.0)  # no errors among a few labels do not mean none at all
     half = Z * float(np.sqrt(max(variance, smoothed * (1.0 - smoothed) / (labels.size + 2.0))))
     rng = np.random.default_rng(0)

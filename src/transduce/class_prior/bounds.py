@@ -72,7 +72,7 @@ class Bounds(NamedTuple):
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
         """Return bounds with one more class, last, for `low` to `high` rows that fit no class.
 
-        Other classes are in proportion to what is left; their counts may be as low as that makes them.
+        The bounds of the classes are those of the rows that are left, in proportion. There is no belief about these.
 
         Parameters
         ----------
@@ -81,20 +81,13 @@ class Bounds(NamedTuple):
         low, high : int
             Bounds on the rows that fit no class.
         """
-        left = 1.0 - 0.5 * (low + high) / max(n_rows, 1)
-        least, groups, belief = (
-            np.floor(self.low * (1.0 - high / max(n_rows, 1))).astype(np.int64),
-            self.groups,
-            self.belief,
-        )
+        n, groups = max(n_rows, 1), self.groups
+        least, most = _scaled_outwards(self.low, self.high, n - high, n - low, n)
         if groups is not None:
-            K, group_low = self.low.size, np.floor(groups.low * (1.0 - high / max(n_rows, 1))).astype(np.int64)
+            K = self.low.size
             above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))
-            groups = Groups(above, group_low, groups.high, groups.names)
-        if belief is not None:
-            own = belief.scaled(left)
-            belief = Belief(np.append(own.mean, 1.0), np.append(own.strength, 0.0), np.append(own.offset, 0.0))
-        return Bounds(np.append(least, low), np.append(np.maximum(self.high, least), high), groups, belief)
+            groups = Groups(above, *_scaled_outwards(groups.low, groups.high, n - high, n - low, n), groups.names)
+        return Bounds(np.append(least, low), np.append(most, high), groups)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
         """Return bounds in proportion for a sample of the rows, rounded outwards.
@@ -134,3 +127,8 @@ class Bounds(NamedTuple):
         counts = n_rows * self.center(n_rows)
         low, high = np.floor(counts + 1e-6).astype(np.int64), np.ceil(counts - 1e-6).astype(np.int64)
         return Bounds(np.clip(low, self.low, self.high), np.clip(high, self.low, self.high), self.groups)
+
+
+def _scaled_outwards(low: IntArray, high: IntArray, least: int, most: int, n_rows: int) -> tuple[IntArray, IntArray]:
+    """Bounds for `least` to `most` of n_rows rows, in proportion and rounded outwards."""
+    return low * least // n_rows, -(-np.minimum(high, n_rows) * most // n_rows)

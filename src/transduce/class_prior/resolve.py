@@ -17,7 +17,7 @@ Array: TypeAlias = NDArray[Any]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-STRENGTHS, LABELS_PER_STRENGTH = (2.0, 64.0), 60.0
+STRENGTHS, LABELS_PER_STRENGTH = (2.0, 64.0), 120.0
 """Least and greatest strength of the belief in a size, in units of the loss, and labels that a unit stands for.
 
 Rows follow a belief unless their scores are clear. One that is much weaker lets a large class absorb small ones.

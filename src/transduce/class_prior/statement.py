@@ -17,7 +17,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 
-ROUGHNESS = 0.15
+ROUGHNESS = 0.1
 """Relative standard deviation of a rough size."""
 MIN_ROWS = 0.5
 """Smallest size of a class that combinations start from."""
@@ -109,7 +109,7 @@ class Statement:
         >>> estimate = SizeEstimate(np.array([0.2, 0.3, 0.5]), np.array([0.1, 0.1, 0.1]))
         >>> stated = Statement(np.zeros(3, np.int64), np.full(3, 100), np.array([np.nan, np.nan, 80.0]))
         >>> stated.combine(estimate, 100).mean.round(2).tolist()
-        [0.13, 0.19, 0.68]
+        [0.11, 0.16, 0.73]
         """
         mean, deviation = estimate.mean * n_rows, estimate.deviation * n_rows
         targets = [(np.arange(mean.size) == k, self.rough[k]) for k in np.flatnonzero(np.isfinite(self.rough))]
@@ -160,6 +160,16 @@ def on_both_sides(sizes: FloatArray) -> tuple[IntArray, IntArray]:
     """The whole numbers on both sides of each size, the same number twice for one that is whole but for noise."""
     noise = rounding_noise(sizes)
     return np.floor(sizes + noise).astype(np.int64), np.ceil(sizes - noise).astype(np.int64)
+
+
+def outlier_counts(fractions: tuple[float, float], n_rows: int) -> tuple[int, int]:
+    """The least and the greatest number of n_rows rows that these fractions are, rounded outwards.
+
+    >>> outlier_counts((0.1, 0.1), 30), outlier_counts((0.0, 0.05), 30)
+    ((3, 3), (0, 2))
+    """
+    low, high = on_both_sides(n_rows * np.array(fractions))
+    return int(low[0]), int(high[1])
 
 
 def rounding_noise(sizes: FloatArray) -> FloatArray:

@@ -61,7 +61,9 @@ def _defaults(
 def _checked(option: click.Option, value: Any, what: str) -> Any:
     """Check and convert a value as the command line would; a table of class sizes becomes NAME=SIZE."""
     if option.name == "prior" and isinstance(value, dict):
-        return [f"{name}={_size(size, what, name)}" for name, size in value.items()]
+        return [f"{name}={_size(size, f'{what} to {size!r} for class {name!r}')}" for name, size in value.items()]
+    if option.name == "none":
+        return _size(value, f"{what} to {value!r}")
     if option.multiple:
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(one, str) for one in values):
@@ -77,10 +79,11 @@ def _checked(option: click.Option, value: Any, what: str) -> Any:
         raise InputError(f"{what} to an invalid value: {error.message}") from None
 
 
-def _size(size: Any, what: str, name: str) -> str:
+def _size(size: Any, what: str) -> str:
+    """A size as the command line takes it, from a number, a string or a list of low and high."""
     ends = size if isinstance(size, list) else [size]
     if not all(type(end) in (int, float, str) for end in ends):
-        raise InputError(f"{what} to {size!r} for class {name!r}, but it must be a number or a list of low and high.")
+        raise InputError(f"{what}, but it must be a number or a list of low and high.")
     return ":".join(map(str, ends))
 
 

@@ -18,12 +18,15 @@ CONNECT_TIMEOUT = 10
 """Seconds that a scheduler has to answer."""
 
 
-def check_cluster(address: str | None, n_workers: int | None) -> None:
+def check_cluster(address: str | None, n_workers: int | None, none: str | None = None) -> None:
     """Check the options for a cluster, before anything is read."""
     if address is None and n_workers is None:
         return
     if address is not None and n_workers is not None:
         raise InputError("--dask uses a running cluster and --workers starts one. Leave one of them out.")
+    if none is not None:
+        option = "--dask" if n_workers is None else "--workers"
+        raise InputError(f"--none needs all rows in one process, but {option} distributes them. Leave one of them out.")
     if address is not None and not ADDRESS.fullmatch(address):
         raise InputError(f"--dask must be {EXPECTED}, but is {address!r}. Correct it.")
     try:

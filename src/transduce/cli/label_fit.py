@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import sparse
 
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features, Vectorizer, fit_vectorizer, read_vectors, unit_rows
+from transduce.cli.features import Features, Vectorizer, fit_vectorizer, fit_vectors, read_vectors, unit_rows
 from transduce.cli.fit_messages import describe_error, describe_warning
 from transduce.cli.formats import texts_of
 from transduce.cli.label_task import LabelTask, library_prior
@@ -56,12 +57,13 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
     classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
     progress.say(f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {classes}")
-    empty = (np.flatnonzero(unlabeled & (X.getnnz(axis=1) == 0)) + 1).tolist()
+    has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else np.any(X != 0, axis=1)
+    empty = (np.flatnonzero(unlabeled & ~has_values) + 1).tolist()
     progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
     clf = _fit(task, X, options, progress)
     model = _model(clf, task, vectorizer)
     unpriced = model.scores(X) - model.shift
-    labels = task.parsed.encode(clf.transduction_.tolist())
+    labels = task.parsed.encode(name or None for name in clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
     about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
     contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
@@ -75,16 +77,19 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
 def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> tuple[Vectorizer, Any]:
     """Vectorizer and feature rows, from texts or from vectors that were computed before."""
     table, vectors = task.table, options["vectors"]
-    if table.vectors is None and vectors is None:
-        texts = texts_of(table, task.text).to_list()
-        progress.say(f"Reading {len(texts)} texts.")
-        try:
-            return fit_vectorizer(texts, Features(options["features"], options["ngrams"]), options["jobs"])
-        except InputError as error:
-            columns = ", ".join(map(repr, task.text))
-            raise InputError(f"column {columns} of {table.name} cannot be used as text: {error}") from None
-    X: Any = unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table)
-    return Vectorizer(Features(kind="vectors", n_features=X.shape[1])), X
+    if table.vectors is not None or vectors is not None:
+        return fit_vectors(unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table))
+    texts = texts_of(table, task.text).to_list()
+    progress.say(f"Reading {len(texts)} texts.")
+    if options["features"] == "embeddings":
+        from transduce.cli.features.embeddings import fit_embeddings
+
+        return fit_embeddings(texts, options, progress)
+    try:
+        return fit_vectorizer(texts, Features(options["features"], options["ngrams"]), options["jobs"])
+    except InputError as error:
+        columns = ", ".join(map(repr, task.text))
+        raise InputError(f"column {columns} of {table.name} cannot be used as text: {error}") from None
 
 
 def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -> Iterator[str]:
@@ -143,6 +148,7 @@ def _classifier(
         verbose=show_round,
         checkpoint=options.get("checkpoint"),
         unlabeled=UNLABELED,
+        outlier_fraction=None if task.none is None else tuple(rows / task.n_unlabeled for rows in task.none),
     )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import Prior, read_sizes
 from transduce.class_prior.statement import Statement
@@ -17,18 +16,14 @@ from transduce.cli.columns import Say, choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
+from transduce.cli.label_origin import CONTRADICTED, find_sample
 from transduce.cli.labeled_table import LabeledTable
-from transduce.cli.prior_options import assumptions, has_size, prior_errors, stated_counts, unstated
+from transduce.cli.none_option import Rows, divide_sizes, fraction_left, none_rows, read_none
+from transduce.cli.prior_options import assumptions, has_size, prior_errors, rows_text, stated_counts, unstated
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 
 MAX_LISTED = 4
-LABELS_AND_TEXTS = "the labels and the texts"
-CHOSEN = "the texts, because the labels are not a random sample"
-BALANCED = "the texts, because the numbers of labels are too equal to show class sizes"
-CONTRADICTED = "the texts, because the labels do not look like a random sample"
-SOME = "the texts and the {} labels that are a random sample"
-"""What class sizes are estimated from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +40,7 @@ class LabelTask:
     answered      (n,) whether a label was given to a row that was chosen, by a queue or from earlier results
     sampled       (n,) whether a label is one of a random sample; None if the fit is to find out
     basis         what class sizes are estimated from
+    none          least and greatest number of rows to label that fit no class; None if all have one
     """
 
     table: Table
@@ -57,6 +53,12 @@ class LabelTask:
     answered: NDArray[np.bool_]
     sampled: NDArray[np.bool_] | None
     basis: str
+    none: Rows | None = None
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of rows to label, including those with a partial label."""
+        return int(np.count_nonzero(self.codes < 0))
 
     def describe_prior(self, *, contradicted: bool) -> str:
         """Where class sizes come from, in a sentence; `contradicted`: the labels do not look like a random sample."""
@@ -72,36 +74,54 @@ class LabelTask:
 def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, Any], say: Say) -> LabelTask:
     """Read columns, labels and classes, complete the stated class sizes, and report what had to be guessed."""
     table, column = source.table, source.column
+    _check_encoder(table, options)
     text = choose_text(table, options["text"], column, say, required=options["vectors"] is None)
     parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
-    sampled, basis = _find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
+    sampled, basis = find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
     prior = read_sizes(stated, parsed.classes) if stated == "equal" else stated or "estimate"
     if not stated and np.any(codes < 0):
         say(f"Note: no class sizes were stated. Estimating them from {basis}. State what you know with --prior.")
-    statement = _resolve(prior, parsed, codes, say)
-    return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis)
+    n_rows = int(np.count_nonzero(codes < 0))
+    none = none_rows(read_none(options.get("none")), n_rows)
+    if none is not None:
+        prior = _without_none(prior, parsed, codes, none, say)
+    statement = _resolve(prior, parsed, codes, fraction_left(none, n_rows), say)
+    return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis, none)
 
 
-def _find_sample(
-    labels_are: str | None, codes: NDArray[np.int64], answered: NDArray[np.bool_], n_classes: int
-) -> tuple[NDArray[np.bool_] | None, str]:
-    """Which labels are a random sample, None if the fit is to find out, and what class sizes are estimated from."""
-    if labels_are is not None:
-        is_random = labels_are == "random"
-        return np.full(codes.size, is_random), LABELS_AND_TEXTS if is_random else CHOSEN
-    given = (codes >= 0) & ~answered
-    if not given.any():
-        return given, CHOSEN
-    if are_balanced_by_design(np.bincount(codes[given], minlength=n_classes)):
-        return np.zeros(codes.size, bool), BALANCED
-    n_answered = np.count_nonzero(answered & (codes >= 0))
-    return (given, SOME.format(np.count_nonzero(given))) if n_answered else (None, LABELS_AND_TEXTS)
+def _check_encoder(table: Table, options: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other."""
+    vectors = table.name if table.vectors is not None else options["vectors"]
+    if options["features"] != "embeddings":
+        if options["encoder"] is not None:
+            raise InputError("--encoder is for --features embeddings. Add that, or leave out --encoder.")
+    elif vectors is not None:
+        raise InputError(f"{vectors} has vectors already, so no texts are encoded. Leave out --features embeddings.")
 
 
-def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], say: Say) -> Statement:
-    """Stated sizes in rows; reports how they were read, and refuses those that cannot be met."""
+def _without_none(
+    prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], none: Rows, say: Say
+) -> Prior | str:
+    """Class sizes of the rows that get a class, and reports how many do not."""
+    n_rows = int(np.count_nonzero(codes < 0))
+    say(f"Rows that fit no class: {rows_text(*none, n_rows)}. They stay without a label.")
+    if isinstance(prior, str):
+        return prior
+    labeled = dict(zip(parsed.classes, np.bincount(codes[codes >= 0], minlength=len(parsed.classes)), strict=True))
+    with prior_errors():
+        divided = divide_sizes(prior, parsed.classes, labeled, none, n_rows, tree=parsed.tree)
+    if divided is not prior:
+        say("Note: the class sizes and --none add up to all rows, so the sizes are fractions of all rows.")
+    return divided
+
+
+def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], left: float, say: Say) -> Statement:
+    """Stated sizes in rows; reports how they were read, and refuses those that cannot be met.
+
+    `left` is the fraction of the rows to label that gets a class.
+    """
     n_rows, classes = int((codes < 0).sum()), np.array(parsed.classes, object)
     with prior_errors():
         resolved = ResolvedPrior.create(
@@ -110,7 +130,7 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
     if not isinstance(prior, str):
         without = unstated(prior, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
-        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows))
+        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows, left))
         _check_feasible(parsed, codes, resolved.statement.hard_bounds)
     return resolved.statement
 

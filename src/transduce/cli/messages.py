@@ -15,6 +15,8 @@ from transduce.cli.errors import output_list
 NAME = "transduce"
 MAX_CLASSES = 20
 MAX_WIDTH = 40
+NO_CLASS = "(no class)"
+"""What stands for the missing label of rows that fit no class."""
 
 
 def print_text(text: str) -> None:
@@ -45,12 +47,17 @@ hidden in turn.'
     return f"{right}, macro F about {f} ({f_low}-{f_high}), {by}."
 
 
-def size_table(sizes: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]] = ()) -> list[str]:
-    """Lines with the rows of each class, the largest first, and the totals of branches with a stated size."""
+def size_table(
+    sizes: Sequence[Mapping[str, Any]],
+    branches: Sequence[Mapping[str, Any]] = (),
+    none: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Lines with the rows of each class, the largest first, of branches with a stated size, and of no class."""
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))[:MAX_CLASSES]
     rows = [(_short(size["class"]), size["assigned"]) for size in by_size]
     rows += [(f"{_short(one['branch'])}, total", one["assigned"]) for one in branches[:MAX_CLASSES]]
-    n_rows = max(1, sum(size["assigned"] for size in sizes))
+    rows += [] if none is None else [(NO_CLASS, none["assigned"])]
+    n_rows = max(1, sum(size["assigned"] for size in sizes) + (0 if none is None else none["assigned"]))
     width, digits = max(len(name) for name, _ in rows), max(len(str(count)) for _, count in rows)
     lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows]
     if len(sizes) > MAX_CLASSES:
@@ -63,6 +70,16 @@ def _short(name: str) -> str:
 
     name = printable(name)
     return name if len(name) <= MAX_WIDTH else f"{name[: MAX_WIDTH - 1]}…"
+
+
+def labeled_sentence(n_rows: int, n_none: int) -> str:
+    """How many rows were labelled, and how many fit no class.
+
+    >>> labeled_sentence(100, 0), labeled_sentence(100, 1)
+    ('Labelled 100 rows', 'Labelled 99 rows and left 1 that fits no class without a label')
+    """
+    left = f" and left {n_none} that {'fits' if n_none == 1 else 'fit'} no class without a label" if n_none else ""
+    return f"Labelled {n_rows - n_none} rows{left}"
 
 
 def wrote(written: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ docs/model-file.md describes the format. A model is loaded bit for bit as saved;
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 
 from transduce.cli.errors import InputError
 from transduce.cli.features import Features, Vectorizer
+from transduce.cli.features.tfidf import WORD_KINDS
 from transduce.cli.safetensors_file import parse_json, read_tensors, write_tensors
 from transduce.cli.training_rows import read_digests
-from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
+from transduce.engines.common import Calibration
+from transduce.features.identity import EncoderIdentity
+from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.taxonomy import Taxonomy
 
 Array: TypeAlias = NDArray[Any]
 
-FORMAT, VERSION = "transduce-model", 1
+FORMAT, VERSION = "transduce-model", 2
 TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
+"""The tensors of version 1, which has neither a centre nor an encoder and is still written for models without them."""
 LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
 MAX_HISTORY_ROWS = 1000
-_POSTERIORS: Mapping[str, Callable[[Array], Array]] = {
-    "hinge": LargeMargin().posterior,
-    "squared_hinge": SquaredLargeMargin().posterior,
-    "maxent": MaxEnt().posterior,
-}
+_LOSSES: Mapping[str, Loss] = {"hinge": LargeMargin(), "squared_hinge": SquaredLargeMargin(), "maxent": MaxEnt()}
 _DESCRIPTION = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
 _ABOUT: Mapping[str, type] = {
     **dict.fromkeys(("transduce", "created", "source", "prior", "ending"), str),
@@ -48,6 +48,7 @@ _ACCURACY: Mapping[str, type] = {
     **dict.fromkeys(("mean", "low", "high", "macro_f", "macro_f_low", "macro_f_high"), float),
     "n_labels": int,
 }
+_NONE = dict.fromkeys(("asked_low", "asked_high", "assigned"), int)
 _SIZE_ESTIMATE = dict.fromkeys(("estimated", "estimated_low", "estimated_high", "rough"), float)
 """Numbers of classes and branches that may be missing."""
 _COUNTS = dict.fromkeys(("labelled", "asked_low", "asked_high", "assigned", "own"), int)
@@ -84,6 +85,11 @@ class Model:
     loss: str
     about: Mapping[str, Any]
 
+    @property
+    def none_score(self) -> float:
+        """Rows whose best score is below this fit no class; -inf for a model that gives every row one."""
+        return float(self.about.get("none", {}).get("score", -np.inf))
+
     def scores(self, X: Any) -> Array:
         """Scores (n, K) of rows (n, d), sparse or dense."""
         if X.shape[1] != self.coef.shape[1]:
@@ -102,8 +108,7 @@ class Model:
 
     def probabilities(self, scores: Array) -> Array:
         """Probabilities (n, K) of the classes under the model's loss."""
-        found, smoothing = _POSTERIORS[self.loss](scores), self.about.get("smoothing", 0.0)
-        return (1.0 - smoothing) * found + smoothing / len(self.classes) if smoothing else found
+        return Calibration(smoothing=self.about.get("smoothing", 0.0)).probabilities(_LOSSES[self.loss], scores)
 
     @cached_property
     def _columns(self) -> Array:
@@ -113,13 +118,17 @@ class Model:
 
 def save_model(model: Model, target: str) -> None:
     """Write the model to a file; an existing file is replaced completely or not at all."""
+    features, center = asdict(model.vectorizer.features), model.vectorizer.center
+    version = VERSION if center.size or features["encoder"] is not None else 1
+    if version == 1:
+        del features["encoder"]
     description = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "classes": model.classes,
         "tree": model.tree,
         "loss": model.loss,
-        "features": asdict(model.vectorizer.features),
+        "features": features,
         "about": _renamed(model.about, "restart", "way"),
     }
     text = json.dumps(description, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -127,6 +136,8 @@ def save_model(model: Model, target: str) -> None:
     vocabulary = np.frombuffer("\n".join(model.vectorizer.vocabulary).encode("utf-8"), np.uint8)
     numbers = {"coef": model.coef, "intercept": model.intercept, "shift": model.shift, "idf": model.vectorizer.idf}
     tensors, metadata = {**numbers, "vocabulary": vocabulary}, {"transduce": text}
+    if version > 1:
+        tensors["center"] = center
     _assemble(tensors, metadata)  # so that nothing is saved that could not be loaded
     write_tensors(target, tensors, metadata)
 
@@ -160,13 +171,16 @@ def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Mode
     if header["version"] > VERSION:
         raise _NewerVersionError(f"its version is {header['version']}, and this transduce reads {VERSION}")
     _typed(header, _DESCRIPTION, "the description")
-    if header["version"] != VERSION or set(tensors) != set(TENSORS):
-        raise ValueError(f"it must be of version {VERSION} and hold the tensors {', '.join(TENSORS)}")
+    wanted = TENSORS if header["version"] == 1 else (*TENSORS, "center")
+    if header["version"] < 1 or set(tensors) != set(wanted):
+        raise ValueError(f"it must be of version 1 to {VERSION} and hold the tensors {', '.join(wanted)}")
     classes, about = tuple(header["classes"]), header["about"]
     _check_classes(classes, header["tree"])
-    if header["loss"] not in _POSTERIORS:
-        raise ValueError(f"its loss is not one of {', '.join(_POSTERIORS)}")
-    vectorizer = _vectorizer(header["features"], tensors["vocabulary"], tensors["idf"])
+    if header["loss"] not in _LOSSES:
+        raise ValueError(f"its loss is not one of {', '.join(_LOSSES)}")
+    features = _features(header["features"], header["version"])
+    center = tensors.get("center", np.empty(0, np.float32))
+    vectorizer = _vectorizer(features, tensors["vocabulary"], tensors["idf"], center)
     shapes = {"coef": (len(classes), vectorizer.n_columns), "intercept": (len(classes),), "shift": (len(classes),)}
     for name, shape in shapes.items():
         _check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT, "float32", "float64")
@@ -186,18 +200,37 @@ def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
         Taxonomy(classes, tuple(tuple(name.split("/")) for name in classes))
 
 
-def _vectorizer(features: Mapping[str, Any], vocabulary: Array, idf: Array) -> Vectorizer:
-    if set(features) != {field.name for field in fields(Features)}:
+def _features(values: Mapping[str, Any], version: int) -> Features:
+    names = {field.name for field in fields(Features)} - ({"encoder"} if version == 1 else set())
+    if set(values) != names:
         raise ValueError("its features are not those of this version")
+    encoder = values.get("encoder")
+    if encoder is not None:
+        _typed(encoder, {"name": str, "revision": str, "probe": list}, "the encoder")
+        if len(encoder) != len(fields(EncoderIdentity)) or not _is_probe(encoder["probe"]):
+            raise ValueError("its encoder must have a name, a revision and a probe of numbers")
+        encoder = EncoderIdentity(**{**encoder, "probe": tuple(map(tuple, encoder["probe"]))})
+    try:
+        return Features(**{**values, "encoder": encoder})
+    except InputError as error:
+        raise ValueError(f"its features are invalid ({error})") from error
+
+
+def _is_probe(probe: list[Any]) -> bool:
+    """Whether a probe is lists of equal length of numbers that are not too large."""
+    if not probe or not all(isinstance(row, list) and len(row) == len(probe[0]) for row in probe):
+        return False
+    return all(type(number) in (int, float) and abs(number) <= LARGEST_WEIGHT for row in probe for number in row)
+
+
+def _vectorizer(features: Features, vocabulary: Array, idf: Array, center: Array) -> Vectorizer:
     if vocabulary.dtype != np.uint8:
         raise ValueError("its vocabulary is not text")
     try:
         words = tuple(vocabulary.tobytes().decode("utf-8").split("\n")) if vocabulary.size else ()
-        vectorizer = Vectorizer(Features(**features), words, idf)
     except UnicodeError as error:
         raise ValueError("its vocabulary is not Unicode text") from error
-    except InputError as error:
-        raise ValueError(f"its features are invalid ({error})") from error
+    vectorizer = Vectorizer(features, words, idf, center)
     kind, n_columns = vectorizer.features.kind, vectorizer.n_columns
     if n_columns == 0:
         raise ValueError("it has no columns")
@@ -205,7 +238,9 @@ def _vectorizer(features: Mapping[str, Any], vocabulary: Array, idf: Array) -> V
         raise ValueError(f"it has words, but {kind} features use none")
     if not all(words) or any(first >= second for first, second in pairwise(words)):
         raise ValueError("its words are not sorted, not distinct, or empty")
-    _check_numbers("idf", idf, (0 if kind == "vectors" else n_columns,), 1.0, LARGEST_IDF, "float32")
+    _check_numbers("idf", idf, (n_columns if kind in WORD_KINDS else 0,), 1.0, LARGEST_IDF, "float32")
+    has_center = kind == "embeddings" or (kind == "vectors" and center.size > 0)
+    _check_numbers("center", center, (n_columns if has_center else 0,), -1.0, 1.0, "float32")
     return vectorizer
 
 
@@ -235,6 +270,8 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         read_digests(about["labelled_rows"])
     if "accuracy" in about:
         _typed(about["accuracy"], _ACCURACY, "the accuracy")
+    if "none" in about:
+        _typed(about["none"], {**_NONE, **({"score": float} if "score" in about["none"] else {})}, "none")
     for name, types in _ROWS.items():
         for row in about[name]:
             _typed(row, types, f"a row of {name}")

@@ -38,6 +38,17 @@ INPUT_OPTIONS = _with(
     click.option("--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE; else by its name."),
     click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
 )
+FEATURES_OPTION = click.option(
+    "--features",
+    type=click.Choice(("tfidf", "hashing", "embeddings")),
+    default="tfidf",
+    show_default=True,
+    help="Words, hashed words, or vectors of an encoder.",
+)
+ENCODER_OPTIONS = _with(
+    click.option("--encoder", metavar="NAME|FOLDER", help="Encoder of embeddings: a published model, or a folder."),
+    click.option("--cache", metavar="DIR|none", help="Where vectors of texts are stored, to encode each text once."),
+)
 MESSAGE_OPTIONS = _with(
     click.option("--quiet", is_flag=True, help="Print errors only."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
@@ -54,10 +65,11 @@ FIT_OPTIONS = _with(
     click.option(
         "--labels-are", type=click.Choice(("random", "chosen")), help="Whether labels are a random sample of the rows."
     ),
-    click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     click.option(
-        "--features", type=click.Choice(("tfidf", "hashing")), default="tfidf", show_default=True, help="Text features."
+        "--none", metavar="SIZE", help="Rows that fit no class and stay without a label: 5%; at most 5%: 0%:5%; 120."
     ),
+    click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
+    FEATURES_OPTION,
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
     click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."),

@@ -6,17 +6,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from transduce.cli.columns import Say, choose_text
+from transduce.cli.columns import choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.formats import Table, read_table, texts_of
 from transduce.cli.model_file import Model, load_model
+from transduce.cli.progress import Progress
+from transduce.features.centering import center_and_scale
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Label of each row, its probability, the most probable other class, and the prediction without class sizes."""
+    """Label of each row, its probability, the most probable other class, and the prediction without class sizes.
+
+    A row that fits no class has the label -1. Its runner-up is the most probable class, and its confidence that of it.
+    """
 
     label: NDArray[np.int64]
     confidence: NDArray[np.float64]
@@ -27,17 +33,25 @@ class Predictions:
 def make_predictions(
     label: NDArray[np.int64], probabilities: NDArray[np.float64], unpriced: NDArray[np.int64]
 ) -> Predictions:
-    """Predictions from labels (n,) and probabilities (n, K)."""
-    rows = np.arange(label.size)
-    confidence = np.asarray(probabilities[rows, label], dtype=np.float64)
+    """Predictions from labels (n,), -1 for rows that fit no class, and probabilities (n, K).
+
+    >>> found = make_predictions(np.array([0, -1]), np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([1, 1]))
+    >>> found.confidence.tolist(), found.runner_up.tolist(), found.unpriced.tolist()
+    ([0.7, 0.6], [1, 1], [1, -1])
+    """
+    rows, fits_none = np.arange(label.size), label < 0
+    shown = np.where(fits_none, probabilities.argmax(axis=1), label)
+    confidence = np.asarray(probabilities[rows, shown], dtype=np.float64)
     others = probabilities.copy()
-    others[rows, label] = -1.0
+    others[rows[~fits_none], label[~fits_none]] = -1.0
+    unpriced = np.where(fits_none, -1, unpriced)
     return Predictions(label, np.clip(confidence, 0.0, 1.0), others.argmax(axis=1), unpriced)
 
 
 def predict_rows(model: Model, scores: NDArray[np.float64]) -> Predictions:
     """Predictions of a model for rows with these scores."""
-    return make_predictions(scores.argmax(axis=1), model.probabilities(scores), (scores - model.shift).argmax(axis=1))
+    label = np.where(scores.max(axis=1) < model.none_score, -1, scores.argmax(axis=1))
+    return make_predictions(label, model.probabilities(scores), (scores - model.shift).argmax(axis=1))
 
 
 def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> tuple[Model, Table]:
@@ -55,7 +69,9 @@ def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> t
     return loaded, read_table(file, options["format_"])
 
 
-def feature_rows(model: Model, table: Table, options: Mapping[str, Any], say: Say) -> tuple[Any, tuple[str, ...]]:
+def feature_rows(
+    model: Model, table: Table, options: Mapping[str, Any], progress: Progress
+) -> tuple[Any, tuple[str, ...]]:
     """Feature rows of a table as the model expects them, and the text columns used."""
     text, vectors = tuple(options["text"]), options["vectors"]
     if model.vectorizer.features.kind == "vectors":
@@ -67,8 +83,15 @@ def feature_rows(model: Model, table: Table, options: Mapping[str, Any], say: Sa
     trained_on = model.about["settings"].get("text", ())
     if not text and all(name in table.frame.columns for name in trained_on):
         text = tuple(trained_on)
-    columns = choose_text(table, text, None, say)
-    return model.vectorizer.transform(texts_of(table, columns).to_list(), options["jobs"]), columns
+    columns = choose_text(table, text, None, progress.say)
+    texts = texts_of(table, columns).to_list()
+    if model.vectorizer.features.kind == "embeddings":
+        from transduce.cli.features.embeddings import transform_embeddings
+
+        return transform_embeddings(model.vectorizer, texts, options, progress), columns
+    if options["encoder"] is not None:
+        progress.say("Note: the model uses the words of the texts, so --encoder has no effect.")
+    return model.vectorizer.transform(texts, options["jobs"]), columns
 
 
 def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
@@ -84,4 +107,7 @@ def _vectors(model: Model, table: Table, vectors: str | None) -> Any:
             f"the model needs vectors of {d} numbers, but those of {table.name} have {X.shape[1]}. "
             "Make them in the same way as those it was trained on."
         )
+    if model.vectorizer.center.size:
+        X = X.toarray() if sparse.issparse(X) else X
+        center_and_scale(X, model.vectorizer.center)
     return X

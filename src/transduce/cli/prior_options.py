@@ -116,21 +116,32 @@ def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) ->
     return found
 
 
-def stated_counts(prior: Prior, classes: Sequence[str], statement: Statement, n_rows: int) -> list[str]:
-    """The stated sizes as numbers of rows, in a sentence; none if nothing is stated."""
-    ranges = zip(classes, statement.low, statement.high, strict=True)
-    rows = {name: _rows(low, high, n_rows) for name, low, high in ranges}
+def stated_counts(
+    prior: Prior, classes: Sequence[str], statement: Statement, n_rows: int, left: float = 1.0
+) -> list[str]:
+    """The stated sizes as numbers of rows, in a sentence; none if nothing is stated.
+
+    `left` is the fraction of the rows to label that gets a class.
+    """
+    ranges = zip(classes, left * statement.low, left * statement.high, strict=True)
+    rows = {name: rows_text(low, high, n_rows) for name, low, high in ranges}
     if statement.groups is not None:
-        bounds = zip(statement.groups.names, statement.groups.low, statement.groups.high, strict=True)
-        rows |= {name: _rows(low, high, n_rows) for name, low, high in bounds}
+        bounds = zip(statement.groups.names, left * statement.groups.low, left * statement.groups.high, strict=True)
+        rows |= {name: rows_text(low, high, n_rows) for name, low, high in bounds}
     rough = [*zip(classes, statement.rough, strict=True), *((name, size) for name, _, size in statement.branches)]
-    rows |= {name: f"about {_rows(*2 * (round(size),), n_rows)}" for name, size in rough if np.isfinite(size)}
+    rows |= {name: f"about {rows_text(*2 * (left * size,), n_rows)}" for name, size in rough if np.isfinite(size)}
     sizes = [f"{name}: {rows[name]}" for name, size in prior.items() if size is not None and name in rows]
     more = f"; and {len(sizes) - MOST_SIZES} more" if len(sizes) > MOST_SIZES else ""
     return [f"Class sizes: {'; '.join(sizes[:MOST_SIZES])}{more}."] if sizes else []
 
 
-def _rows(low: int, high: int, n_rows: int) -> str:
+def rows_text(low: float, high: float, n_rows: int) -> str:
+    """A number of rows, or a range of these, in rows and per cent.
+
+    >>> rows_text(3, 3, 60), rows_text(0, 3, 60)
+    ('3 rows (5 %)', '0 to 3 rows (0 to 5 %)')
+    """
+    low, high = round(low), round(high)
     percent = [f"{100 * end / max(n_rows, 1):.3g}" for end in (low, high)]
     if low == high:
         return f"{low} row{'' if low == 1 else 's'} ({percent[0]} %)"

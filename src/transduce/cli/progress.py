@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from transduce.features.encode import EncodingStatus
     from transduce.history import HistoryRow
 
 SECONDS_BETWEEN_LINES = 2.0
@@ -63,12 +64,19 @@ class Progress(AbstractContextManager["Progress"]):
             return
         self.stage_of_restart[row.restart] = max(self.stage_of_restart.get(row.restart, 0), row.stage)
         now = time.perf_counter()
-        line = describe(row, self.fraction_done(), now - self.start)
-        if sys.stderr.isatty():
-            self._show(line)
-        elif now - self.last_line >= SECONDS_BETWEEN_LINES:
-            self.last_line = now
-            print(line, file=sys.stderr, flush=True)
+        fraction = self.fraction_done()
+        self._show_line(describe(row, fraction, now - self.start), fraction, now)
+
+    def show_encoding(self, status: "EncodingStatus") -> None:
+        """Show how many texts are encoded; the clock of the fit starts when all are."""
+        now = time.perf_counter()
+        if status.n_done == 0:
+            self.start = now
+        elif not self.quiet:
+            self._show_line(describe_encoding(status, now - self.start), status.fraction, now)
+        if status.n_done == status.n_texts:
+            self.close()
+            self.start = now
 
     def fraction_done(self) -> float:
         """Fraction of the stages of all restarts, and of the fits with hidden labels before them, that are done."""
@@ -82,7 +90,15 @@ class Progress(AbstractContextManager["Progress"]):
             done += self.hidden_cost * n_stages
         return done / (self.n_stages * (self.hidden_cost * n_hidden + self.n_restarts))
 
-    def _show(self, line: str) -> None:
+    def _show_line(self, line: str, fraction: float, now: float) -> None:
+        """Show a line at once on a terminal, every few seconds elsewhere."""
+        if sys.stderr.isatty():
+            self._show(line, fraction)
+        elif now - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = now
+            print(line, file=sys.stderr, flush=True)
+
+    def _show(self, line: str, fraction: float) -> None:
         if self.live is None:
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn
@@ -92,7 +108,7 @@ class Progress(AbstractContextManager["Progress"]):
             self.live = Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8)
             self.live.add_task("", total=1.0)
             self.live.start()
-        self.live.update(self.live.task_ids[0], completed=self.fraction_done(), description=line)
+        self.live.update(self.live.task_ids[0], completed=fraction, description=line)
 
 
 def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
@@ -103,6 +119,21 @@ def describe(row: "HistoryRow", done: float, elapsed: float) -> str:
     'restart 1, stage 3, objective 0.4000, 1 200 labels changed, 2 s, about 6 s left'
     """
     restart = f"{row.restart_name} of {N_HIDDEN}" if row.restart < 0 else row.restart_name
-    left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
     changed = f"{row.n_moved:,} labels changed".replace(",", " ")
-    return f"{restart}, stage {row.stage}, objective {row.objective:.4f}, {changed}, {elapsed:.0f} s{left}"
+    return f"{restart}, stage {row.stage}, objective {row.objective:.4f}, {changed}, {_times(elapsed, done)}"
+
+
+def describe_encoding(status: "EncodingStatus", elapsed: float) -> str:
+    """One line about the texts that are encoded.
+
+    >>> from transduce.features.encode import EncodingStatus
+    >>> describe_encoding(EncodingStatus(1200, 22500, 0.1), 12.0)
+    'encoded 1 200 of 22 500 texts, 12 s, about 108 s left'
+    """
+    counts = f"{status.n_done:,} of {status.n_texts:,}".replace(",", " ")
+    return f"encoded {counts} texts, {_times(elapsed, status.fraction)}"
+
+
+def _times(elapsed: float, done: float) -> str:
+    left = f", about {elapsed * (1 - done) / done:.0f} s left" if MIN_FRACTION <= done < 1 else ""
+    return f"{elapsed:.0f} s{left}"

@@ -13,6 +13,7 @@ import transduce
 from transduce.cli.fit_messages import describe_status
 from transduce.cli.label_task import LabelTask
 from transduce.cli.model_file import MAX_HISTORY_ROWS
+from transduce.cli.none_option import fraction_left
 from transduce.cli.predictions import Predictions
 from transduce.estimators import TransductiveClassifier
 from transduce.history import FitStatus, HistoryRow
@@ -45,9 +46,23 @@ def describe_fit(
         },
         "sizes": sizes,
         **({"branches": branches} if (branches := _branch_sizes(task, sizes, n_unlabeled)) else {}),
+        **({} if task.none is None else {"none": _none(clf, task, predictions)}),
         **({"contradicted": True} if clf._contradicted else {}),
         **({} if clf.accuracy_estimate_ is None else {"accuracy": clf.accuracy_estimate_._asdict()}),
     }
+
+
+def _none(clf: TransductiveClassifier, task: LabelTask, predictions: Predictions) -> dict[str, Any]:
+    """Rows without a class: how many were asked for and found, and the score below which new rows have none either.
+
+    There is no such score if no row was left without a class.
+    """
+    low, high = task.none or (0, 0)
+    found = {"asked_low": low, "asked_high": high, "assigned": int(np.count_nonzero(predictions.label < 0))}
+    if clf.outlier_score_ is None or not np.isfinite(clf.outlier_score_):
+        return found
+    distance = 2.0 if len(task.parsed.classes) == 2 else 1.0  # of two scores, which are opposite
+    return {**found, "score": float(clf.outlier_score_) / distance / clf.calibration_.temperature}
 
 
 def _class_sizes(
@@ -56,22 +71,26 @@ def _class_sizes(
     """For every class: labelled rows, rows asked for, rows assigned, and the size that the texts suggest.
 
     That is the estimate from hidden labels. If all sizes are exact there is none, and it is between the fraction of
-    rows predicted without prices and the mean probability.
+    rows predicted without prices and the mean probability. Rows that fit no class are left out.
     """
-    classes, unlabeled = task.parsed.classes, task.codes < 0
-    predicted = np.bincount(predictions.unpriced[unlabeled], minlength=len(classes))
-    fraction = predicted / max(1, int(unlabeled.sum()))
+    classes, has_class = task.parsed.classes, (task.codes < 0) & (predictions.label >= 0)
+    predicted = np.bincount(predictions.unpriced[has_class], minlength=len(classes))
+    fraction = predicted / max(1, int(has_class.sum()))
+    probabilities = probabilities[has_class[task.codes < 0]]
     mean = probabilities.mean(axis=0) if len(probabilities) else np.zeros(len(classes))
+    bounds, left = clf.bounds_, fraction_left(task.none, task.n_unlabeled)
+    if task.none is not None:
+        bounds = bounds.with_outliers(task.n_unlabeled, *task.none)
     texts_low, texts_high = np.minimum(fraction, mean), np.maximum(fraction, mean)
     if clf._data_estimate is not None:
         texts_low, texts_high = clf._data_estimate.low, clf._data_estimate.high
     columns = {
         "class": classes,
-        "labelled": np.bincount(task.codes[~unlabeled], minlength=len(classes)),
+        "labelled": np.bincount(task.codes[task.codes >= 0], minlength=len(classes)),
         "stated": [not isinstance(task.prior, str) and task.prior.get(name) is not None for name in classes],
-        "asked_low": clf.bounds_.low,
-        "asked_high": clf.bounds_.high,
-        "assigned": np.bincount(predictions.label[unlabeled], minlength=len(classes)),
+        "asked_low": bounds.low[: len(classes)],
+        "asked_high": bounds.high[: len(classes)],
+        "assigned": np.bincount(predictions.label[has_class], minlength=len(classes)),
         "own": predicted,
         "texts_low": texts_low,
         "texts_high": texts_high,
@@ -82,19 +101,22 @@ def _class_sizes(
         columns |= {"estimated": estimate.mean, "estimated_low": estimate.low, "estimated_high": estimate.high}
     found = pl.DataFrame(columns).to_dicts()
     for k in np.flatnonzero(np.isfinite(task.statement.rough)).tolist():
-        found[k]["rough"] = float(task.statement.rough[k])
+        found[k]["rough"] = left * float(task.statement.rough[k])
     return found
 
 
 def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]], n_rows: int) -> list[dict[str, Any]]:
     """For every branch with a stated size: rows asked for, and the sums over its classes."""
-    groups, found = task.statement.groups, []
+    groups, found, left = task.statement.groups, [], fraction_left(task.none, n_rows)
+    if groups is not None and task.none is not None:
+        groups = task.statement.hard_bounds.with_outliers(n_rows, *task.none).groups
     asked: list[tuple[str, NDArray[np.bool_], dict[str, Any]]] = []
     if groups is not None:
-        bounds = zip(groups.names, groups.members(len(sizes)), groups.low, groups.high, strict=True)
+        members = groups.members(len(sizes) + (task.none is not None))[:, : len(sizes)]
+        bounds = zip(groups.names, members, groups.low, groups.high, strict=True)
         asked = [(name, m, {"asked_low": int(low), "asked_high": int(high)}) for name, m, low, high in bounds]
     for name, members, rows in task.statement.branches:
-        asked.append((name, members, {"asked_low": 0, "asked_high": n_rows, "rough": float(rows)}))
+        asked.append((name, members, {"asked_low": 0, "asked_high": n_rows, "rough": left * float(rows)}))
     for name, members, size in asked:
         if not isinstance(task.prior, str) and task.prior.get(name) is not None:
             inside = [sizes[k] for k in np.flatnonzero(members).tolist()]

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.cli.columns import Say
 from transduce.cli.formats import Table, unused_name
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
 from transduce.cli.model_file import Model
 from transduce.cli.predictions import Predictions, feature_rows, predict_rows
+from transduce.cli.progress import Progress
 
 RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 """The columns that `label` adds, unless the table has a column of that name."""
@@ -50,12 +50,13 @@ def add_results(
 
     `given` holds the label that a person gave to each row, if any. `in_place` is a label column whose empty cells are
     filled in (text that was there is kept, other types become text); otherwise labels get a column of their own.
-    `answered` (n,) marks labels that a person gave to rows chosen by a queue or from earlier results.
+    `answered` (n,) marks labels that a person gave to rows chosen by a queue or from earlier results. Rows that fit no
+    class have no label; their runner-up is the most probable class.
     """
     label, *others = (unused_name(name, frame.columns) for name in RESULTS)
     names = ResultNames(tuple(text), in_place or label, *(others if given is not None else others[:-1]))
     is_given = np.zeros(frame.height, bool) if given is None else np.array([g is not None for g in given], bool)
-    labels = pl.Series(names.label, [classes[k] for k in predictions.label], dtype=pl.String)
+    labels = pl.Series(names.label, [None if k < 0 else classes[k] for k in predictions.label], dtype=pl.String)
     if in_place is not None and frame[in_place].dtype == pl.String:
         labels = frame[in_place].zip_with(pl.Series(is_given), labels)
     second = ["" if g else classes[k] for g, k in zip(is_given, predictions.runner_up, strict=True)]
@@ -73,19 +74,22 @@ def add_results(
     return frame.with_columns(columns), names
 
 
-def predict_table(model: Model, table: Table, options: Mapping[str, Any], say: Say) -> tuple[pl.DataFrame, ResultNames]:
+def predict_table(
+    model: Model, table: Table, options: Mapping[str, Any], progress: Progress
+) -> tuple[pl.DataFrame, ResultNames]:
     """Return the table with a label for every row, and the names of the added columns."""
-    X, text = feature_rows(model, table, options, say)
+    X, text = feature_rows(model, table, options, progress)
     return add_results(table.frame, text, model.classes, predict_rows(model, model.scores(X)))
 
 
 def read_results(
-    frame: pl.DataFrame, text: tuple[str, ...], classes: Sequence[str], *, in_place: bool = False
+    frame: pl.DataFrame, text: tuple[str, ...], classes: Sequence[str], *, in_place: bool = False, none: bool = False
 ) -> tuple[pl.DataFrame, ResultNames] | None:
     """Restore the types of a frame that `label` wrote; None if `label` did not write it.
 
     CSV holds text only, so numbers and booleans are parsed again, and labels lose the apostrophe that guards formulas.
-    If a file was labelled twice, the last results are read; `in_place` says that `label` filled in the column "label".
+    If a file was labelled twice, the last results are read; `in_place` says that `label` filled in the column "label",
+    `none` that rows may have no label.
     """
     found = result_columns(frame)
     label = RESULTS[0] if in_place else _last_name(RESULTS[0], frame.columns)
@@ -98,7 +102,9 @@ def read_results(
         without_guard(pl.col(runner_up)).fill_null(""),
         *(_is_true(pl.col(name)) for name in (overruled, given)),
     )
-    if not frame[label].is_in(list(classes)).fill_null(False).all():
+    is_class = pl.col(label).is_in(list(classes)).fill_null(False)
+    is_none = (pl.col(label).fill_null("") == "") & ~pl.col(given)
+    if not frame.select((is_class | is_none if none else is_class).all()).item():
         return None
     return frame, ResultNames(text, label, confidence, runner_up, overruled, given)
 

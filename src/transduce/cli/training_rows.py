@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from transduce.cli.features.tokenize import words_of
 from transduce.cli.formats import Table, texts_of
@@ -31,9 +31,13 @@ def row_contents(table: Table, text: Sequence[str], X: Any, kind: str) -> list[b
     [b'green tea']
     """
     if kind == "vectors":
+        if not issparse(X):
+            return [_vector_content(np.arange(row.size), row) for row in X]
         rows = csr_matrix(X)
-        return [_vector_content(rows, start, end) for start, end in zip(rows.indptr, rows.indptr[1:], strict=False)]
-    return [" ".join(words_of(text)).encode("utf-8", "surrogatepass") for text in texts_of(table, text)]
+        parts = map(slice, rows.indptr[:-1], rows.indptr[1:])
+        return [_vector_content(rows.indices[part], rows.data[part]) for part in parts]
+    as_read = str.strip if kind == "embeddings" else lambda text: " ".join(words_of(text))  # an encoder sees all signs
+    return [as_read(text).encode("utf-8", "surrogatepass") for text in texts_of(table, text)]
 
 
 def digest_training_rows(contents: Sequence[bytes], labels: Sequence[str | None]) -> dict[str, str]:
@@ -94,7 +98,7 @@ def _joined(content: bytes, label: str) -> bytes:
     return label.encode("utf-8", "surrogatepass") + b"\0" + content
 
 
-def _vector_content(rows: csr_matrix, start: int, end: int) -> bytes:
-    values = rows.data[start:end].astype("<f2")
+def _vector_content(columns: NDArray[Any], numbers: NDArray[Any]) -> bytes:
+    values = numbers.astype("<f2")
     kept = np.flatnonzero(values)
-    return bytes(rows.indices[start:end][kept].astype("<i8").tobytes() + values[kept].tobytes())
+    return bytes(columns[kept].astype("<i8").tobytes() + values[kept].tobytes())

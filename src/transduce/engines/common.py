@@ -146,7 +146,10 @@ class Calibration(NamedTuple):
         """Probabilities (n, K) at these scores."""
         scaled = scores / self.temperature
         found = np.asarray(loss.posterior(scaled) if hasattr(loss, "posterior") else softmax(scaled, axis=1))
-        return (1.0 - self.smoothing) * found + self.smoothing / scores.shape[1] if self.smoothing else found
+        if not self.smoothing:
+            return found
+        smoothed = (1.0 - self.smoothing) * found.astype(np.float64)  # in which small probabilities keep their order
+        return np.asarray(smoothed + self.smoothing / scores.shape[1])
 
 
 def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
@@ -163,6 +166,23 @@ def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
     return float(best[order[doubtful[-1]]] if doubtful.size else best.min(initial=0.0))
 
 
+def best_scores(scores: Array) -> Array:
+    """The best of the scores (n, K) of each row; for two classes, as for `decision_function`, their difference."""
+    return np.asarray(np.abs(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores.max(axis=1))
+
+
+def threshold_below(values: Array, n: int) -> float:
+    """A number that n of the values (m,) are below, halfway to the next one; -inf if n is 0.
+
+    >>> threshold_below(np.array([0.5, -1.0, 2.0, 0.0]), 2)
+    0.25
+    """
+    if n == 0:
+        return -np.inf
+    ordered = np.sort(values.astype(np.float64))
+    return float(ordered[n - 1 : n + 1].mean() if n < ordered.size else np.nextafter(ordered[-1], np.inf))
+
+
 def posterior_costs(loss: Any, scores: Array, calibration: Calibration) -> Array:
     """Minus the logarithm of the probabilities (n, K) at these scores."""
     costs = calibration.probabilities(loss, scores)
@@ -177,9 +197,10 @@ def priced_probabilities(problem: TrainingProblem, scores: Array, prices: Array,
     return found if problem.forbidden is None else _allowed(problem.forbidden, found)
 
 
-def follows_prices(loss: Any, bounds: Bounds) -> bool:
-    """Whether probabilities follow from the prices of the fit; else they are chosen so that they meet exact counts."""
-    return bounds.belief is not None and hasattr(loss, "price_scale")
+def follows_prices(loss: Any, bounds: Bounds, n_rows: int) -> bool:
+    """Whether probabilities follow from the prices of the fit; else they are chosen so that they meet hard bounds."""
+    is_hard = bounds.groups is not None or np.any(bounds.low > 0) or np.any(bounds.high < n_rows)
+    return bounds.belief is not None and not is_hard and hasattr(loss, "price_scale")
 
 
 def total_confidence(loss: Any, scores: Array, prices: Array, calibration: Calibration) -> float:

@@ -13,6 +13,7 @@ from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
     Calibration,
+    best_scores,
     doubtful_below,
     finite_costs,
     follows_prices,
@@ -20,6 +21,7 @@ from transduce.engines.common import (
     posterior_costs,
     predicted_counts,
     priced_probabilities,
+    threshold_below,
     total_confidence,
 )
 from transduce.engines.local_restart import LocalRestart
@@ -113,28 +115,38 @@ class LocalEngine:
         counts = np.bincount(result.labels[problem.n_labeled :], minlength=self.n_classes)[: self.n_classes]
         predicted, distributions, confidence = predicted_counts(problem, scores), None, np.nan
         if hasattr(problem.loss, "posterior"):
-            posterior = np.empty(scores.shape, problem.design.dtype)
-            if follows_prices(problem.loss, bounds):
+            dtype = np.float64 if calibration.smoothing else problem.design.dtype
+            posterior = np.empty(scores.shape, dtype)
+            if follows_prices(problem.loss, bounds, len(scores)):
                 posterior[...] = priced_probabilities(problem, scores, result.prices, calibration)
             elif len(scores):
                 costs = allowed_costs(problem, posterior_costs(problem.loss, scores, calibration))
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
             if len(scores):
-                confidence = total_confidence(problem.loss, scores, result.prices, calibration) / len(scores)
+                has_class = result.labels[problem.n_labeled :] < self.n_classes
+                total = total_confidence(problem.loss, scores[has_class], result.prices, calibration)
+                confidence = total / max(int(has_class.sum()), 1)
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
-    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
+    def set_aside(
+        self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
+    ) -> tuple[Array, float]:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
-        costs = allowed_costs(problem, finite_costs(problem.loss, scores)).astype(np.float64)
-        scale, best = getattr(problem.loss, "price_scale", 0.0), scores.max(axis=1)
-        confidence = Calibration(temperature).probabilities(problem.loss, scores + scale * result.prices).max(axis=1)
+        costs = allowed_costs(problem, finite_costs(problem.loss, scores) - result.prices).astype(np.float64)
+        scale = getattr(problem.loss, "price_scale", 0.0)
+        priced = scores + scale * result.prices
+        best, confidence = priced.max(axis=1), Calibration(temperature).probabilities(problem.loss, priced).max(axis=1)
         above = best - doubtful_below(best, confidence, self.n_classes)
-        costs = np.hstack((costs, costs.min(axis=1, keepdims=True) + above[:, None] / (scale or 1.0)))
+        costs = np.column_stack((costs, costs.min(axis=1) + above / (scale or 1.0)))
+        if problem.forbidden is not None:  # exchanges visit each class once, and so never gain as much as this costs
+            costs[problem.forbidden.any(axis=1), -1] += (self.n_classes + 1) * np.ptp(costs[np.isfinite(costs)])
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
-        return np.concatenate((result.labels[: problem.n_labeled], solution.labels))
+        n_aside = int(np.count_nonzero(solution.labels == self.n_classes))
+        threshold = threshold_below(best_scores(scores + shift), n_aside)
+        return np.concatenate((result.labels[: problem.n_labeled], solution.labels)), threshold
 
     def in_order_of_y(self, values: Array) -> Array:
         """Return values of the rows of the problem in the order of y."""

@@ -11,6 +11,7 @@ import pytest
 from helpers.commands import ADDED, QUICK, read
 from helpers.documents import DOMAINS, N_LABELED, N_ROWS, documents, vectors_of
 from polars.testing import assert_frame_equal
+from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from transduce.cli.formats import write_table
@@ -65,13 +66,13 @@ def test_a_folder_gives_the_same_labels(example, run_ok, tmp_path):
     assert a.filter(pl.col("given") == "true").height == N_LABELED
 
 
-def test_svmlight_gives_the_same_labels_as_vectors(example, run_ok, tmp_path):
+def test_svmlight_gives_the_same_labels_as_sparse_vectors(example, run_ok, tmp_path):
     X = vectors_of(example.frame).astype(np.float64)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     codes = [0 if label is None else DOMAINS.index(label) + 1 for label in example.frame["label"]]
     dump_svmlight_file(X, codes, str(tmp_path / "documents.svm"), zero_based=False)
-    np.save(tmp_path / "v.npy", X)
-    run_ok("label", example.file, "--vectors", tmp_path / "v.npy", "-o", tmp_path / "a.csv", *QUICK)
+    sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix(X))
+    run_ok("label", example.file, "--vectors", tmp_path / "v.npz", "-o", tmp_path / "a.csv", *QUICK)
     run_ok("label", tmp_path / "documents.svm", "-o", tmp_path / "b.csv", *QUICK, "--model", tmp_path / "m.safetensors")
     a, b = read(tmp_path / "a.csv")["label"], read(tmp_path / "b.csv")["label"]
     assert [DOMAINS[int(code) - 1] for code in b] == a.to_list()

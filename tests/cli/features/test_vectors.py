@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from transduce.cli.errors import InputError
-from transduce.cli.features import read_vectors
+from transduce.cli.features import fit_vectors, read_vectors
+from transduce.features import CenteredNormalizer
 
 
 def table(**columns):
@@ -23,6 +24,10 @@ DENSE = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -1e300]])
 UNIT = [[0.6, 0.8], [0.0, 0.0], [0.0, -1.0]]
 
 
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix])
 def test_files_become_unit_rows(form, tmp_path):
     vectors = form(DENSE)
@@ -30,33 +35,44 @@ def test_files_become_unit_rows(form, tmp_path):
     (sparse.save_npz if sparse.issparse(vectors) else np.save)(path, vectors)
     X = read_vectors(path, table())
     assert X.dtype == np.float32
-    assert X.toarray().tolist() == np.array(UNIT, np.float32).tolist()
+    assert sparse.issparse(X) == sparse.issparse(vectors)
+    assert dense(X).tolist() == np.array(UNIT, np.float32).tolist()
 
 
 def test_integers_in_an_archive_become_unit_rows(tmp_path):
     np.savez(tmp_path / "v.npz", np.array([[3, 4], [0, 0], [0, -7]], np.int8))
-    assert read_vectors(str(tmp_path / "v.npz"), table()).toarray().tolist() == np.array(UNIT, np.float32).tolist()
+    assert read_vectors(str(tmp_path / "v.npz"), table()).tolist() == np.array(UNIT, np.float32).tolist()
 
 
 @pytest.mark.parametrize("dtype", [pl.List(pl.Float64), pl.Array(pl.Float64, 2)])
 def test_columns_become_unit_rows(dtype):
     frame = pl.DataFrame({"v": pl.Series(DENSE.tolist(), dtype=dtype)})
     X = read_vectors("v", SimpleNamespace(name="teas", frame=frame))
-    assert X.toarray().tolist() == np.array(UNIT, np.float32).tolist()
+    assert X.tolist() == np.array(UNIT, np.float32).tolist()
 
 
-def same(A, B):
-    return A.dtype == B.dtype and A.shape == B.shape and (A != B).nnz == 0 and np.array_equal(A.indices, B.indices)
-
-
-def test_result_does_not_depend_on_the_block_size(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["v.npy", "v.npz"])
+def test_result_does_not_depend_on_the_block_size(name, tmp_path, monkeypatch):
     V = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
     np.save(tmp_path / "v.npy", V)
+    sparse.save_npz(tmp_path / "v.npz", sparse.csr_matrix(V))
     many = table(text=["a"] * 50)
-    X = read_vectors(str(tmp_path / "v.npy"), many)
+    X = read_vectors(str(tmp_path / name), many)
     monkeypatch.setattr("transduce.cli.features.vectors.BLOCK_SIZE", 21)
-    assert same(read_vectors(str(tmp_path / "v.npy"), many), X)
-    assert np.allclose(X.toarray(), V / np.linalg.norm(V, axis=1, keepdims=True), atol=1e-6)
+    assert np.array_equal(dense(read_vectors(str(tmp_path / name), many)), dense(X))
+    assert np.allclose(dense(X), V / np.linalg.norm(V, axis=1, keepdims=True), atol=1e-6)
+
+
+def test_dense_rows_are_centred_and_sparse_rows_are_not():
+    X = np.random.default_rng(0).normal(1, 1, size=(50, 7)).astype(np.float32)
+    X[3] = 0
+    expected = CenteredNormalizer().fit_transform(X)
+    vectorizer, rows = fit_vectors(X.copy())
+    assert np.array_equal(rows, expected)
+    assert np.allclose(vectorizer.center, X[np.arange(50) != 3].mean(axis=0), atol=1e-6)
+    vectorizer, rows = fit_vectors(sparse.csr_matrix(X))
+    assert (rows != sparse.csr_matrix(X)).nnz == 0
+    assert vectorizer.center.size == 0
 
 
 def bad_files():
@@ -135,4 +151,4 @@ def test_damaged_files_are_refused_or_give_finite_rows(tmp_path_factory, place, 
     except InputError:
         return
     assert X.shape[0] == 3
-    assert np.isfinite(X.data).all()
+    assert np.isfinite(dense(X)).all()

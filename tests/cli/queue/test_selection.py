@@ -22,11 +22,11 @@ def _random_rows(n, seed, n_classes=4):
 
 def _brute_force(P, X, n):
     """The definition, with all cosines at hand."""
-    rows = np.asarray(X.todense())
+    rows = X.toarray() if sparse.issparse(X) else X
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     cosines = rows @ rows.T
     best = np.sort(P, axis=1)
-    worth = (1 - best[:, -1] + best[:, -2]) * cosines.mean(axis=1)
+    worth = (1 - best[:, -1] + best[:, -2]) * cosines.clip(0).mean(axis=1)
     chosen = []
     for _ in range(n):
         novelty = 1 - cosines[:, chosen].max(axis=1, initial=0).clip(0, 1)
@@ -40,6 +40,29 @@ def _brute_force(P, X, n):
 def test_rows_are_those_of_the_definition(seed):
     P, X = _random_rows(200, seed)
     assert choose_rows(P, X, 12).tolist() == _brute_force(P, X, 12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dense_rows_are_those_of_the_definition(seed):
+    """Centred rows, whose plain mean cosine is 0."""
+    P, _ = _random_rows(200, seed)
+    X = np.random.default_rng(seed).normal(size=(200, 5))
+    X -= X.mean(axis=0)
+    assert choose_rows(P, X, 12).tolist() == _brute_force(P, X, 12)
+
+
+def test_no_dense_row_is_chosen_twice():
+    X = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
+    chosen = choose_rows(np.full((300, 2), 0.5), np.tile(X, (30, 1)), 20)
+    assert sorted(chosen) == list(range(10))
+
+
+def test_rows_that_fit_no_class_are_as_uncertain_as_can_be():
+    P, X = _random_rows(200, 0)
+    fits_none = np.arange(200) % 7 == 0
+    tied = P.copy()
+    tied[fits_none] = 0.25  # equally probable classes
+    assert choose_rows(P, X, 12, fits_none=fits_none).tolist() == _brute_force(tied, X, 12)
 
 
 @pytest.mark.parametrize("seed", range(3))

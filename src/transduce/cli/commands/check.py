@@ -13,6 +13,7 @@ from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 @click.argument("file")
 @click.option("--label", metavar="COL", help="Column of the labels.")
 @click.option("--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class sizes to compare with the labels.")
+@click.option("--none", metavar="SIZE", help="Rows that fit no class: 5%; at most 5%: 0%:5%; 120.")
 @click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there is a problem or a warning.")
 @INPUT_OPTIONS
@@ -24,12 +25,13 @@ def check(file: str, **options: Any) -> int:
     from transduce.cli.columns import choose_text
     from transduce.cli.formats import texts_of
     from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.none_option import divide_sizes, none_rows, read_none
     from transduce.cli.prior_options import fraction_ranges, prior_errors, read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
 
     with Progress.from_options(options) as progress:
-        stated, flat = read_prior(options["prior"]), options["flat"]
+        stated, size, flat = read_prior(options["prior"]), read_none(options["none"]), options["flat"]
         source = read_labeled_table(file, options, progress.say, notes=False)
         table, labels = source.table, source.labels
         text = choose_text(table, options["text"], source.column, progress.say, required=options["vectors"] is None)
@@ -38,9 +40,13 @@ def check(file: str, **options: Any) -> int:
         n_unlabeled = sum(name is None or len(names.candidates.get(name, ())) > 1 for name in labels)
         if isinstance(stated, str):
             stated = read_sizes(stated, names.classes) if stated == "equal" else {}
+        none = none_rows(size, n_unlabeled)
         with prior_errors():
+            if none is not None:
+                counts = Counter(name for name in labels if name in names.classes)
+                stated = divide_sizes(stated, names.classes, counts, none, n_unlabeled, tree=names.tree)
             ranges = fraction_ranges(stated, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
-        findings = check_documents(texts, labels, ranges, tree=names.tree, flat=flat)
+        findings = check_documents(texts, labels, ranges, tree=names.tree, flat=flat, none=none)
     if options["as_json"]:
         messages.print_json({"file": file, "findings": as_json(findings)})
     else:

@@ -1,5 +1,6 @@
 """transduce demo: label the built-in corpus, of which eighty rows keep their label, and show what that gains."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import click
 from transduce.cli.commands.evaluate import score_labels
 from transduce.cli.errors import InputError
 from transduce.cli.messages import command_line
+from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,9 +29,11 @@ NEW_REQUESTS = (
 @click.command()
 @click.option("-o", "--out", default="transduce-demo", show_default=True, metavar="FOLDER", help="Folder to write to.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@FEATURES_OPTION
+@ENCODER_OPTIONS
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.pass_context
-def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
+def demo(context: click.Context, /, out: str, seed: int, quiet: bool, **options: str | None) -> None:
     """Run `transduce label` on the built-in corpus: labelled CSV, model and report."""
     import polars as pl
 
@@ -46,7 +50,9 @@ def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
     write_table(frame, source)
     write_table(pl.DataFrame({"text": NEW_REQUESTS}), new)
     outputs = ["-o", labeled, "--model", model, "--report", page]
-    arguments = ["label", source, *outputs, "--truth", "truth", "--seed", str(seed)]
+    given = [(f"--{name}", value) for name, value in options.items() if value not in (None, "tfidf")]
+    encoding = [str(word) for option in given for word in option]
+    arguments = ["label", source, *outputs, "--truth", "truth", "--seed", str(seed), *encoding]
     sizes = frame.filter(pl.col("label").is_null())["truth"].value_counts().sort("truth").rows()
     n_rows = sum(count for _, count in sizes)
     prior = [word for name, count in sizes for word in ("--prior", f"{name}={count / n_rows:.1%}")]
@@ -55,7 +61,7 @@ def demo(context: click.Context, out: str, seed: int, quiet: bool) -> None:
     group = context.find_root().command
     group.main([*arguments, *prior, *(["--quiet"] if quiet else [])], prog_name="transduce", standalone_mode=False)
     if not quiet:
-        _print_gain(frame, labeled, seed)
+        _print_gain(frame, labeled, model, seed, options)
         print(f"\nOpen {page} in a browser. Then label a file of new requests with the model:")
         print(command_line("predict", model, new, "-o", new_labeled))
 
@@ -78,13 +84,16 @@ def demo_frame(seed: int) -> "pl.DataFrame":
     return pl.DataFrame({"text": texts.tolist(), "label": label, "truth": truth.tolist()})
 
 
-def _print_gain(frame: "pl.DataFrame", out: str, seed: int) -> None:
+def _print_gain(frame: "pl.DataFrame", out: str, model: str, seed: int, options: Mapping[str, str | None]) -> None:
     """Print macro F on the rows without a label, supervised and transductive, and a few of the labels."""
-    from transduce.cli.features import Features, fit_vectorizer
-    from transduce.cli.formats import read_table
+    from transduce.cli.formats import Table, read_table
+    from transduce.cli.model_file import load_model
+    from transduce.cli.predictions import feature_rows
+    from transduce.cli.progress import Progress
     from transduce.estimators import TransductiveClassifier
 
-    _, X = fit_vectorizer(frame["text"].to_list(), Features())
+    reading = {"text": ("text",), "vectors": None, "jobs": None, "quiet": True, **options}
+    X, _ = feature_rows(load_model(model), Table(out, frame, "csv"), reading, Progress(quiet=True))
     known = frame["label"].is_not_null()
     rows = known.to_numpy()
     clf = TransductiveClassifier(random_state=seed).fit(X[rows], frame["label"].drop_nulls().to_numpy())

@@ -9,12 +9,13 @@ import click
 
 from transduce.cli import messages
 from transduce.cli.errors import InputError
-from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 if TYPE_CHECKING:
     from transduce.cli.columns import Say
     from transduce.cli.formats import Table
     from transduce.cli.model_file import Model
+    from transduce.cli.progress import Progress
 
 CLASS_SCORES = ("name", "precision", "recall", "f", "rows")
 MAX_CONFUSIONS = 15
@@ -25,6 +26,7 @@ MAX_CONFUSIONS = 15
 @click.argument("file")
 @click.option("--label", metavar="COL", help="Column of the true labels.")
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree."""
@@ -32,7 +34,7 @@ def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
     from transduce.cli.progress import Progress
 
     with Progress.from_options(options) as progress:
-        found = _evaluate(*read_model_and_table(model, file, options), label, options, progress.say)
+        found = _evaluate(*read_model_and_table(model, file, options), label, options, progress)
     if options["as_json"]:
         messages.print_json(found)
     else:
@@ -40,13 +42,14 @@ def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
 
 
 def _evaluate(
-    model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], say: "Say"
+    model: "Model", table: "Table", label: str | None, options: Mapping[str, Any], progress: "Progress"
 ) -> dict[str, Any]:
     """Score the model on labels that people gave, and that it was not fitted with."""
     from transduce.cli.columns import choose_label
     from transduce.cli.predictions import feature_rows, predict_rows
 
-    X, text = feature_rows(model, table, options, say)
+    say = progress.say
+    X, text = feature_rows(model, table, options, progress)
     label = choose_label(table, label, text, say)
     where = f"column {label!r} of {table.name}"
     truth, n_given = _true_labels(table, label, say)
@@ -55,7 +58,7 @@ def _evaluate(
     ):
         say("Note: the model was trained on these rows and their labels, so the scores are too optimistic.")
     truth, n_trained = _without_training_rows(model, table, text, X, truth, where)
-    predicted = [model.classes[k] for k in predict_rows(model, model.scores(X)).label]
+    predicted = ["" if k < 0 else model.classes[k] for k in predict_rows(model, model.scores(X)).label]
     found = score_labels(truth, predicted, where, tree=model.tree, n_trained=n_trained)
     unknown = [one for one in found["classes"] if one["rows"] and one["name"] not in model.classes]
     if unknown:
@@ -133,22 +136,24 @@ def score_labels(
 ) -> dict[str, Any]:
     """Score predictions against true labels; rows without one are left out, of which n_trained were in training.
 
-    The result is what --json prints: confusion[i][j] counts rows of class names[i] that are predicted as names[j], and
-    levels are the scores of paths that are cut off at a depth.
+    A prediction of "" is no class, which is never right. The result is what --json prints: confusion[i][j] counts rows
+    of class names[i] that are predicted as names[j], none[i] those that are predicted as no class, and levels are the
+    scores of paths that are cut off at a depth.
     """
     from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
     pairs = [(right, guess) for right, guess in zip(truth, predicted, strict=True) if right is not None]
     if not pairs:
         raise InputError(f"{where} has no label to compare with. Name the column of true labels with --label.")
-    names = sorted({name for pair in pairs for name in pair})
+    names = sorted({name for pair in pairs for name in pair if name})
     sides, counts = tuple(map(list, zip(*pairs, strict=True))), Counter(pairs)
     by_class = precision_recall_fscore_support(*sides, labels=names, zero_division=0)
     columns = [names, *(values.tolist() for values in by_class)]
     levels = []
     for depth in range(1, max(name.count("/") for name in names) + 1) if tree else ():
         cut = [["/".join(name.split("/")[:depth]) for name in side] for side in sides]
-        macro, micro = f1_score(*cut, average="macro", zero_division=0), accuracy_score(*cut)
+        nodes = sorted({name for side in cut for name in side if name})
+        macro, micro = f1_score(*cut, labels=nodes, average="macro", zero_division=0), accuracy_score(*cut)
         levels.append({"depth": depth, "macro_f": float(macro), "micro_f": float(micro)})
     return {
         "rows": len(pairs),
@@ -160,6 +165,7 @@ def score_labels(
         "levels": levels,
         "names": names,
         "confusion": [[counts[truth, guess] for guess in names] for truth in names],
+        **({"none": [counts[name, ""] for name in names]} if "" in predicted else {}),
     }
 
 
@@ -169,6 +175,8 @@ def as_text(found: Mapping[str, Any]) -> str:
     lines = [f"{found['rows']} rows with a known label{left_out}"]
     if found["trained"]:
         lines.append(f"{found['trained']} rows left out, because the model was trained with their labels")
+    if sum(found.get("none", ())):
+        lines.append(f"{sum(found['none'])} rows left without a label, because they fit no class")
     lines.append(f"macro F {found['macro_f']:.4f}   micro F {found['micro_f']:.4f}")
     lines += ["  level {depth}: macro F {macro_f:.4f}, micro F {micro_f:.4f}".format(**one) for one in found["levels"]]
     width = max(5, *map(len, found["names"]))
@@ -181,6 +189,8 @@ def as_text(found: Mapping[str, Any]) -> str:
         for guess, count in zip(found["names"], counts, strict=True)
         if truth != guess and count
     ]
+    missed = zip(found["names"], found.get("none", [0] * len(found["names"])), strict=True)
+    wrong += [(-count, truth, messages.NO_CLASS) for truth, count in missed if count]
     lines += ["\nmost frequent confusions (true -> predicted):"] if wrong else []
     lines += [f"  {-negative:6}  {truth} -> {guess}" for negative, truth, guess in sorted(wrong)[:MAX_CONFUSIONS]]
     return "\n".join(lines)

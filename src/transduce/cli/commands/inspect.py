@@ -1,5 +1,6 @@
 """transduce inspect: show what is in a model file."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,10 @@ from transduce.cli import messages
 if TYPE_CHECKING:
     from transduce.cli.model_file import Model
 
-NO_WORDS = {"hashing": "(no words: hashing does not store them)", "vectors": "(no words: trained on vectors)"}
+NO_WORDS = {
+    "hashing": "(no words: hashing does not store them)",
+    **dict.fromkeys(("vectors", "embeddings"), "(no words: trained on vectors)"),
+}
 """Why a model of these features has no words to show."""
 
 NOT_SHOWN = ("sizes", "history", "labelled_rows")
@@ -43,21 +47,35 @@ def _inspection(model: "Model", n_words: int) -> dict[str, Any]:
         for name, strongest in zip(model.classes, words, strict=True)
     ]
     about = {key: value for key, value in model.about.items() if key not in NOT_SHOWN}
-    features = dict(model.vectorizer.features.__dict__)
+    features = asdict(model.vectorizer.features)
+    encoder = features.pop("encoder")
+    if encoder is not None:
+        features["encoder"] = {"name": encoder["name"], "revision": encoder["revision"]}
     return {**about, "tree": model.tree, "features": features, "n_features": model.coef.shape[1], "classes": classes}
+
+
+def _none_sentence(none: dict[str, Any]) -> str:
+    """What the model does with rows that fit no class."""
+    asked = " to ".join(dict.fromkeys(str(none[key]) for key in ("asked_low", "asked_high")))
+    rows = f"{none['assigned']} unlabelled rows fit no class ({asked} asked for)"
+    if "score" not in none:
+        return f"{rows}; predict gives every row a class."
+    return f"{rows}; predict leaves rows with a best score below {none['score']:.4g} without a label."
 
 
 def _as_text(found: dict[str, Any]) -> str:
     """Format an inspection for a terminal."""
-    kind = found["features"]["kind"]
+    kind, encoder = found["features"]["kind"], found["features"].get("encoder")
     lines = [
         f"transduce {found['transduce']}, {found['created']}, from {found['source']}",
         f"{found['n_labelled']} labelled and {found['n_unlabelled']} unlabelled rows, "
         f"{len(found['classes'])} classes{' in a tree' if found['tree'] else ''}, {found['n_features']} features "
         f"({kind}), seed {found['seed']}",
+        *(["encoder {name}, revision {revision}".format_map(encoder)] if encoder else []),
         "settings: " + ", ".join(f"{key} {value}" for key, value in found["settings"].items()),
         f"{found['prior']}\n{found['ending']}",
         *([messages.accuracy_sentence(found["accuracy"])] if "accuracy" in found else []),
+        *([_none_sentence(found["none"])] if "none" in found else []),
         "",
         f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(kind, 'strongest words')}",
     ]

@@ -6,7 +6,7 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InterruptedFitError
-from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
 
 
 @click.command()
@@ -14,6 +14,7 @@ from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, O
 @OUTPUT_OPTIONS
 @FIT_OPTIONS
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @click.option("--model", metavar="MODEL", help="Write the classifier to this file (.safetensors).")
 @click.option("--report", metavar="REPORT", help="Write a report to this file (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, used in the report only.")
@@ -36,12 +37,14 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.label_task import read_task
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.model_file import save_model
+    from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
 
-    check_cluster(options["dask"], options["workers"])
+    check_cluster(options["dask"], options["workers"], options["none"])
     stated = read_prior(options["prior"])
+    read_none(options["none"])  # so that a wrong one is refused before anything is read
     written = [name for name in (out, model, report) if name is not None]
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
@@ -57,7 +60,9 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             save_model(result.model, model)
         if report is not None:
             write_report(page, report)
-        labeled = f"Labelled {about['n_unlabelled']} rows in {about['seconds']:.1f} s"
+        none = about.get("none")
+        n_none = 0 if none is None else none["assigned"]
+        labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
         if about["n_unlabelled"]:
             n_overruled = result.frame[result.names.overruled].sum()
             labeled += f"; class sizes overruled the classifier in {n_overruled} rows"
@@ -65,7 +70,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         if "accuracy" in about:
             progress.say(messages.accuracy_sentence(about["accuracy"]))
         if about["n_unlabelled"]:
-            progress.say(*messages.size_table(about["sizes"], about.get("branches", ())))
+            progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}
         messages.print_json(shown | {"written": written})

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from transduce.cli import messages, output_paths
-from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
 
 
 @click.command()
@@ -13,6 +13,7 @@ from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
 @click.argument("file")
 @OUTPUT_OPTIONS
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def predict(model: str, file: str, out: str, **options: Any) -> None:
     """Label the rows of FILE with a saved MODEL, and write the result to OUT."""
@@ -25,11 +26,14 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
 
     with Progress.from_options(options) as progress:
         loaded, table = read_model_and_table(model, file, options)
-        frame, names = predict_table(loaded, table, options, progress.say)
+        frame, names = predict_table(loaded, table, options, progress)
         write_table(frame, out, keep_formulas=options["keep_formulas"], dialect=table.dialect)
         if names.label != "label":
             progress.say(f"Note: {table.name} has a column 'label', so the labels are in column {names.label!r}.")
-        progress.say(f"Labelled {frame.height} rows. {messages.wrote([out])}")
+        labels = frame[names.label].drop_nulls()
+        n_none = frame.height - labels.len()
+        progress.say(f"{messages.labeled_sentence(frame.height, n_none)}. {messages.wrote([out])}")
     if options["as_json"]:
-        counts = dict(frame[names.label].value_counts(sort=True).rows())
-        messages.print_json({"rows": frame.height, "labels": counts, "written": [out]})
+        none = {"none": n_none} if "none" in loaded.about else {}
+        counts = dict(labels.value_counts(sort=True).rows())
+        messages.print_json({"rows": frame.height, "labels": counts, **none, "written": [out]})

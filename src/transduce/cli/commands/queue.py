@@ -7,7 +7,7 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InputError, InterruptedFitError
-from transduce.cli.options import FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="MODEL", help="A saved model; without one, a model is fitted first.")
 @FIT_OPTIONS
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def queue(file: str, out: str, number: int, model: str | None, **options: Any) -> None:
     """Choose the rows of FILE where a person's label would help most.
@@ -38,6 +39,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     output_paths.check([(out, (*output_paths.TABLES, ".json"))], options, model, file)
 
     from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.none_option import read_none
     from transduce.cli.predictions import predict_rows
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
@@ -45,17 +47,21 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
     output_paths.check([(interface_of(out), (".xml",))], options, model, file)
     stated = read_prior(options["prior"])
+    read_none(options["none"])  # so that a wrong one is refused before anything is read
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
         if model is None:
             used, X, text, rows = _fit(source, stated, out, options, progress)
         else:
+            if options["none"] is not None:
+                progress.say("Note: --none has no effect with --model, which knows which rows fit no class.")
             used, X, text, rows = _load(model, source, out, options, progress)
         X = X[rows]
         scores = used.scores(X)
-        picked = choose_rows(used.probabilities(scores), X, number, seed=options["seed"])
+        fits_none = predict_rows(used, scores).label < 0
+        picked = choose_rows(used.probabilities(scores), X, number, seed=options["seed"], fits_none=fits_none)
         predictions = predict_rows(used, scores[picked])
-        suggestions = [used.classes[k] for k in predictions.label]
+        suggestions = ["" if k < 0 else used.classes[k] for k in predictions.label]
         frame = queue_frame(source.table.frame, rows[picked], suggestions, predictions.confidence, text)
         progress.close()
         written = write_queue(frame, out, used.classes, text, source.table.dialect)
@@ -94,7 +100,7 @@ def _load(
 
     model = load_model(model_file)
     check_names(options["text"], model.classes, target)
-    X, text = feature_rows(model, source.table, options, progress.say)
+    X, text = feature_rows(model, source.table, options, progress)
     text = choose_text(source.table, text, source.column, progress.say, required=False)
     return model, X, text, _unlabeled_rows(source.table.name, source.labels)
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from transduce.cli import messages, output_paths
-from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 
 @click.command()
@@ -15,6 +15,7 @@ from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 @click.option("-o", "--out", required=True, metavar="REPORT", help="The report to write (.html).")
 @click.option("--truth", metavar="COL", help="Column of true labels, to show confusions.")
 @INPUT_OPTIONS
+@ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def report(model: str, file: str, out: str, truth: str | None, **options: Any) -> None:
     """Write the report of MODEL and FILE.
@@ -34,10 +35,11 @@ def report(model: str, file: str, out: str, truth: str | None, **options: Any) -
         known = None if truth is None else labels_of(table, truth).to_list()
         trained, other_file = loaded.about["settings"], None
         text = tuple(options["text"] or trained.get("text", ()))
-        results = read_results(table.frame, text, loaded.classes, in_place=trained.get("label") == "label")
+        in_place, none = trained.get("label") == "label", "none" in loaded.about
+        results = read_results(table.frame, text, loaded.classes, in_place=in_place, none=none)
         if results is None:
             progress.say(f"{file} holds no results of transduce label, so its rows are labelled by the model.")
-            results, other_file = predict_table(loaded, table, options, lambda _: None), Path(table.name).name
+            results, other_file = predict_table(loaded, table, options, progress), Path(table.name).name
         write_report(build_report(loaded, *results, truth=known, file=other_file), out)
         progress.say(messages.wrote([out]))
     if options["as_json"]:

@@ -19,8 +19,10 @@ from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
 from transduce.cli.features.word_counts import count_words, hash_words, is_large, look_up_words, map_chunks, map_columns
+from transduce.features.identity import EncoderIdentity
 
-KINDS = ("tfidf", "hashing", "vectors")
+KINDS = ("tfidf", "hashing", "vectors", "embeddings")
+WORD_KINDS = KINDS[:2]
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}
 FEW_DOCUMENTS = 1000
 """Below this number of documents min_df is ignored: there are too few to tell which words are rare."""
@@ -31,11 +33,13 @@ _NO_WORDS = "None of the {} texts contains a word. Check that this is the text c
 class Features:
     """How texts become rows, as plain values that a model file can store.
 
-    kind        "tfidf", "hashing" (columns are hashes of words; no vocabulary is stored) or "vectors" (the user's own)
+    kind        "tfidf", "hashing" (columns are hashes of words; no vocabulary is stored), "vectors" (the user's own) or
+                "embeddings" (vectors of an encoder)
     ngrams      1 for words, 2 to add pairs of adjacent words
     min_df      tfidf: minimum number of documents that contain a word; ignored below 1000 documents
     hash_bits   hashing: the number of columns is 2**hash_bits
-    n_features  vectors: the number of columns
+    n_features  vectors and embeddings: the number of columns
+    encoder     embeddings: the encoder
     """
 
     kind: str = "tfidf"
@@ -43,10 +47,13 @@ class Features:
     min_df: int = 2
     hash_bits: int = 20
     n_features: int = 0
+    encoder: EncoderIdentity | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f"The kind of features must be tfidf, hashing or vectors, but is {self.kind!r}.")
+            raise InputError(f"The kind of features must be one of {', '.join(KINDS)}, but is {self.kind!r}.")
+        if (self.kind == "embeddings") != (self.encoder is not None):
+            raise InputError("Embeddings need an encoder, and other features have none.")
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
             if type(value) is not int or not low <= value <= high:
@@ -60,11 +67,13 @@ class Vectorizer:
     features    the settings it was fitted with
     vocabulary  tfidf: the word of each column, sorted; otherwise ()
     idf         tfidf and hashing: the weight of each column; otherwise empty
+    center      dense vectors and embeddings: subtracted from rows of length 1, which are then scaled again; else empty
     """
 
     features: Features
     vocabulary: tuple[str, ...] = ()
     idf: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    center: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
     @property
     def n_columns(self) -> int:
@@ -75,7 +84,7 @@ class Vectorizer:
 
     def transform(self, texts: Sequence[str], n_jobs: int | None = None) -> csr_matrix:
         """Return rows of length 1 (n, d), float32; large inputs use `n_jobs` processes (None: one per core)."""
-        if self.features.kind == "vectors":
+        if self.features.kind not in WORD_KINDS:
             raise InputError("The model was trained on vectors, not on texts. Pass the vectors of these rows.")
         return self._weighted(list(self._counts(list(texts), n_jobs)))
 
@@ -115,8 +124,8 @@ def fit_vectorizer(
     >>> vectorizer.vocabulary, X.shape
     (('coffee', 'coffee tea', 'tea'), (3, 3))
     """
-    if features.kind == "vectors":
-        raise ValueError("vectors have no vocabulary: use Vectorizer(Features('vectors', n_features=d)).")
+    if features.kind not in WORD_KINDS:
+        raise ValueError("vectors have no vocabulary: use fit_vectors.")
     fit = _fit_hashing if features.kind == "hashing" else _fit_words
     return fit(list(texts), features, n_jobs)
 

@@ -1,7 +1,8 @@
-"""Vectors provided by the user, one per document: validated and scaled to length 1, in table order.
+"""Vectors provided by the user, one per document: validated, scaled to length 1, and dense ones centred.
 
 They come from a .npy file, a .npz file (written by `scipy.sparse.save_npz`, or with a single array) or a column of
-lists. A row then counts as much as any other; rows of zeros are kept. Pickles are refused, so reading runs no code.
+lists. A row then counts as much as any other; rows of zeros are kept. Sparse vectors are not centred, which would fill
+them. Pickles are refused, so reading runs no code.
 """
 
 import warnings
@@ -15,17 +16,21 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
+from transduce.cli.features.tfidf import Features, Vectorizer
 from transduce.cli.formats import Table
+from transduce.features.centering import center_and_scale, mean_of_rows
 
 BLOCK_SIZE = 1 << 22
 """Numbers converted at a time, so that a large file is never in memory twice."""
 
 
-def read_vectors(source: str, table: Table) -> csr_matrix:
+def read_vectors(source: str, table: Table) -> Any:
     """Read vectors (n, d) for the n rows of a table; `source` is a .npy or .npz file, or a column of lists.
 
+    They are scaled to length 1, and an array, or CSR where the file holds a sparse matrix.
+
     >>> table = Table("teas.parquet", pl.DataFrame({"vector": [[3.0, 4.0], [0.0, 0.0]]}), "parquet")
-    >>> read_vectors("vector", table).toarray().astype(float).round(3).tolist()
+    >>> read_vectors("vector", table).astype(float).round(3).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """
     columns, n_rows = table.frame.columns, table.frame.height
@@ -103,28 +108,59 @@ def _from_column(column: pl.Series, name: str) -> NDArray[Any]:
     return lists.explode().to_numpy().reshape(-1, width)  # null numbers become NaN, which unit_rows refuses
 
 
-def unit_rows(matrix: Any, source: str) -> csr_matrix:
+def fit_vectors(X: Any, features: Features | None = None) -> tuple[Vectorizer, Any]:
+    """Centre dense rows of length 1 in place, and scale them to length 1 again; sparse ones stay as they are.
+
+    Returns the vectorizer, which can do the same with other rows, and the rows.
+    """
+    features = Features("vectors", n_features=X.shape[1]) if features is None else features
+    if sparse.issparse(X):
+        return Vectorizer(features), X
+    center = mean_of_rows(X)
+    center_and_scale(X, center)
+    return Vectorizer(features, center=center), X
+
+
+def unit_rows(matrix: Any, source: str) -> Any:
     """Scale rows to length 1 in float32; the work is done in float64, so that finite numbers cannot overflow."""
-    if sparse.issparse(matrix):
-        matrix = matrix.tocsr()
-        matrix.sum_duplicates()
     n_rows, n_columns = matrix.shape
-    width = matrix.nnz // max(1, n_rows) + 1 if sparse.issparse(matrix) else n_columns
-    step = max(1, BLOCK_SIZE // width)
+    if not sparse.issparse(matrix):
+        out, step = np.empty(matrix.shape, np.float32), max(1, BLOCK_SIZE // n_columns)
+        for start in range(0, n_rows, step):
+            out[start : start + step] = _unit_dense_block(matrix[start : start + step], start, source)
+        return out
+    matrix = matrix.tocsr()
+    matrix.sum_duplicates()
+    step = max(1, BLOCK_SIZE // (matrix.nnz // max(1, n_rows) + 1))
     blocks = [_unit_block(matrix[i : i + step], i, source) for i in range(0, n_rows, step)]
     return sparse.vstack(blocks, format="csr", dtype=np.float32) if blocks else csr_matrix((0, n_columns), dtype="f4")
+
+
+def _unit_dense_block(rows: Any, start: int, source: str) -> NDArray[np.float64]:
+    block = np.array(rows, dtype=np.float64)
+    _check_finite(block, np.arange(len(block))[:, np.newaxis], start, source)
+    largest = np.abs(block).max(axis=1, keepdims=True)
+    block /= np.where(largest == 0, 1, largest)
+    block /= np.where(largest == 0, 1, np.linalg.norm(block, axis=1, keepdims=True))
+    return block
 
 
 def _unit_block(rows: Any, start: int, source: str) -> csr_matrix:
     block = csr_matrix(rows, dtype=np.float64)
     block.eliminate_zeros()  # a row of stored zeros has length 0
     row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    invalid = ~np.isfinite(block.data)
-    if invalid.any():
-        found = f"row {start + int(row_of[np.argmax(invalid)]) + 1} of {source!r} contains {block.data[invalid][0]}"
-        raise InputError(f"Vectors must be finite, but {found}. Compute it again, or remove the row.")
+    _check_finite(block.data, row_of, start, source)
     largest = np.zeros(block.shape[0])
     np.maximum.at(largest, row_of, np.abs(block.data))
     block.data /= largest[row_of]
     block.data /= np.sqrt(np.bincount(row_of, np.square(block.data), block.shape[0]))[row_of]
     return block.astype(np.float32)
+
+
+def _check_finite(values: NDArray[np.float64], row_of: NDArray[np.intp], start: int, source: str) -> None:
+    """Refuse values that are not finite; `row_of` has the row of each, counted from `start`."""
+    invalid = ~np.isfinite(values)
+    if invalid.any():
+        row = start + int(np.broadcast_to(row_of, values.shape)[invalid][0]) + 1
+        found = f"row {row} of {source!r} contains {values[invalid][0]}"
+        raise InputError(f"Vectors must be finite, but {found}. Compute it again, or remove the row.")

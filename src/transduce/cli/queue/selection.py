@@ -3,7 +3,10 @@
 A row is worth asking about if the classifier is uncertain, if many rows are similar to it (density), and if nothing
 similar is in the queue yet (novelty); no text is asked about twice:
 
-    worth(i) = (1 - (p_best - p_runner_up)) * mean_j x_i·x_j * (1 - max_{c chosen} x_i·x_c)^4
+    worth(i) = uncertainty(i) * mean_j max(0, x_i·x_j) * (1 - max_{c chosen} x_i·x_c)^4
+    uncertainty(i) = 1 - (p_best - p_runner_up), or 1 for a row that fits no class
+
+Sparse rows are words, whose products are never negative; for dense rows the mean is that over a sample of them.
 """
 
 from typing import Any
@@ -20,40 +23,61 @@ FloatArray = NDArray[np.float64]
 NOVELTY_POWER = 4
 MIN_POOL, POOL_PER_ROW = 1000, 10
 """The queue is chosen from the rows with the largest uncertainty times density, so that a million rows stay fast."""
+N_SAMPLE, BLOCK_ROWS = 500, 10_000
 _TINY = 1e-9
 
 
-def choose_rows(probabilities: NDArray[Any], X: csr_matrix, n: int, *, seed: int = 0) -> IntArray:
+def choose_rows(
+    probabilities: NDArray[Any], X: Any, n: int, *, seed: int = 0, fits_none: NDArray[np.bool_] | None = None
+) -> IntArray:
     """Choose n rows to ask about, most useful first; fewer where there are fewer distinct texts.
 
-    probabilities (m, K) and features X (m, d) are those of the unlabelled rows, and so are the row numbers returned.
-    The seed decides between rows of equal worth.
+    probabilities (m, K) and features X (m, d), sparse or an array, are those of the unlabelled rows, and so are the
+    row numbers returned. `fits_none` (m,) marks rows that fit no class. The seed decides between rows of equal worth.
     """
-    P, X = np.asarray(probabilities, dtype=np.float64), csr_matrix(X)
+    P, X = np.asarray(probabilities, dtype=np.float64), X if isinstance(X, np.ndarray) else csr_matrix(X)
     if n < 1:
         raise InputError(f"the number of rows to queue must be 1 or more, but is {n}.")
     if P.ndim != 2 or P.shape[0] != X.shape[0] or P.shape[1] == 0:
         raise ValueError(f"probabilities must be (rows, classes) for the {X.shape[0]} rows of X, but are {P.shape}.")
-    if not np.isfinite(P).all() or not np.isfinite(X.data).all():
+    if not np.isfinite(P).all() or not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
         raise ValueError("probabilities and X must be finite, but hold NaN or infinity.")
     X, empty = _unit_rows(X)
     jitter = np.random.default_rng(seed).random(len(P))
-    density = X @ (X.T @ np.ones(len(P))) / max(len(P), 1)  # mean cosine with all rows, without the matrix of cosines
-    worth = np.maximum(_uncertainty(P), _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
+    density = _density(X, seed)
+    uncertainty = _uncertainty(P) if fits_none is None else np.where(fits_none, 1.0, _uncertainty(P))
+    worth = np.maximum(uncertainty, _TINY) * np.maximum(density, _TINY) * (1 + _TINY * jitter)
     worth[empty] = 0.0
     distinct = _distinct_rows(X, seed)
     n_pool = min(distinct.size, max(MIN_POOL, POOL_PER_ROW * n))
     pool = distinct[np.argsort(-worth[distinct], kind="stable")[:n_pool]]
-    return np.asarray(pool[_spread_out(worth[pool], X[pool], min(n, n_pool))])
+    return np.asarray(pool[_spread_out(worth[pool], csr_matrix(X[pool]), min(n, n_pool))])
 
 
-def _unit_rows(X: csr_matrix) -> tuple[csr_matrix, NDArray[np.bool_]]:
+def _unit_rows(X: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Rows scaled to length 1, copied only where needed, and which rows are empty."""
-    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())
+    if isinstance(X, np.ndarray):
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    else:
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())
     empty = norms == 0
     if np.any(np.abs(norms[~empty] - 1) > 1e-3):
-        X = csr_matrix(diags(1 / np.where(empty, 1.0, norms)) @ X)
+        scaled = diags(1 / np.where(empty, 1.0, norms)) @ X
+        X = scaled if isinstance(X, np.ndarray) else csr_matrix(scaled)
     return X, empty
+
+
+def _density(X: Any, seed: int) -> FloatArray:
+    """Mean cosine of each row with all rows, or with a sample of dense ones, where negative cosines count as 0."""
+    n_rows = X.shape[0]
+    if not isinstance(X, np.ndarray):
+        return np.asarray(X @ (X.T @ np.ones(n_rows)) / max(n_rows, 1))  # without the matrix of cosines
+    sample = X[np.random.default_rng(seed).permutation(n_rows)[:N_SAMPLE]].T
+    density = np.zeros(n_rows)
+    for start in range(0, n_rows, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        density[block] = np.maximum(X[block] @ sample, 0).mean(axis=1)
+    return density
 
 
 def _uncertainty(P: FloatArray) -> FloatArray:
@@ -64,8 +88,13 @@ def _uncertainty(P: FloatArray) -> FloatArray:
     return np.asarray(1 - (two[:, 1] - two[:, 0]))
 
 
-def _distinct_rows(X: csr_matrix, seed: int) -> IntArray:
-    """The first of each group of equal rows, in order: equal rows have equal products with random vectors."""
+def _distinct_rows(X: Any, seed: int) -> IntArray:
+    """The first of each group of equal rows, in order: equal sparse rows have equal products with random vectors."""
+    if isinstance(X, np.ndarray):
+        first: dict[bytes, int] = {}
+        for row, numbers in enumerate(X):
+            first.setdefault(numbers.tobytes(), row)
+        return np.array(list(first.values()), dtype=np.int64)
     X = X if X.has_sorted_indices else X.sorted_indices()  # sums of the same numbers in the same order are equal
     rng = np.random.default_rng(seed)
     keys = X @ rng.standard_normal(X.shape[1]) + 1j * (X @ rng.standard_normal(X.shape[1]))

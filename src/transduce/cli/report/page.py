@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from transduce.cli.model_file import Model
 from transduce.cli.report import sections
+from transduce.cli.report.data import ReportData
 from transduce.cli.report.plots import MAX_BARS, MAX_CELLS, NARROW, WIDE, thousands
 from transduce.cli.report.size_sentences import percent_text
 from transduce.cli.results import ResultNames
@@ -42,7 +43,7 @@ def build_report(
     file   name of the file whose rows were predicted; None if they are the rows that the model was trained on
     """
     strongest = strongest_words(model) if words is None else words
-    data = sections.ReportData(model, results, names, truth, strongest, file)
+    data = ReportData(model, results, names, truth, strongest, file)
     contents = {section.__name__: section(data) for section in sections.SECTIONS}
     return _template().render(
         **contents,

@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +9,11 @@ import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from transduce.class_prior.statement import ROUGHNESS
-from transduce.cli.formats import Table, texts_of
-from transduce.cli.model_file import Model
+from transduce.cli.messages import NO_CLASS
 from transduce.cli.report import plots
+from transduce.cli.report.data import ReportData, Section
 from transduce.cli.report.size_sentences import Interval, compare_sizes, size_sentence
 from transduce.cli.report.svg import truncate
-from transduce.cli.results import ResultNames
 
 MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
@@ -24,61 +21,6 @@ N_UNCERTAIN, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 12, 2, 12, 
 ROUGH_SLACK = math.exp(2 * ROUGHNESS)
 """A rough size looks wrong if it is off by more than this factor."""
 BINS, _TEXT_WIDTH, _MAX_DEPTH = 20, 240, 30
-
-Section = dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class ReportData:
-    """Input of a report; `file` is named if its rows are not the ones that the model was trained on."""
-
-    model: Model
-    results: pl.DataFrame
-    names: ResultNames
-    truth: Sequence[str | None] | None
-    words: Sequence[Sequence[tuple[str, float]]]
-    file: str | None = None
-
-    @cached_property
-    def sizes(self) -> list[Section]:
-        """Sizes of the classes, largest first, and whether each was restricted at all."""
-        ordered = sorted(self.model.about["sizes"], key=lambda size: -int(size["assigned"]))
-        n_rows = self.model.about["n_unlabelled"]
-        rows = [{**size, "is_bounded": size["asked_low"] > 0 or size["asked_high"] < n_rows} for size in ordered]
-        return [row | _estimate(row, n_rows) for row in rows]
-
-    @cached_property
-    def new_labels(self) -> pl.DataFrame:
-        """Rows whose label was not given, with their row number, under fixed column names."""
-        names = self.names
-        texts = texts_of(Table("the results", self.results, ""), names.text) if names.text else pl.lit("")
-        given = pl.lit(False) if names.given is None else pl.col(names.given).fill_null(False)
-        return self.results.select(
-            given.alias("given"),
-            pl.int_range(1, self.results.height + 1).alias("row"),
-            texts.alias("text"),
-            pl.col(names.label).cast(pl.String).fill_null("").alias("label"),
-            pl.col(names.confidence).cast(pl.Float64).alias("confidence"),
-            pl.col(names.runner_up).cast(pl.String).fill_null("").alias("runner_up"),
-            pl.col(names.overruled).fill_null(False).alias("overruled"),
-        ).filter(~pl.col("given"))
-
-    @cached_property
-    def new_counts(self) -> dict[str, int]:
-        """Number of new labels of each class, largest first."""
-        counts = dict(self.new_labels["label"].value_counts().iter_rows())
-        return dict(sorted(((name, counts.get(name, 0)) for name in self.model.classes), key=lambda one: -one[1]))
-
-    @cached_property
-    def confidences(self) -> Any:
-        """Known confidences of the new labels."""
-        return self.new_labels["confidence"].drop_nulls().drop_nans().to_numpy()
-
-
-def _estimate(size: Section, n_rows: int) -> Section:
-    """The estimated size and its interval, in rows; models of version 0.1 and exact sizes have none."""
-    keys = ("estimated", "estimated_low", "estimated_high")
-    return {"estimate": [round(n_rows * size[key]) for key in keys] if all(key in size for key in keys) else None}
 
 
 def _documents(rows: pl.DataFrame) -> list[Section]:
@@ -90,6 +32,8 @@ def summary(data: ReportData) -> Section:
     sizes = [*data.sizes, *data.model.about.get("branches", [])]
     return {
         "n_rows": data.results.height,
+        "n_new": data.new_labels.height if data.file is not None else data.n_with_class,
+        "n_none": data.new_rows.height - data.new_labels.height,
         "is_bounded": any(size["is_bounded"] for size in data.sizes) or len(sizes) > len(data.sizes),
         "n_unmet": sum(not size["asked_low"] <= size["assigned"] <= size["asked_high"] for size in sizes),
         "n_classes": len(data.model.classes),
@@ -113,7 +57,7 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 def sizes(data: ReportData) -> Section:
     """Class counts: labelled, requested, assigned, predicted; for another file, the predicted counts."""
     if data.file is not None:
-        counts, n_rows = data.new_counts, max(1, data.new_labels.height)
+        counts, n_rows = data.new_counts, max(1, data.new_rows.height)
         chart = plots.counts_chart(counts, "Documents per class")
         return {"rows": [(name, count, count / n_rows) for name, count in counts.items()], "chart": chart}
     branches = [
@@ -123,6 +67,17 @@ def sizes(data: ReportData) -> Section:
     is_estimated = any(size["estimate"] is not None for size in data.sizes)
     chart = plots.sizes_chart(data.sizes)
     return {"rows": data.sizes, "chart": chart, "branches": branches, "is_estimated": is_estimated}
+
+
+def no_class(data: ReportData) -> Section | None:
+    """Documents that fit no class, the surest ones first: those whose best class is least probable."""
+    if not data.none:
+        return None
+    rows = data.new_rows.filter(pl.col("label") == "")
+    surest = rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN)
+    asked = (data.none["asked_low"], data.none["asked_high"]) if data.file is None else None
+    fraction = rows.height / max(1, data.new_rows.height)
+    return {"n": rows.height, "fraction": fraction, "asked": asked, "examples": _documents(surest)}
 
 
 def progress(data: ReportData) -> Section:
@@ -186,7 +141,7 @@ def overruled(data: ReportData) -> Section:
 
 def stated(data: ReportData) -> Section:
     """Stated class sizes beside what the texts suggest; those that disagree most come first."""
-    n_rows = max(int(data.model.about["n_unlabelled"]), 1)
+    n_rows = max(data.n_with_class, 1)
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
     off: list[tuple[float, str, str]] = []
     for size in data.sizes:
@@ -245,21 +200,24 @@ def confusion(data: ReportData) -> Section | None:
     if len(data.truth) != data.results.height:
         raise ValueError(f"truth must have {data.results.height} labels, but has {len(data.truth)}.")
     whole = pl.Series("truth", list(data.truth), dtype=pl.String)
-    rows = data.new_labels.with_columns(whole.gather(data.new_labels["row"] - 1)).drop_nulls("truth")
+    rows = data.new_rows.with_columns(whole.gather(data.new_rows["row"] - 1)).drop_nulls("truth")
     if rows.is_empty():
         return {"n": 0}
     truth, label = rows["truth"].to_list(), rows["label"].to_list()
-    names = {*truth, *label}
+    names = {*truth, *label} - {""}
     classes = [name for name in data.model.classes if name in names] + sorted(names.difference(data.model.classes))
     precision, recall, f, support = precision_recall_fscore_support(truth, label, labels=classes, zero_division=0)
-    counts = np.asarray(confusion_matrix(truth, label, labels=classes), dtype=np.int64)
+    columns = [*classes, ""] if "" in label else classes
+    counts, shown = np.asarray(confusion_matrix(truth, label, labels=columns), dtype=np.int64), [*classes]
+    shown += [NO_CLASS] * (len(columns) - len(classes))
     return {
         "n": len(truth),
+        "n_none": label.count(""),
         "macro": float(np.mean(f)),
         "micro": float(accuracy_score(truth, label)),
         "classes": list(zip(classes, support.tolist(), precision.tolist(), recall.tolist(), f.tolist(), strict=True)),
-        "confused": _most_confused(classes, counts),
-        "chart": plots.confusion_chart(classes, counts),
+        "confused": _most_confused(shown, counts),
+        "chart": plots.confusion_chart(shown, counts),
     }
 
 
@@ -270,4 +228,4 @@ def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, 
     return [pair for pair in found if pair[2]]
 
 
-SECTIONS = (summary, sizes, progress, confidence, overruled, stated, words, tree, uncertain, confusion)
+SECTIONS = (summary, sizes, no_class, progress, confidence, overruled, stated, words, tree, uncertain, confusion)

@@ -9,6 +9,7 @@ from typing import Any
 from transduce.cli.classes import read_class_names
 from transduce.cli.validation.findings import Documents, Finding
 from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
+from transduce.cli.validation.none_checks import NONE_CHECKS
 from transduce.cli.validation.prior_checks import PRIOR_CHECKS
 from transduce.cli.validation.text_checks import TEXT_CHECKS
 
@@ -22,11 +23,13 @@ def check_documents(
     *,
     tree: bool,
     flat: bool = False,
+    none: tuple[int, int] | None = None,
 ) -> list[Finding]:
     """Return findings, the most severe first.
 
     Labels are None or blank where missing. `prior` has the lowest and highest proportion of each class. `tree` says
-    whether labels are paths; with `flat`, all labels are plain names, even "a|b".
+    whether labels are paths; with `flat`, all labels are plain names, even "a|b". `none` is the least and the greatest
+    number of rows that are to stay without a label.
 
     >>> for one in check_documents(["green tea", "coffee", ""], ["tea", "coffee", None], None, tree=False):
     ...     print(one.severity, one.message)
@@ -37,8 +40,8 @@ def check_documents(
         found = f"there are {len(texts)} texts and {len(labels)} labels"
         raise ValueError(f"every text needs a label or None, but {found}.")
     given = [label if label is not None and label.strip() else None for label in labels]
-    documents = Documents(texts, given, prior or {}, tree, flat)
-    checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *TEXT_CHECKS)
+    documents = Documents(texts, given, prior or {}, tree, flat, none)
+    checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *NONE_CHECKS, *TEXT_CHECKS)
     findings = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
     return sorted(findings, key=lambda one: ("problem", "warning", "note").index(one.severity))
 

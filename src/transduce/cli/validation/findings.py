@@ -27,13 +27,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, labels (None where missing), class proportions as stated, and how to read names; see `check_documents`."""
+    """Texts, labels (None where missing), stated proportions, rows without a class; see `check_documents`."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]
     prior: Mapping[str, tuple[float, float]]
     tree: bool
     flat: bool = False
+    none: tuple[int, int] | None = None
 
     @cached_property
     def rows_with(self) -> dict[str, list[int]]:

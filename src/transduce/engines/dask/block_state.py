@@ -52,7 +52,7 @@ class BlockState(RowState):
 
     def set_posterior(self, prices: Array, calibration: Calibration) -> None:
         """Make the probabilities at the scores and prices the posterior that a label step would leave."""
-        self.set_posterior_costs(calibration)
+        self.set_greedy_costs()
         assert self.partition is not None
         found = priced_probabilities(self.problem, self.new_scores[self.unlabeled], prices, calibration)
         self.partition.state["posterior"] = found

@@ -151,7 +151,7 @@ class DaskEngine:
         counts, predicted = state.sum_blocks(BlockState.class_counts)
         transduction = self._each_block(state.name, RestartState.label_names, classes)
         if hasattr(self.spec.settings.loss, "posterior"):
-            if follows_prices(self.spec.settings.loss, bounds):
+            if follows_prices(self.spec.settings.loss, bounds, self.n_unlabeled):
                 state.call_blocks(BlockState.set_posterior, result.prices, calibration)
             else:
                 state.call_blocks(BlockState.set_posterior_costs, calibration)
@@ -161,7 +161,9 @@ class DaskEngine:
             distributions = self._each_block(state.name, RestartState.distributions)
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
-    def set_aside(self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float) -> Array:
+    def set_aside(
+        self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
+    ) -> tuple[Array, float]:
         raise ValueError("outlier_fraction is for rows in memory, but these are on a cluster. Leave it out.")
 
     def _each_block(self, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
