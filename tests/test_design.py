@@ -12,7 +12,7 @@ from transduce.design import Design
 from transduce.io.memmap import open_rows, pack_rows
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin, blockwise
 from transduce.problem import TrainingProblem
-from transduce.taxonomy import Taxonomy
+from transduce.taxonomy import Taxonomy, overlap
 from transduce.weight_step import weight_step_for
 
 TAXONOMIES = {
@@ -129,7 +129,7 @@ def test_the_largest_overlap_of_many_classes_is_bounded_closely(monkeypatch):
     names = {"/".join(map(str, rng.integers(4, size=rng.integers(2, 5)))) for _ in range(60)}
     leaves = [a for a in names if not any(b.startswith(f"{a}/") for b in names)]
     few = Design.create(sparse.eye_array(3), Taxonomy.create(leaves)).largest_overlap
-    monkeypatch.setattr(design, "MAX_DENSE_CLASSES", 0)
+    monkeypatch.setattr(overlap, "MAX_DENSE_CLASSES", 0)
     many = Design.create(sparse.eye_array(3), Taxonomy.create(leaves)).largest_overlap
     assert few <= many <= 1.001 * few
 

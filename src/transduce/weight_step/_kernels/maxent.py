@@ -73,14 +73,15 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
 @kernel
 def sweep(
     order: Array, kappa: Array, norms: Array, alpha: float, overlap: float, width: float, offsets: Array,
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, p: Array, gaps: Array,
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
+    W: Array, p: Array, gaps: Array,
 ) -> None:  # fmt: skip
     """Update the rows in the given order; offsets (n, K) are Δ, or empty; `overlap` is the largest overlap of paths."""
     n_classes = p.shape[1]
     by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
-        node_scores(i, data, indices, spans, W, by_node)
+        node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, s)
         if offsets.size > 0:
             for k in range(n_classes):
@@ -91,4 +92,4 @@ def sweep(
         for k in range(n_classes):
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             p[i, k] = new[k]
-        add_row(i, s, data, indices, spans, starts, nodes, W, work)
+        add_row(i, s, data, indices, spans, constant, starts, nodes, W, work)
