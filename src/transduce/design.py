@@ -30,8 +30,9 @@ MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
 """Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
-DENSE_BLOCK_BYTES = 1 << 21
-"""Size of the blocks of dense rows that BLAS multiplies; fixed, so that results do not depend on threads."""
+DENSE_BLOCK_BYTES, MIN_BLAS_COLUMNS = 1 << 21, 16
+"""Size of the blocks of dense rows that BLAS multiplies, fixed, so that threads do not change results; and columns of W
+from which on it is faster than a row at a time."""
 UNIT_LENGTH_TOLERANCE = 1e-6
 """Rows count as rows of length 1 if their mean squared length is this close to 1: float32 rounds."""
 
@@ -195,40 +196,38 @@ class Design:
         """Compute the scores (n, K) of the classes, with rows divided among threads."""
         out = np.empty((self.n_rows, self.taxonomy.n_classes), W.dtype)
 
-        def fill_dense(rows: slice) -> None:
+        def multiply(rows: slice) -> None:
             X, at = self._row_block(rows)
             S = X @ W[: X.shape[1]]
             if self.constant:
                 S += W.dtype.type(self.constant) * W[-1]
             out[rows] = (S if self.taxonomy.is_flat else S @ self._paths.T)[at]
 
-        if self.is_dense:
-            list(self._map_row_blocks(fill_dense, W.shape[1]))
+        if self.is_dense and W.shape[1] >= MIN_BLAS_COLUMNS:
+            list(self._map_row_blocks(multiply, W.shape[1]))
             return out
 
         def fill(part: slice) -> None:
-            all_scores(self.data, self.indices, self.spans[part], *self.tree, W, out[part])
+            all_scores(self.data, self.indices, self.spans[part], self.constant, *self.tree, W, out[part])
 
         self._parallel_for(fill, self._indptr[1:], self._n_parts(W.shape[1]))
         return out
 
     def pullback(self, R: Array, out: Array | None = None) -> Array:
         """Compute Xᵀ R P (d, M) for R (n, K), in `out` if given, with features divided among threads."""
-        if out is None:
-            out = self.zeros()
-        else:
-            out[...] = 0.0
+        out = self.zeros() if out is None else out
+        out[...] = 0.0
 
-        def product(rows: slice) -> tuple[Array, Array]:
+        def multiply(rows: slice) -> tuple[Array, Array]:
             X, at = self._row_block(rows)
-            targets = np.zeros((len(X), out.shape[1]), out.dtype)
-            targets[at] = R[rows] if self.taxonomy.is_flat else R[rows] @ self._paths
-            return X.T @ targets, targets.sum(axis=0)
+            by_node = np.zeros((len(X), out.shape[1]), out.dtype)
+            by_node[at] = R[rows] if self.taxonomy.is_flat else R[rows] @ self._paths
+            return X.T @ by_node, by_node.sum(axis=0)
 
         if self.is_dense:
-            for gradient, total in self._map_row_blocks(product, out.shape[1]):
-                out[: len(gradient)] += gradient
-                out[len(gradient) :] += self.constant * total
+            for product, total in self._map_row_blocks(multiply, out.shape[1]):
+                out[: len(product)] += product
+                out[len(product) :] += self.constant * total
             return out
 
         def fill(part: slice) -> None:

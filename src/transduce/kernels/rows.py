@@ -133,11 +133,13 @@ def add_rows(
 
 
 @kernel
-def all_scores(data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, out: Array) -> None:
-    """Write out (n, K) = (X W) Pᵀ for sparse rows."""
+def all_scores(
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array, W: Array, out: Array
+) -> None:
+    """Write out (n, K) = (X W) Pᵀ."""
     by_node = np.empty(W.shape[1], W.dtype)
     for i in range(out.shape[0]):
-        node_scores(i, data, indices, spans, 0.0, W, by_node)
+        node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, out[i])
 
 
