@@ -4,8 +4,8 @@
     python -m benchmarks.dense million               1 000 000 x 384 with 20 classes, the paper's annealing
 
 Rows are texts of the built-in corpus, as tf-idf reduced to `--columns` by a singular value decomposition. More rows are
-made by mixing pairs of the same class. All are centred, scaled to length 1, and float32. Each measurement is the best of
-`--repeat` in a process of its own, after a small fit that compiles the kernels; measurements alternate.
+made by mixing pairs of the same class. All are centred, scaled to length 1, and float32. Each measurement is the best
+of `--repeat` in a process of its own, after a small fit that compiles the kernels; measurements alternate.
 """
 
 import argparse
@@ -61,7 +61,10 @@ def write_rows(folder: Path, source: np.ndarray, classes: np.ndarray, n_rows: in
     rng = np.random.default_rng(0)
     n_given = min(n_rows, len(classes))
     first = np.concatenate((rng.permutation(len(classes))[:n_given], rng.integers(len(classes), size=n_rows - n_given)))
-    by_class, starts = np.argsort(classes, kind="stable"), np.searchsorted(np.sort(classes), np.arange(classes.max() + 2))
+    by_class, starts = (
+        np.argsort(classes, kind="stable"),
+        np.searchsorted(np.sort(classes), np.arange(classes.max() + 2)),
+    )
     y = classes[first]
     partner = by_class[rng.integers(starts[y], starts[y + 1])]
     share = np.where(np.arange(n_rows) < n_given, 1.0, rng.uniform(0.4, 0.9, n_rows)).astype(np.float32)
