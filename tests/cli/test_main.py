@@ -17,7 +17,7 @@ from helpers.documents import DOMAINS, documents
 import transduce
 from transduce.cli import progress
 from transduce.cli.main import cli
-from transduce.cli.model_file import load_model
+from transduce.model_file import load_model
 
 
 def commands(example, folder: Path) -> dict[str, list[object]]:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from transduce.cli.features import Features, Vectorizer, fit_vectorizer
-from transduce.cli.model_file import Model
 from transduce.features.identity import EncoderIdentity
+from transduce.features.tfidf import Features, Vectorizer, fit_vectorizer
+from transduce.model_file import Model
 
 TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "茶", "thé vert"]
 CLASSES = ("tea/leaf", 'tea/寒い "quoted"\n', "coffee")

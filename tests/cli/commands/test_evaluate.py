@@ -15,7 +15,7 @@ from transduce.cli import training_rows
 from transduce.cli.commands.evaluate import as_text, score_labels
 from transduce.cli.errors import InputError
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model, save_model
+from transduce.model_file import load_model, save_model
 
 OPTIMISTIC = "too optimistic"
 

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from transduce import TransductiveClassifier
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features, Vectorizer
-from transduce.cli.model_file import Model, load_model, save_model
+from transduce.features.tfidf import Features, Vectorizer
 from transduce.io.atomic_write import WriteError
+from transduce.model_file import Model, load_model, save_model
 
 VERSION_0_1 = Path(__file__).parent / "data" / "drinks-0.1.safetensors"
 """Written by version 0.1: twelve texts, classes in a tree, a branch with a stated size."""

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialize
 
-from transduce.cli import safetensors_file
 from transduce.cli.errors import InputError
-from transduce.cli.model_file import load_model, save_model
+from transduce.io import safetensors_file
+from transduce.model_file import load_model, save_model
 
 INCOMPLETE = "not a complete safetensors file"
 NESTED: list = []
@@ -64,7 +64,7 @@ def test_other_files_are_refused_with_a_reason(path, tmp_path, valid):
 
 def test_a_newer_version_asks_for_an_upgrade(path, valid):
     message = refused(
-        path, described(valid, lambda header: header.update(version=3, classes="elsewhere")), "version is 3"
+        path, described(valid, lambda header: header.update(version=4, classes="elsewhere")), "version is 4"
     )
     assert message.endswith("Upgrade transduce.")
 
