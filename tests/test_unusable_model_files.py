@@ -159,6 +159,24 @@ def test_a_damaged_encoder_is_refused(change, message, path):
         refused(path, described(file.read(), change), message)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header: header.update(version=2), "not those of this version"),
+        (lambda header: header["features"].pop("words_share"), "not those of this version"),
+        (lambda header: header["features"].update(words_share=1.0), "words_share must be above 0 and below 1"),
+        (lambda header: header["features"].update(words_share="much"), "words_share must be above 0 and below 1"),
+        (lambda header: header["features"].update(words_share=None), "words_share must be above 0 and below 1"),
+        (lambda header: header["features"].update(n_features=4), "center must have the shape"),
+        (lambda header: header["features"].update(kind="embeddings"), "words_share must be"),
+    ],
+)
+def test_a_damaged_mix_is_refused(change, message, path):
+    save_model(small_model("mix"), path)
+    with open(path, "rb") as file:
+        refused(path, described(file.read(), change), message)
+
+
 @pytest.mark.parametrize("center", [np.zeros(4), np.full(5, np.nan), np.full(5, 1.5)])
 def test_a_center_that_unit_rows_cannot_have_is_not_saved(center, path):
     model = small_model("centred")

@@ -29,22 +29,14 @@ def class_weights(clf: Any) -> tuple[Array, Array, Array]:
 
 
 def describe_fit(
-    clf: Any,
-    classes: Sequence[str],
-    codes: Array,
-    labels: Array,
-    scores: Array,
-    none: tuple[int, int] | None,
-    *,
-    is_exact: bool,
+    clf: Any, classes: Sequence[str], codes: Array, labels: Array, scores: Array, none: tuple[int, int] | None
 ) -> dict[str, Any]:
     """Everything that the classifier and its labels tell.
 
-    codes     (n,) the classes of the rows with a full label, -1 for the others
-    labels    (n,) the classes that rows have after the fit, -1 for those that fit none
-    scores    (n, K) without prices
-    none      least and greatest number of rows that may fit no class; None if all have one
-    is_exact  whether the sizes of all classes were stated exactly, so that none was estimated
+    codes   (n,) the classes of the rows with a full label, -1 for the others
+    labels  (n,) the classes that rows have after the fit, -1 for those that fit none
+    scores  (n, K) without prices
+    none    least and greatest number of rows that may fit no class; None if all have one
     """
     unlabeled, is_named = codes < 0, clf.annealing is None or isinstance(clf.annealing, str)
     annealing = clf.annealing if is_named else list(map(float, clf.annealing))
@@ -59,7 +51,7 @@ def describe_fit(
         "n_labelled": int(codes.size - unlabeled.sum()),
         "n_unlabelled": int(unlabeled.sum()),
         "settings": {"loss": clf.loss, "alpha": float(clf.alpha_), "annealing": annealing},
-        "sizes": _class_sizes(clf, classes, codes, labels, scores, none, is_exact=is_exact),
+        "sizes": _class_sizes(clf, classes, codes, labels, scores, none),
         **({} if none is None else {"none": _none(clf, labels, none)}),
         **({"contradicted": True} if clf._contradicted else {}),
         **({} if clf.accuracy_estimate_ is None else {"accuracy": clf.accuracy_estimate_._asdict()}),
@@ -79,14 +71,7 @@ def _none(clf: Any, labels: Array, asked: tuple[int, int]) -> dict[str, Any]:
 
 
 def _class_sizes(
-    clf: Any,
-    classes: Sequence[str],
-    codes: Array,
-    labels: Array,
-    scores: Array,
-    none: tuple[int, int] | None,
-    *,
-    is_exact: bool,
+    clf: Any, classes: Sequence[str], codes: Array, labels: Array, scores: Array, none: tuple[int, int] | None
 ) -> list[dict[str, Any]]:
     """For every class: labelled rows, rows asked for, rows assigned, and the size that the texts suggest.
 
@@ -112,7 +97,7 @@ def _class_sizes(
         "texts_high": texts_high,
         "price": clf.prices_,
     }
-    if not is_exact:
+    if not np.array_equal(clf.bounds_.low, clf.bounds_.high):
         estimate = clf.size_estimate_
         columns |= {"estimated": estimate.mean, "estimated_low": estimate.low, "estimated_high": estimate.high}
     rows = zip(classes, *(np.asarray(column).tolist() for column in columns.values()), strict=True)

@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from transduce.class_prior.statement import outlier_counts
 from transduce.engines.common import Calibration
 from transduce.errors import InputError
 from transduce.estimators import LOSSES, TransductiveClassifier
-from transduce.features.embeddings import Encoding, find_encoder
+from transduce.features.embeddings import Encoding
 from transduce.features.encode import checked_texts
 from transduce.features.text_rows import TEXT_KINDS, fit_texts, transform_texts
 from transduce.features.training_rows import digest_training_rows, row_contents
@@ -94,22 +94,8 @@ class TextClassifier(TransductiveClassifier):
     words_share: float | None = None
     cache: bool | str | Path = True
 
-    _loaded = None  # the parameter `encoder` and the encoder that it stands for, so that weights are read once
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Self:
-        """Learn from labelled and unlabelled texts together.
-
-        Parameters
-        ----------
-        X : sequence of str
-            Texts.
-        y, sample_weight, sampled
-            As in `TransductiveClassifier.fit`. See `transduce.TransductiveClassifier.fit`.
-
-        Returns
-        -------
-        self : object
-        """
+        """Learn from labelled and unlabelled texts together; see `transduce.TransductiveClassifier.fit`."""
         start, texts = time.perf_counter(), read_texts(X)
         self._check_fit(y)
         check_consistent_length(texts, y)
@@ -121,32 +107,15 @@ class TextClassifier(TransductiveClassifier):
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : sequence of str
-            Texts.
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes, scores in favour of the second.
-        """
+        """Return the scores of the classes; see `transduce.TransductiveClassifier.decision_function`."""
         check_is_fitted(self)
-        texts, encoding = read_texts(X), self._encoding()
-        trained = self.vectorizer_.features.encoder
-        if trained is not None:
-            if self._loaded is None or self._loaded[0] is not self.encoder:
-                self._loaded = self.encoder, find_encoder(trained, encoding)
-            encoding = replace(encoding, encoder=self._loaded[1])
-        return super().decision_function(transform_texts(self.vectorizer_, texts, encoding))
+        return super().decision_function(transform_texts(self.vectorizer_, read_texts(X), self._encoding()))
 
     def save(self, path: str | Path) -> None:
         """Write a model file, which `transduce predict` and `TextClassifier.load` read.
 
-        It needs the extra `app`, and a loss given by its name. Classes must be strings or whole numbers, or paths of a
-        taxonomy, which are joined by "/".
+        It needs the extra `app`, and a loss given by its name. Classes are stored as strings; only whole numbers come
+        back as numbers, and a path of a taxonomy as "a/b".
 
         Parameters
         ----------
@@ -158,13 +127,8 @@ class TextClassifier(TransductiveClassifier):
         check_is_fitted(self)
         if not isinstance(self.loss, str):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)} to be saved, but is {self.loss!r}.")
-        labels, names = as_objects(self.classes_), self._names()
-        if not all(isinstance(label, (str, int, tuple)) and not isinstance(label, bool) for label in labels):
-            raise ValueError(
-                f"classes must be strings or whole numbers to be saved, but are {labels[:3]}. Rename them."
-            )
-        paths = ["/".join(path) for path in self.taxonomy_.leaf_paths]
-        tree = self.taxonomy is not None and names == paths
+        names = self._names()
+        tree = self.taxonomy is not None and names == ["/".join(path) for path in self.taxonomy_.leaf_paths]
         save_model(make_model(self, names, self.vectorizer_, self.about_, tree=tree), os.fspath(path))
 
     @classmethod
@@ -236,23 +200,20 @@ class TextClassifier(TransductiveClassifier):
             fractions = check_fractions("outlier_fraction", self.outlier_fraction)
             none = outlier_counts(fractions, int(np.count_nonzero(codes < 0)))
         coef, intercept, shift = class_weights(self)
-        scores, is_exact = X @ coef.T + (intercept - shift), np.array_equal(self.bounds_.low, self.bounds_.high)
+        scores = X @ coef.T + (intercept - shift)
         contents = row_contents(texts, X, self.vectorizer_.features.kind)
         has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else X.any(axis=1)
         prior = self.class_prior if isinstance(self.class_prior, str) else "stated"
         return {
-            **describe_fit(self, names, codes, labels, scores, none, is_exact=is_exact),
+            **describe_fit(self, names, codes, labels, scores, none),
             "transduce": transduce.__version__,
             "source": "TextClassifier",
             "prior": _PRIORS.get(prior, "Class sizes were stated."),
             "labelled_rows": digest_training_rows(contents, [names[k] if k >= 0 else None for k in codes.tolist()]),
             "n_empty": int(np.count_nonzero((codes < 0) & ~has_values)),
-            **({"class_type": "int"} if isinstance(classes[0], int) else {}),
+            **({"class_type": "int"} if type(classes[0]) is int else {}),
             **({} if self.choice_ is None else {"choice": str(self.choice_)}),
         }
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,7 +227,7 @@ def read_texts(X: Any) -> list[str]:
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) != 1:
         raise ValueError(f"X must be one column of texts, but has the shape {shape}. Pass a column, as frame['text'].")
-    return checked_texts(X if isinstance(X, str) else [_as_text(text) for text in X])
+    return checked_texts(X if isinstance(X, str) else map(_as_text, X))
 
 
 def _as_text(value: Any) -> Any:

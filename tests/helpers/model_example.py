@@ -37,7 +37,11 @@ def about(classes=CLASSES):
 
 
 def small_model(kind="tfidf", dtype=np.float32, **changes):
-    if kind in ("vectors", "centred", "embeddings"):
+    if kind == "mix":
+        words, center = fit_vectorizer(TEXTS, Features())[0], np.linspace(-1, 1, 5, dtype=np.float32)
+        features = Features("mix", n_features=5, encoder=ENCODER, words_share=0.3)
+        vectorizer = Vectorizer(features, words.vocabulary, words.idf, center)
+    elif kind in ("vectors", "centred", "embeddings"):
         center = np.empty(0, np.float32) if kind == "vectors" else np.linspace(-1, 1, 5, dtype=np.float32)
         features = Features("vectors", n_features=5)
         if kind == "embeddings":

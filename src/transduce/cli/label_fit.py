@@ -91,8 +91,9 @@ def _features(
         return TextRows(*fit_vectors(X))
     texts = texts_of(table, task.text).to_list()
     progress.say(f"Reading {len(texts)} texts.")
-    has_encoder = options["encoder"] is not None or local_encoder() is not None
-    kind = options["features"] or ("auto" if has_encoder else "tfidf")
+    kind = options["features"]
+    if kind is None:
+        kind = "tfidf" if options["encoder"] is None and local_encoder() is None else "auto"
     try:
         with encoding_of(options, progress) as encoding:
             rows = fit_texts(texts, kind, encoding, options["ngrams"], options["words_share"], y, clf)

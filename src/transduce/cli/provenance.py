@@ -19,9 +19,7 @@ def describe_fit(
     clf: TransductiveClassifier, task: LabelTask, flat: bool, labels: NDArray[np.int64], scores: NDArray[Any]
 ) -> dict[str, Any]:
     """Everything but the time that it took; labels (n,) and scores (n, K) are those of `provenance.describe_fit`."""
-    about = provenance.describe_fit(
-        clf, task.parsed.classes, task.codes, labels, scores, task.none, is_exact=task.statement.is_exact
-    )
+    about = provenance.describe_fit(clf, task.parsed.classes, task.codes, labels, scores, task.none)
     sizes = _with_stated(about["sizes"], task)
     return about | {
         "transduce": transduce.__version__,

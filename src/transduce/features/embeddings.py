@@ -60,13 +60,6 @@ def transform_embeddings(vectorizer: Vectorizer, texts: Sequence[str], encoding:
     """Encode texts by the encoder that a model was trained with; another one is refused."""
     trained = vectorizer.features.encoder
     assert trained is not None
-    X = _unit_vectors(texts, find_encoder(trained, encoding), encoding)
-    center_and_scale(X, vectorizer.center)
-    return X
-
-
-def find_encoder(trained: EncoderIdentity, encoding: Encoding) -> Encoder:
-    """Return the encoder that a model was trained with, which need not be named; another one is refused."""
     encoder = as_encoder(_find(trained, encoding.cache) if encoding.encoder is None else encoding.encoder)
     found = identify(encoder, encoding.cache)
     if not trained.agrees_with(found):
@@ -74,7 +67,9 @@ def find_encoder(trained: EncoderIdentity, encoding: Encoding) -> Encoder:
             f"the model was trained with the encoder {_described(trained)}, and {_described(found)} makes other "
             "vectors. Name the same encoder."
         )
-    return encoder
+    X = _unit_vectors(texts, encoder, encoding)
+    center_and_scale(X, vectorizer.center)
+    return X
 
 
 def _unit_vectors(texts: Sequence[str], encoder: Encoder, encoding: Encoding) -> Array:

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ class PretrainedEncoder:
     def model(self) -> Any:
         """The model, loaded when it is first needed: importing PyTorch takes seconds."""
         try:
-            return (_load_static if self.is_static else _load_transformer)(self.folder)
+            return _load_model(self.folder, self.revision, self.is_static)
         except Exception as error:  # PyTorch, tokenizers and safetensors raise exceptions of all kinds
             problem = f"the encoder {self.name} cannot be loaded from {self.folder}: {_first_line(error)}"
             raise EncoderError(f"{problem}. Download it again, or use another one.") from error
@@ -125,6 +125,12 @@ class PretrainedEncoder:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+@lru_cache(maxsize=1)
+def _load_model(folder: Path, revision: str, is_static: bool) -> Any:
+    """Load a model; the last one is kept, so that a program that predicts often loads it once."""
+    return (_load_static if is_static else _load_transformer)(folder)
 
 
 def _load_static(folder: Path) -> Any:

@@ -19,7 +19,7 @@ from transduce.features.tfidf import WORD_KINDS, Features, Vectorizer, fit_vecto
 
 TEXT_KINDS = ("auto", *WORD_KINDS, "embeddings", "mix")
 """What texts can become; "auto" chooses between tf-idf, embeddings and a mix."""
-NO_ENCODER = Choice(1.0, "No encoder is installed with a model on this machine.")
+NO_ENCODER = Choice(1.0, "There is no encoder on this machine; docs/features.md says how to install one.")
 
 
 class TextRows(NamedTuple):

@@ -123,18 +123,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return self._set_fitted(model, results, best, len(tests))
 
     def fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Choose and fit, and return the labels of all training rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            `transduction_`.
-        """
+        """Choose, fit, and return the labels of all rows; see `TransductiveClassifier.fit_predict`."""
         return self.fit(X, y, sample_weight).transduction_
 
     def predict(self, X: Any) -> Array:
