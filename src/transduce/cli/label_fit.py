@@ -148,6 +148,7 @@ def _classifier(
         verbose=show_round,
         checkpoint=options.get("checkpoint"),
         unlabeled=UNLABELED,
+        estimate_accuracy=not options["no_accuracy"],
         outlier_fraction=None if task.none is None else tuple(rows / task.n_unlabeled for rows in task.none),
     )
 
