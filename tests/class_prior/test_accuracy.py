@@ -38,6 +38,12 @@ def test_macro_f_is_that_of_scikit_learn_over_the_classes_that_occur(seed):
     assert macro_f(labels, guesses, np.ones(6)) == pytest.approx(expected)
     expected = f1_score(labels, guesses, labels=present, average="macro", sample_weight=weights)
     assert macro_f(labels, guesses, np.ones(6), weights) == pytest.approx(expected)
+    twice = np.append(labels, np.full(30, 7)), np.append(guesses, guesses)  # half of the rows are of another class
+    expected = f1_score(*twice, labels=present, average="macro")
+    assert macro_f(labels, guesses, np.ones(6), None, 0.5) == pytest.approx(expected)
+    classes = rng.random(6)
+    each = f1_score(labels, guesses, labels=present, average=None)
+    assert macro_f(labels, guesses, classes) == pytest.approx(np.average(each, weights=classes[present]))
 
 
 def test_errors_on_hidden_labels_correct_the_confidence():
@@ -167,7 +173,9 @@ def test_classes_with_one_label_are_represented_by_those_with_few():
     unknown = np.append(np.full(16, 1 / 32), 0.5)  # half of the rows are of a class without labels
     more = np.column_stack((predicted, np.zeros(labels.size)))
     hidden = HiddenLabels(labels, more, labels < 6, more.mean(axis=0), 1000, 0.6)
-    assert estimate_accuracy(hidden, 0.6, unknown, is_sample=False).mean == pytest.approx(1 / 32)
+    estimate = estimate_accuracy(hidden, 0.6, unknown, is_sample=False)
+    assert estimate.mean == pytest.approx(1 / 32)
+    assert estimate.macro_f == pytest.approx(2 / 3 / 16)  # half of the rows that class 0 gets are not of it
 
 
 def test_accuracy_with_classes_that_nobody_labelled():

@@ -37,7 +37,7 @@ class AccuracyEstimate(NamedTuple):
     mean, low, high : float
         Fraction of the labels that are right.
     macro_f, macro_f_low, macro_f_high : float
-        Macro F of labels that were hidden from the fit.
+        Macro F of the classes with labels.
     n_labels : int
         Number of labels that were hidden.
     """
@@ -84,9 +84,9 @@ def estimate_accuracy(
     half = Z * float(np.sqrt(max(variance, smoothed * (1.0 - smoothed) / (labels.size + 2.0))))
     classes, rng = _represented(hidden, np.ones(masses.size)), np.random.default_rng(0)
     draws = (rng.choice(labels.size, labels.size, p=weights) for _ in range(N_RESAMPLES))
-    f = [macro_f(labels[rows], guesses[rows], classes) for rows in draws]
+    f = [macro_f(labels[rows], guesses[rows], classes, None, unknown) for rows in draws]
     low, high = np.quantile(f, (0.05, 0.95))
-    middle = macro_f(labels, guesses, classes, weights)
+    middle = macro_f(labels, guesses, classes, weights, unknown)
     return AccuracyEstimate(
         mean, max(mean - half, 0.0), min(mean + half, 1.0), middle, float(low), float(high), int(labels.size)
     )
@@ -127,10 +127,16 @@ def _label_counts(hidden: HiddenLabels) -> tuple[Array, Array]:
     return checked, np.where(checked > 0, 0, labeled)
 
 
-def macro_f(labels: Array, guesses: Array, classes: Array, weights: Array | None = None) -> float:
-    """Mean F of the classes that occur among the labels, with a weight above 0, by the weights (K,) of the classes."""
+def macro_f(
+    labels: Array, guesses: Array, classes: Array, weights: Array | None = None, unknown: float = 0.0
+) -> float:
+    """Mean F of the classes that occur among the labels, with a weight above 0, by the weights (K,) of the classes.
+
+    A fraction `unknown` of all rows is of none of these classes; they are guessed to be of each as often as others.
+    """
     n_classes = classes.size
     right = np.bincount(labels[guesses == labels], None if weights is None else weights[guesses == labels], n_classes)
-    both = np.bincount(labels, weights, n_classes) + np.bincount(guesses, weights, n_classes)
-    present = np.bincount(labels, weights, n_classes) > 0
-    return float(np.average(2.0 * right[present] / both[present], weights=classes[present]))
+    true, guessed = (np.bincount(each, weights, n_classes) for each in (labels, guesses))
+    present = true > 0
+    f = 2.0 * right[present] / (true + guessed / max(1.0 - unknown, 1e-9))[present]
+    return float(np.average(f, weights=classes[present]))
