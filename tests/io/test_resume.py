@@ -181,7 +181,7 @@ def test_without_a_random_state_the_seed_is_stored(tmp_path):
 
 def test_seconds_continue_from_those_reported_before_the_stop(tmp_path, monkeypatch):
     X, y = rows()
-    late, stop = [0.0], stop_after(180)
+    late, stop = [0.0], stop_after(140)
     monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + late[0]))
 
     def report(row):
