@@ -127,9 +127,7 @@ def _label_counts(hidden: HiddenLabels) -> tuple[Array, Array]:
     return checked, np.where(checked > 0, 0, labeled)
 
 
-def macro_f(
-    labels: Array, guesses: Array, classes: Array, weights: Array | None = None, unknown: float = 0.0
-) -> float:
+def macro_f(labels: Array, guesses: Array, classes: Array, weights: Array | None = None, unknown: float = 0.0) -> float:
     """Mean F of the classes that occur among the labels, with a weight above 0, by the weights (K,) of the classes.
 
     A fraction `unknown` of all rows is of none of these classes; they are guessed to be of each as often as others.

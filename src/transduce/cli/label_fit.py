@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from transduce.features.text_rows import TextRows, fit_texts
 from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.history import HistoryRow
 from transduce.model_file import Model, make_model
+from transduce.words_share import choose_share
 
 UNLABELED = ""
 NOT_RANDOM = (
@@ -96,7 +98,8 @@ def _features(
         kind = "tfidf" if options["encoder"] is None and local_encoder() is None else "auto"
     try:
         with encoding_of(options, progress) as encoding:
-            rows = fit_texts(texts, kind, encoding, options["ngrams"], options["words_share"], y, clf)
+            choose = partial(choose_share, y=y, estimator=clf)
+            rows = fit_texts(texts, kind, encoding, options["ngrams"], options["words_share"], choose)
     except EncoderError:
         raise
     except InputError as error:
