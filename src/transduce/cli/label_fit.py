@@ -175,6 +175,7 @@ def _classifier(task: LabelTask, options: Mapping[str, Any]) -> TransductiveClas
         n_jobs=options["jobs"],
         checkpoint=options.get("checkpoint"),
         unlabeled=UNLABELED,
+        estimate_accuracy=not options["no_accuracy"],
         outlier_fraction=None if task.none is None else tuple(rows / task.n_unlabeled for rows in task.none),
     )
 

@@ -66,6 +66,9 @@ FIT_OPTIONS = _with(
     click.option(
         "--none", metavar="SIZE", help="Rows that fit no class and stay without a label: 5%; at most 5%: 0%:5%; 120."
     ),
+    click.option(
+        "--no-accuracy", is_flag=True, help="If all class sizes are exact: do not estimate how many labels are right."
+    ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     FEATURES_OPTION,
     click.option("--words-share", type=_FiniteRange(0, 1, min_open=True, max_open=True), hidden=True),

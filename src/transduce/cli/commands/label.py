@@ -68,7 +68,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             labeled += f"; class sizes overruled the classifier in {n_overruled} rows"
         progress.say(f"{labeled}. {about['ending']} {messages.wrote(written)}")
         if "accuracy" in about:
-            progress.say(messages.accuracy_sentence(about["accuracy"]))
+            progress.say(messages.accuracy_sentence(about["accuracy"]), *messages.single_label_note(about["sizes"]))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
     if options["as_json"]:
