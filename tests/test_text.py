@@ -208,6 +208,15 @@ def test_auto_uses_words_without_an_encoder_and_says_so(monkeypatch):
     assert clf.fit(TEXTS, Y).vectorizer_.features.kind == "tfidf"
 
 
+def test_a_checkpoint_resumes_whatever_object_the_encoder_is(tmp_path):
+    options = {"annealing": "paper", "checkpoint": tmp_path / "stages"}
+    clf = classifier("mix", encoder=lambda texts: count_letters(texts), **options).fit(TEXTS, Y)
+    rounds = []
+    again = classifier("mix", encoder=lambda texts: count_letters(texts), verbose=rounds.append, **options)
+    assert np.array_equal(again.fit(TEXTS, Y).coef_, clf.coef_)
+    assert not rounds
+
+
 def test_weights_of_an_encoder_are_read_once(static, tmp_path, monkeypatch):
     pretrained._load_model.cache_clear()
     load, loads = pretrained._load_static, []

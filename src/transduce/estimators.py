@@ -22,9 +22,9 @@ from transduce.validation import check_fractions, check_positive, has_methods
 LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
 _NOT_IN_FINGERPRINT = (
     "class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint", "client",
-    "estimate_accuracy", "outlier_fraction",
+    "estimate_accuracy", "outlier_fraction", "features", "encoder", "ngrams", "words_share", "cache",
 )  # fmt: skip
-"""Parameters that do not change what is saved, or enter the fingerprint in another form."""
+"""Parameters that do not change what is saved, or enter the fingerprint in another form, as the rows of texts do."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
