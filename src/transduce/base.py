@@ -22,8 +22,8 @@ from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.estimation import estimate_from_predictions, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
+from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
-from transduce.class_prior.statement import outlier_counts
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.common import Calibration
 from transduce.engines.local import LocalData

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.groups import Groups
 
 TWO = Groups([2, 2, 3], [0], [1])
@@ -54,7 +55,7 @@ def test_levels_are_partitions_of_the_classes():
 
 def test_the_center_follows_the_groups():
     groups = Groups([3, 3, 4, 4], [30], [30])
-    proportions = groups.center(np.zeros(3, int), np.full(3, 90), 90)
+    proportions = Bounds(np.zeros(3, int), np.full(3, 90), groups).center(90)
     np.testing.assert_allclose(proportions, [1 / 6, 1 / 6, 2 / 3])
 
 

@@ -130,7 +130,7 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
     if not isinstance(prior, str):
         without = unstated(prior, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
-        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows, left))
+        say(*stated_counts(prior, resolved.statement, left))
         _check_feasible(parsed, codes, resolved.statement.hard_bounds)
     return resolved.statement
 
