@@ -293,8 +293,8 @@ def test_check_reports_what_makes_none_difficult(labelled, run_ok, run_command, 
     assert "none_" not in run_ok("check", tmp_path / "odd.csv", "--json").out
     assert run_command("check", labelled.file, "--none", "?").code == 2
     sizes = [f"--prior={name}=30%" for name in DOMAINS]
-    assert "class sizes sum to" not in run_ok("check", labelled.file, *sizes, "--none", "10%").out
-    assert "class sizes sum to" in run_ok("check", labelled.file, *sizes).out
+    assert "sum to" not in run_ok("check", labelled.file, *sizes, "--none", "10%").out
+    assert "they sum to 0.9, not 1." in run_ok("check", labelled.file, *sizes).out
 
 
 @pytest.mark.parametrize(

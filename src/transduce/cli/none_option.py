@@ -9,8 +9,9 @@ from dataclasses import replace
 from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import Prior, Size, parse_size
 from transduce.class_prior.stated_sizes import ROUNDING, with_units
+from transduce.cli.classes import parents_of
 from transduce.cli.errors import InputError
-from transduce.cli.prior_options import has_size, prior_errors, topmost_names
+from transduce.cli.prior_options import has_size, prior_errors
 
 EXPECTED = "a fraction or a number of rows, such as 5%, 0%:5% or 120"
 
@@ -65,7 +66,8 @@ def divide_sizes(
     >>> [round(size.low, 3) for size in divide_sizes(prior, ["tea", "milk"], {}, (5, 5), 50, tree=False).values()]
     [0.667, 0.333]
     """
-    n_total, outer = n_rows + sum(labeled.values()), topmost_names(prior, tree=tree)
+    n_total = n_rows + sum(labeled.values())
+    outer = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
     sizes = with_units(prior, outer, n_rows, n_total)
     if not all(has_size(name, prior, tree=tree) for name in classes) or any(s.low < s.high for s in sizes.values()):
         return prior

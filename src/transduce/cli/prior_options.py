@@ -3,7 +3,6 @@
 --prior sport=0.2  --prior rec=10%:30%  --prior news==5%  --prior other=?  --prior prior.toml  --prior equal
 """
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from pathlib import Path
 
 from transduce.class_prior.files import FORMATS, parse_prior
 from transduce.class_prior.spec import KEYWORDS, UNKNOWN, Prior, parse_size
-from transduce.class_prior.stated_sizes import with_units
 from transduce.class_prior.statement import Statement
 from transduce.cli.classes import parents_of
 from transduce.cli.config import read_small
@@ -94,28 +92,12 @@ def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     return found
 
 
-def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, tuple[float, float]]:
-    """Sizes as ranges of fractions: of the rows to label, or of all rows where counts sum to those.
-
-    >>> from transduce.class_prior.spec import read_sizes
-    >>> prior = read_sizes({"tea": 30, "coffee": (50, 70), "cocoa": None}, ())
-    >>> fraction_ranges(prior, 100, 10, tree=False)
-    {'tea': (0.3, 0.3), 'coffee': (0.5, 0.7), 'cocoa': (0.0, 1.0)}
-    """
-    outer = topmost_names(prior, tree=tree)
-    sizes = with_units(prior, outer, n_rows, n_rows + n_labeled)
-    are_counts, total = all(sizes[name].is_count for name in outer), sum(sizes[name].low for name in outer)
-    rows = max(n_rows + n_labeled if are_counts and total == n_rows + n_labeled else n_rows, 1)
-    found = {}
-    for name, size in sizes.items():
-        unit = rows if size.in_rows else 1
-        found[name] = size.low / unit, 1.0 if size.high == math.inf else size.high / unit
-    return found
-
-
-def topmost_names(prior: Prior, *, tree: bool) -> list[str]:
-    """Names in a prior that are in no branch with a size."""
-    return [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:
+    """The class prior as the library takes it: a branch is a path, which no class can be confused with."""
+    if isinstance(prior, str):
+        return prior
+    known = set(classes)
+    return {name if name in known else tuple(name.split("/")): size for name, size in prior.items()}
 
 
 def stated_counts(prior: Prior, statement: Statement, left: float = 1.0) -> list[str]:
