@@ -54,9 +54,10 @@ class Bounds(NamedTuple):
         """
         low, high = self.low, np.minimum(self.high, n_rows)
         belief = self.belief or Belief.create(np.maximum(low + high, 1) / 2.0, 1.0)
-        if self.groups is not None:
-            low, high = self.groups.narrowed(low, high, belief.mean)
-        counts = belief.center(low, high, n_rows)
+        if self.groups is None:
+            counts = belief.center(low, high, n_rows)
+        else:
+            counts = self.groups.center(low, high, belief, n_rows)
         return np.asarray(counts / max(counts.sum(), 1.0))
 
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":

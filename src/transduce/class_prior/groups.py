@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from transduce.arrays import Array, BoolArray, FloatArray, IntArray
+from transduce.arrays import BoolArray, FloatArray, IntArray
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.counts import check_order, whole_numbers
 from transduce.suggest import name_list
 
@@ -168,25 +169,27 @@ class Groups:
                 f"{conflict.needed} and allow at most {conflict.allowed}. Change some of these counts."
             )
 
-    def narrowed(self, low: IntArray, high: IntArray, mean: FloatArray) -> tuple[Array, Array]:
-        """Return bounds (K,) of the classes, in rows, at which counts in the proportions of the means meet the groups.
+    def center(self, low: IntArray, high: IntArray, belief: Belief, n_rows: int) -> FloatArray:
+        """Return real counts (K,) within all bounds; the parts of a group have the proportions believed of them.
 
         Parameters
         ----------
-        low, high : ndarray of shape (K,)
-            Bounds on the counts of the classes.
-        mean : ndarray of shape (K,)
-            Believed counts.
+        low, high, n_rows
+            As in `find_conflict`.
+        belief : Belief
+            Believed counts of the classes.
         """
-        least, most = low.astype(np.float64), high.astype(np.float64)
-        for members, group_low, group_high in zip(self._members, self.low, self.high, strict=True):
-            inside = np.clip(mean, least, most)[members]
-            parts = inside / max(inside.sum(), np.finfo(np.float64).tiny)
-            if inside.sum() < group_low:
-                least[members] = np.clip(group_low * parts, least[members], most[members])
-            elif inside.sum() > group_high:
-                most[members] = np.clip(group_high * parts, least[members], most[members])
-        return least, most
+        K = self.n_classes
+        parts = [np.flatnonzero(self.above == node) for node in range(K, self.above.size + 1)]
+        least, most = np.append(low, self.low), np.append(high, self.high)
+        for node, inside in enumerate(parts[:-1], K):
+            least[node], most[node] = max(least[node], least[inside].sum()), min(most[node], most[inside].sum())
+        mean, offset = (np.append(each, self._members @ each) for each in (belief.mean, belief.offset))
+        counts = np.full(self.above.size + 1, float(n_rows))
+        for node, inside in reversed(list(enumerate(parts, K))):
+            believed = belief._replace(mean=mean[inside], offset=offset[inside])
+            counts[inside] = believed.center(least[inside], most[inside], counts[node])
+        return counts[:K]
 
 
 def nested_groups(members: BoolArray, low: IntArray, high: IntArray, names: Sequence[str]) -> Groups | None:
