@@ -133,7 +133,8 @@ def _match_sums(stated: Statement, labeled: IntArray) -> Statement:
     is_count, closed = stated.is_exact & stated.is_in_rows, bool(np.all(is_single[top]))
     if np.all(is_count[top]):
         return _without_labeled(stated, top, labeled)
-    _check_too_many(stated)
+    too_many = stated.low > n_rows + rounding_noise(stated.low)
+    _refuse(PriorErrorKind.TOO_MANY_ROWS, stated, too_many, value=stated.low, n_rows=n_rows)
     total = float(stated.low[top].sum()) / n_rows
     scaled = is_single & ~is_count if closed else stated.is_rough
     movable, fixed = (float(stated.low[top & each].sum()) for each in (scaled, ~scaled))
@@ -155,20 +156,17 @@ def _without_labeled(stated: Statement, top: BoolArray, labeled: IntArray) -> St
     if total != n_total:
         raise PriorError(PriorErrorKind.COUNT_SUM, total=total, n_rows=stated.n_rows, n_total=n_total)
     counts = np.where(stated.is_in_rows, stated.members @ labeled, 0)
-    negative = stated.high < counts
-    if negative.any():
-        j = int(np.argmax(negative))
-        fields = {"name": stated.names[j], "value": int(stated.high[j]), "n_labeled": int(counts[j])}
-        raise PriorError(PriorErrorKind.BELOW_LABELED, n_total=n_total, **fields)
+    values = np.minimum(stated.high, n_total).astype(np.int64)
+    _refuse(PriorErrorKind.BELOW_LABELED, stated, stated.high < counts, value=values, n_labeled=counts, n_total=n_total)
     return replace(stated, low=np.maximum(stated.low - counts, 0.0), high=stated.high - counts)
 
 
-def _check_too_many(stated: Statement) -> None:
-    too_many = stated.low > stated.n_rows + rounding_noise(stated.low)
-    if too_many.any():
-        j = int(np.argmax(too_many))
-        fields = {"name": stated.names[j], "value": float(stated.low[j])}
-        raise PriorError(PriorErrorKind.TOO_MANY_ROWS, n_rows=stated.n_rows, **fields)
+def _refuse(kind: PriorErrorKind, stated: Statement, wrong: BoolArray, **fields: Any) -> None:
+    """Raise PriorError about the first node that is wrong; fields that are arrays have a value for each node."""
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        own = {name: value[j].item() if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+        raise PriorError(kind, name=stated.names[j], **own)
 
 
 def _with_whole_numbers(stated: Statement) -> Statement:
@@ -181,12 +179,10 @@ def _with_whole_numbers(stated: Statement) -> Statement:
         counts, rest = np.zeros_like(low), ~is_count
         counts[rest] = apportion(stated.low[rest], n_rows - int(low[is_count].sum()))
         low, high = (np.where(rest & exact, counts, end) for end in (low, high))
-    if np.any((low > high) & ~stated.is_rough):
-        j = int(np.argmax((low > high) & ~stated.is_rough))
-        limits = {"low": float(stated.low[j]), "high": float(stated.high[j])}
-        raise PriorError(PriorErrorKind.NO_WHOLE_NUMBER, name=stated.names[j], n_rows=n_rows, **limits)
-    ends = [np.where(stated.is_rough, stated.low, end) for end in (low, high)]
-    return replace(stated, low=ends[0], high=ends[1])
+    is_empty, ends = (low > high) & ~stated.is_rough, {"low": stated.low, "high": stated.high}
+    _refuse(PriorErrorKind.NO_WHOLE_NUMBER, stated, is_empty, n_rows=n_rows, **ends)
+    rounded = [np.where(stated.is_rough, stated.low, end) for end in (low, high)]
+    return replace(stated, low=rounded[0], high=rounded[1])
 
 
 def _check_feasible(bounds: Bounds, n_rows: int) -> None:

@@ -11,7 +11,7 @@ from transduce.class_prior.stated_sizes import read_statement, topmost
 from transduce.class_prior.statement import Statement
 from transduce.cli.classes import parents_of
 from transduce.cli.fit_messages import describe_prior_error
-from transduce.cli.prior_options import assumptions, library_prior
+from transduce.cli.prior_options import assumptions, has_size, library_prior
 from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
 from transduce.errors import PriorError
 from transduce.suggest import find_misspelled, number_of
@@ -28,7 +28,7 @@ def names_in_prior(documents: Documents) -> Iterator[Finding]:
     if not prior or not rows_of:
         return
     unlabeled = [name for name in prior if not documents.classes_under(name)]
-    unsized = [name for name in rows_of if not _has_size(name, documents)]
+    unsized = [name for name in rows_of if not has_size(name, prior, tree=documents.tree)]
     others = (unsized or list(rows_of))[:_MAX_NAMES]
     similar = {name: near for name in unlabeled[:_MAX_UNKNOWN] if (near := find_misspelled(name, others))}
     yield from first_of(
@@ -60,11 +60,6 @@ def _unsized(names: list[str], documents: Documents) -> Finding:
     if left > _ROUNDING:
         return finding("note", message, rows, advice)
     return finding("problem", message, rows, "Lower the other sizes, or state 0 for classes without further rows.")
-
-
-def _has_size(name: str, documents: Documents) -> bool:
-    """Whether a class, or a branch that it is in, is named in the sizes."""
-    return any(node in documents.prior for node in (name, *(parents_of(name) if documents.tree else ())))
 
 
 def _read(documents: Documents) -> tuple[Statement | None, PriorError | None]:
