@@ -7,6 +7,7 @@ import numpy as np
 from transduce.arrays import FloatArray, IntArray
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.groups import Groups
+from transduce.class_prior.rounding import apportion
 
 
 class Bounds(NamedTuple):
@@ -63,7 +64,8 @@ class Bounds(NamedTuple):
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
         """Return bounds with one more class, last, for `low` to `high` rows that fit no class.
 
-        The bounds of the classes are those of the rows that are left, in proportion. There is no belief about these.
+        The bounds of the classes are those of the rows that are left, in proportion; exact counts stay exact, by
+        largest remainder. There is no belief about these.
 
         Parameters
         ----------
@@ -73,12 +75,14 @@ class Bounds(NamedTuple):
             Bounds on the rows that fit no class.
         """
         bounds = self._in_proportion(n_rows - high, n_rows - low, n_rows)
-        groups = bounds.groups
+        least, most, groups = bounds.low, bounds.high, bounds.groups
+        if groups is None and low == high and self.low.any() and np.array_equal(self.low, self.high):
+            least = most = apportion(self.low, n_rows - low)
         if groups is not None:
             K = self.low.size
             above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))
             groups = Groups(above, groups.low, groups.high, groups.names)
-        return Bounds(np.append(bounds.low, low), np.append(bounds.high, high), groups)
+        return Bounds(np.append(least, low), np.append(most, high), groups)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
         """Return bounds in proportion for a sample of the rows, rounded outwards.

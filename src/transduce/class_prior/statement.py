@@ -57,6 +57,11 @@ class Statement:
         return bool(self.is_exact[: self.n_classes].all())
 
     @property
+    def all_stated(self) -> bool:
+        """Whether all classes have a size of their own, exact or rough."""
+        return bool(np.array_equal(self.low[: self.n_classes], self.high[: self.n_classes]))
+
+    @property
     def in_rows(self) -> bool:
         """Whether any size was stated in rows."""
         return bool(np.any(self.is_in_rows & (self.high > 0)))
