@@ -22,8 +22,8 @@ from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
 from transduce.class_prior.estimation import SizeEstimate, estimate_from_predictions, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
+from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
-from transduce.class_prior.statement import outlier_counts
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.common import Calibration
 from transduce.engines.local import LocalData
@@ -263,8 +263,7 @@ class BaseTransductiveClassifier(LinearPredictor):
         self.accuracy_estimate_ = None
         if self._hidden is not None and np.isfinite(fitted.mean_confidence):
             is_sample = bool(prior.sampled.all()) and not self._contradicted
-            is_stated = (prior.statement.low == prior.statement.high) | np.isfinite(prior.statement.rough)
-            known = self.size_estimate_.mean, is_sample, bool(is_stated.all())
+            known = self.size_estimate_.mean, is_sample, prior.statement.all_stated
             self.accuracy_estimate_ = estimate_accuracy(self._hidden, fitted.mean_confidence, *known)
 
     def _diagnose(self, engine: Engine, prior: ResolvedPrior, fitted: FittedLabels) -> None:

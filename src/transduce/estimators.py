@@ -211,14 +211,12 @@ class TransductiveClassifier(BaseTransductiveClassifier):
 
     def _fingerprint(self, prior: ResolvedPrior, seeds: list[int]) -> dict[str, Any]:
         """Return what the result depends on apart from the data."""
-        statement, groups = prior.statement, prior.statement.groups
+        stated = prior.statement
         parts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FINGERPRINT}
         parts["taxonomy"] = self.taxonomy_.paths
         parts["class_prior"] = (
             prior.is_estimated,
-            *(statement.low, statement.high, statement.rough, prior.sampled, prior.is_known),
-            [(branch.members, branch.rows) for branch in statement.branches],
-            None if groups is None else (groups.above, groups.low, groups.high),
+            *(stated.members, stated.low, stated.high, stated.is_rough, prior.sampled, prior.is_known),
         )
         drawn = self.random_state is None or self.random_state is np.random
         parts["random_state"] = None if drawn else seeds

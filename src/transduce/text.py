@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 import transduce
 from transduce.arrays import Array
-from transduce.class_prior.statement import outlier_counts
+from transduce.class_prior.rounding import outlier_counts
 from transduce.engines.common import Calibration
 from transduce.errors import InputError
 from transduce.estimators import LOSSES, TransductiveClassifier

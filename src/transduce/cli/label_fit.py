@@ -19,8 +19,9 @@ from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.fit_messages import describe_error, describe_warning
 from transduce.cli.formats import texts_of
-from transduce.cli.label_task import LabelTask, library_prior
+from transduce.cli.label_task import LabelTask
 from transduce.cli.predictions import make_predictions
+from transduce.cli.prior_options import library_prior
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results

@@ -1,6 +1,6 @@
 """What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,15 @@ from transduce.cli.formats import Table
 from transduce.cli.label_origin import CONTRADICTED, find_sample
 from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.none_option import Rows, divide_sizes, fraction_left, none_rows, read_none
-from transduce.cli.prior_options import assumptions, has_size, prior_errors, rows_text, stated_counts, unstated
+from transduce.cli.prior_options import (
+    assumptions,
+    has_size,
+    library_prior,
+    prior_errors,
+    rows_text,
+    stated_counts,
+    unstated,
+)
 from transduce.features.tfidf import ENCODER_KINDS, WORD_KINDS
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
@@ -134,17 +142,9 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
     if not isinstance(prior, str):
         without = unstated(prior, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
-        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows, left))
+        say(*stated_counts(prior, resolved.statement, left))
         _check_feasible(parsed, codes, resolved.statement.hard_bounds)
     return resolved.statement
-
-
-def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:
-    """The class prior as the library takes it: a branch is a path, which no class can be confused with."""
-    if isinstance(prior, str):
-        return prior
-    known = set(classes)
-    return {name if name in known else tuple(name.split("/")): size for name, size in prior.items()}
 
 
 def _check_feasible(parsed: ParsedLabels, codes: NDArray[np.int64], bounds: Bounds) -> None:

@@ -2,10 +2,11 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from transduce.class_prior.spec import Prior
 from transduce.cli.classes import read_class_names
 from transduce.cli.validation.findings import Documents, Finding
 from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
@@ -19,7 +20,7 @@ _WIDTH, _INDENT = 100, 9
 def check_documents(
     texts: Sequence[str],
     labels: Sequence[str | None],
-    prior: Mapping[str, tuple[float, float]] | None,
+    prior: Prior | None,
     *,
     tree: bool,
     flat: bool = False,
@@ -27,8 +28,8 @@ def check_documents(
 ) -> list[Finding]:
     """Return findings, the most severe first.
 
-    Labels are None or blank where missing. `prior` has the lowest and highest proportion of each class. `tree` says
-    whether labels are paths; with `flat`, all labels are plain names, even "a|b". `none` is the least and the greatest
+    Labels are None or blank where missing. `prior` has the stated size of each class. `tree` says whether labels are
+    paths; with `flat`, all labels are plain names, even "a|b". `none` is the least and the greatest
     number of rows that are to stay without a label.
 
     >>> for one in check_documents(["green tea", "coffee", ""], ["tea", "coffee", None], None, tree=False):

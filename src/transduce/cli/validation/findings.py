@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
 from transduce import suggest
+from transduce.class_prior.spec import Prior
 from transduce.cli.classes import ClassNames, read_class_names
 
 Severity: TypeAlias = Literal["problem", "warning", "note"]
@@ -27,11 +28,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, labels (None where missing), stated proportions, rows without a class; see `check_documents`."""
+    """Texts, labels (None where missing), stated sizes, rows without a class; see `check_documents`."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]
-    prior: Mapping[str, tuple[float, float]]
+    prior: Prior
     tree: bool
     flat: bool = False
     none: tuple[int, int] | None = None
