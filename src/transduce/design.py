@@ -2,44 +2,49 @@
 
     S = (X W) Pᵀ        pullback(R) = Xᵀ R P
 
-X is one CSR matrix, in memory or mapped from a file; its rows can be used in any order without copying. W (d, M) is in
-C order with one column per node of the taxonomy, and P (K, M) says which nodes a class passes through. If W is larger
-than the cache, the columns of X are reordered by frequency for cache locality. Everything above works on scores.
+X is one CSR matrix or one dense array in C order, in memory or mapped from a file; its rows can be used in any order
+without copying. W (d, M) has one column per node of the taxonomy, and P (K, M) says which nodes a class passes through.
+For CSR rows W is in C order, and if it is larger than the cache, the columns of X are reordered by frequency for cache
+locality. For dense rows W is in Fortran order, and products are those of BLAS. Everything above works on scores.
 """
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from transduce.kernels import kernel
 from transduce.kernels.rows import Array, all_scores, copy_reordered, count_columns, pullback
-from transduce.parallel import Threads, effective_n_jobs
+from transduce.parallel import Threads, effective_n_jobs, row_blocks
 from transduce.taxonomy import Taxonomy
+from transduce.taxonomy.overlap import largest_overlap
+
+Result = TypeVar("Result")
 
 MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
 """Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
+DENSE_BLOCK_BYTES, MIN_BLAS_COLUMNS = 1 << 21, 16
+"""Size of the blocks of dense rows that BLAS multiplies, fixed, so that threads do not change results; and columns of W
+from which on it is faster than a row at a time."""
 UNIT_LENGTH_TOLERANCE = 1e-6
 """Rows count as rows of length 1 if their mean squared length is this close to 1: float32 rounds."""
-MAX_DENSE_CLASSES = 500
-"""Up to so many classes the largest overlap is computed from a dense matrix."""
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """Rows of X, and the taxonomy whose classes they are scored for.
 
-    data, indices     values and columns of all rows; `indices` are rows of W
+    data, indices     values and columns of all rows; `indices` are rows of W, none for dense rows
     spans (n, 2)      where each row begins and ends in both
     column_order (d,) row j of W is for column `column_order[j]` of X; None where columns have not been reordered
+    constant          value of the last column, if dense rows have one that is not stored; else 0
 
     >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
     >>> design.scores(np.array([[1.0, 0.0], [0.0, 2.0]]))
@@ -54,21 +59,31 @@ class Design:
     taxonomy: Taxonomy
     n_threads: int = 1
     column_order: Array | None = None
+    constant: float = 0.0
 
     @classmethod
-    def create(cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None = None, order: Array | None = None) -> "Design":
-        """Use a CSR matrix without copying; convert anything else. float32 and float64 are kept.
+    def create(
+        cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None = None, order: Array | None = None, constant: float = 0.0
+    ) -> "Design":
+        """Use a CSR matrix or a dense array in C order without copying. float32 and float64 are kept.
 
-        `order` (n,) lists the rows in the order to use. Results do not depend on n_jobs.
+        `order` (n,) lists the rows in the order to use. Unless it is 0, a column of this constant is appended, for
+        which CSR rows are copied. Results do not depend on n_jobs.
         """
-        rows = sparse.csr_matrix(X) if not sparse.issparse(X) else X.tocsr()
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        data = rows.data if rows.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
-        spans = np.column_stack((rows.indptr[:-1], rows.indptr[1:])).astype(np.int64)
+        if sparse.issparse(X):
+            column = np.full((X.shape[0], 1), constant, X.dtype)
+            rows = sparse.hstack((X, column), format="csr") if constant else X.tocsr()
+            if not rows.has_canonical_format:
+                rows = rows.copy()
+                rows.sum_duplicates()
+            data, indices, indptr, n_features, constant = rows.data, rows.indices, rows.indptr, rows.shape[1], 0.0
+        else:
+            data, indices = np.ascontiguousarray(X).reshape(-1), np.zeros(0, np.int32)
+            indptr, n_features = np.arange(X.shape[0] + 1) * X.shape[1], X.shape[1] + (constant != 0.0)
+        data = data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)
+        spans = np.column_stack((indptr[:-1], indptr[1:])).astype(np.int64)
         spans = spans if order is None else spans[order]
-        return cls(data, rows.indices, spans, rows.shape[1], taxonomy, effective_n_jobs(n_jobs))
+        return cls(data, indices, spans, n_features, taxonomy, effective_n_jobs(n_jobs), constant=constant)
 
     @property
     def n_rows(self) -> int:
@@ -86,9 +101,14 @@ class Design:
         return self.data.dtype
 
     @property
-    def rows(self) -> tuple[Array, Array, Array]:
-        """Data, indices and spans, as kernels take them."""
-        return self.data, self.indices, self.spans
+    def rows(self) -> tuple[Array, Array, Array, float]:
+        """Data, indices, spans and the constant, as kernels take them."""
+        return self.data, self.indices, self.spans, self.constant
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all values of a row are stored, zeros too."""
+        return self.indices.size == 0 < self.data.size
 
     @property
     def is_mapped(self) -> bool:
@@ -99,8 +119,11 @@ class Design:
         """Return the design of some of the rows, a mask or indices, without copying them."""
         return replace(self, spans=self.spans[rows])
 
-    def matrix(self) -> sparse.csr_matrix:
-        """Copy X to a CSR matrix, with its columns in the order of the rows of W."""
+    def matrix(self) -> Any:
+        """Copy X, with its columns in the order of the rows of W, to a CSR matrix, or a dense array if it is dense."""
+        if self.is_dense:
+            (X, at), column = self._row_block(slice(None)), np.full((self.n_rows, 1), self.constant, self.dtype)
+            return np.hstack((X[at], column)) if self.constant else X[at]
         starts = np.repeat(self.spans[:, 0] - self._indptr[:-1], np.diff(self._indptr))
         positions = starts + np.arange(self.n_values)
         cells = self.data[positions], self.indices[positions], self._indptr
@@ -116,7 +139,7 @@ class Design:
         assert self.column_order is None
         if counts is None:
             shape = (self.n_features, self.taxonomy.n_nodes)
-            if self.is_mapped or not pays_to_reorder(shape, self.dtype.itemsize, self.n_values):
+            if self.is_dense or self.is_mapped or not pays_to_reorder(shape, self.dtype.itemsize, self.n_values):
                 return self
             counts = self.column_counts
         order = frequency_order(counts)
@@ -151,7 +174,7 @@ class Design:
     @cached_property
     def squared_norms(self) -> Array:
         """‖x_i‖² (n,)."""
-        norms = np.zeros(self.n_rows)
+        norms = np.full(self.n_rows, self.constant**2)
         _squared_norms(self.data, self.spans, norms)
         return norms
 
@@ -163,46 +186,77 @@ class Design:
     @cached_property
     def largest_overlap(self) -> float:
         """The largest eigenvalue of P Pᵀ on vectors that sum to 0: the curvature of a tree relative to flat classes."""
-        if self.taxonomy.is_flat:
-            return 1.0
-        if self.taxonomy.n_classes > MAX_DENSE_CLASSES:
-            return _largest_overlap(self._paths)
-        centred = self.overlap - self.overlap.mean(axis=0)
-        centred -= centred.mean(axis=1, keepdims=True)
-        return float(np.linalg.eigvalsh(centred)[-1])
+        return 1.0 if self.taxonomy.is_flat else largest_overlap(self._paths)
 
     def zeros(self) -> Array:
         """Return weights (d, M) of 0."""
-        return np.zeros((self.n_features, self.taxonomy.n_nodes), self.dtype)
+        return np.zeros((self.n_features, self.taxonomy.n_nodes), self.dtype, order="F" if self.is_dense else "C")
 
     def scores(self, W: Array) -> Array:
         """Compute the scores (n, K) of the classes, with rows divided among threads."""
         out = np.empty((self.n_rows, self.taxonomy.n_classes), W.dtype)
 
+        def multiply(rows: slice) -> None:
+            X, at = self._row_block(rows)
+            S = X @ W[: X.shape[1]]
+            if self.constant:
+                S += W.dtype.type(self.constant) * W[-1]
+            out[rows] = (S if self.taxonomy.is_flat else S @ self._paths.T)[at]
+
+        if self.is_dense and W.shape[1] >= MIN_BLAS_COLUMNS:
+            list(self._map_row_blocks(multiply, W.shape[1]))
+            return out
+
         def fill(part: slice) -> None:
-            all_scores(self.data, self.indices, self.spans[part], *self.tree, W, out[part])
+            all_scores(self.data, self.indices, self.spans[part], self.constant, *self.tree, W, out[part])
 
         self._parallel_for(fill, self._indptr[1:], self._n_parts(W.shape[1]))
         return out
 
     def pullback(self, R: Array, out: Array | None = None) -> Array:
         """Compute Xᵀ R P (d, M) for R (n, K), in `out` if given, with features divided among threads."""
-        if out is None:
-            out = self.zeros()
-        else:
-            out[...] = 0.0
+        out = self.zeros() if out is None else out
+        out[...] = 0.0
+
+        def multiply(rows: slice) -> tuple[Array, Array]:
+            X, at = self._row_block(rows)
+            by_node = np.zeros((len(X), out.shape[1]), out.dtype)
+            by_node[at] = R[rows] if self.taxonomy.is_flat else R[rows] @ self._paths
+            return X.T @ by_node, by_node.sum(axis=0)
+
+        if self.is_dense:
+            for product, total in self._map_row_blocks(multiply, out.shape[1]):
+                out[: len(product)] += product
+                out[len(product) :] += self.constant * total
+            return out
 
         def fill(part: slice) -> None:
-            pullback(*self.rows, *self.tree, R, part.start, part.stop, out)
+            pullback(self.data, self.indices, self.spans, *self.tree, R, part.start, part.stop, out)
 
         n_parts = self._n_parts(out.shape[1])
         ends = self._column_ends if n_parts > 1 else np.zeros(self.n_features)
         self._parallel_for(fill, ends, n_parts)
         return out
 
+    def _row_block(self, rows: slice) -> tuple[Array, Array]:
+        """Some dense rows of X, and the positions of the given rows among them; nearby rows are not copied."""
+        starts, n_stored = self.spans[rows, 0], self.n_features - (self.constant != 0.0)
+        X, at = self.data.reshape(-1, n_stored), starts // n_stored
+        if at.size and at[-1] - at[0] < 2 * at.size and np.all(at[1:] > at[:-1]):
+            return X[at[0] : at[-1] + 1], at - at[0]
+        return X[at], np.arange(at.size)
+
+    def _map_row_blocks(self, work: Callable[[slice], Result], n_columns: int) -> Iterator[Result]:
+        """Apply a function to blocks of dense rows, and yield the results in order."""
+        row_bytes = self.n_features * self.dtype.itemsize
+        blocks = row_blocks(self.n_rows, max(DENSE_BLOCK_BYTES // row_bytes, 64))
+        return self._threads.map(work, blocks) if self._n_parts(n_columns) > 1 else map(work, blocks)
+
     @property
     def column_counts(self) -> Array:
         """The number of values for each row of W (d,)."""
+        if self.is_dense:
+            return np.full(self.n_features, self.n_rows)
         counts = np.zeros(self.n_features, np.int64)
         count_columns(self.indices, self.spans, counts)
         return counts
@@ -288,20 +342,6 @@ def _is_mapped(array: Any) -> bool:
     while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
         array = getattr(array, "base", None)
     return array is not None
-
-
-def _largest_overlap(P: sparse.csr_matrix) -> float:
-    """Find the largest eigenvalue by Lanczos iterations, rounded up because they approach it from below."""
-
-    def matvec(v: Array) -> Array:
-        v = v - v.mean()
-        v = P @ (P.T @ v)
-        return np.asarray(v - v.mean())
-
-    n_classes = P.shape[0]
-    start = np.random.default_rng(0).normal(size=n_classes)
-    operator = LinearOperator((n_classes, n_classes), matvec=matvec, dtype=np.float64)
-    return 1.0001 * float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
 
 
 @kernel

@@ -98,7 +98,7 @@ def hard_problem(seed: int, n_labeled: int = 4) -> tuple[AnnealingRun, np.ndarra
 
 def test_the_restart_of_lowest_objective_wins_and_it_is_not_always_the_same():
     winners = set()
-    for seed in range(4):
+    for seed in range(4, 8):
         soft, truth = hard_problem(seed)
         result = soft.run(truth)
         ends = {row.restart: row.objective for row in result.history}

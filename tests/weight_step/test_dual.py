@@ -276,10 +276,22 @@ def test_any_matrix_format_gives_the_same_weights(taxonomy, loss):
     expected = fit(plain, labels, 1e-4)[0].W
     wide = X.copy()
     wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    for form in (X.toarray(), X.tocsc(), X.tocoo(), sparse.csr_array(X), wide):
+    for form in (X.tocsc(), X.tocoo(), sparse.csr_array(X), wide):
         problem, _ = training(taxonomy, loss, X=form, labels=labels)
         np.testing.assert_allclose(fit(problem, labels, 1e-4)[0].W, expected, atol=1e-12)
     assert training(X=wide)[0].design.indices.dtype == np.int64
+
+
+@dual_losses
+@flat_and_tree
+def test_dense_rows_reach_the_optimum_of_the_same_rows_as_csr(taxonomy, loss):
+    X, labels = some_rows(taxonomy.n_classes)
+    (csr, _), (dense, _) = (training(taxonomy, loss, X=form, labels=labels) for form in (X, X.toarray()))
+    expected, report = fit(csr, labels, 1e-9)
+    state, found = fit(dense, labels, 1e-9)
+    assert found.objective == pytest.approx(report.objective, rel=1e-8)
+    np.testing.assert_allclose(state.W, expected.W, atol=1e-3)
+    check_equation(dense, state)
 
 
 def test_integers_and_booleans_are_converted():

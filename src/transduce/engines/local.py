@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
@@ -250,9 +249,8 @@ def build_rows(
     codes, partial, allowed = encoded.codes, encoded.partial, encoded.allowed
     order = np.lexsort((codes < 0, ~partial & (codes < 0)))
     n_labeled = int((codes >= 0).sum())
-    X = _with_constant(X, settings.constant) if settings.fit_intercept else X
     problem = TrainingProblem.create(
-        Design.create(X, taxonomy, settings.n_jobs, order),
+        Design.create(X, taxonomy, settings.n_jobs, order, settings.constant if settings.fit_intercept else 0.0),
         settings.loss,
         settings.alpha,
         n_labeled,
@@ -262,9 +260,3 @@ def build_rows(
         total_weights,
     )
     return LocalEngine(problem, np.maximum(codes[order], 0), order)
-
-
-def _with_constant(X: Any, constant: float) -> Any:
-    """Append a column of this constant."""
-    column = np.full((X.shape[0], 1), constant, X.dtype)
-    return sparse.hstack((X, column), format="csr") if sparse.issparse(X) else np.hstack((X, column))

@@ -159,7 +159,7 @@ class LocalSoftLabels:
         posterior = targets[self.restart.unlabeled]
         soft, self.temperature = solve_at_entropy(
             self._label_problem(problem, self.row_weights), entropy, self.temperature, self.prices,
-            n_threads=n_threads, out=posterior,
+            common.SOFT_TOL, n_threads, posterior,
         )  # fmt: skip
         self.prices = soft.prices
         self.step.retarget(problem, self.state, targets, problem.kappa(weight))

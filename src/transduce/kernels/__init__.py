@@ -13,7 +13,16 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 def kernel(function: Kernel) -> Kernel:
     """Compile a function that never sees NaN, which lets minima run in vector registers; infinities are respected."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"nnan", "nsz"}}
+    return _compiled(function, {"nnan", "nsz"})
+
+
+def reduction(function: Kernel) -> Kernel:
+    """Compile a kernel whose sums may be added in any order, which lets them run in vector registers."""
+    return _compiled(function, {"nnan", "nsz", "reassoc", "contract"})
+
+
+def _compiled(function: Kernel, fastmath: set[str]) -> Kernel:
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         return cast(Kernel, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # neither the package's folder nor the user's cache folder is writable

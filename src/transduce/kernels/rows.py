@@ -1,8 +1,10 @@
-"""Products of sparse rows with the weights: scores of all classes, and updates of the weights.
+"""Products of rows with the weights: scores of all classes, and updates of the weights.
 
 Rows        CSR with a span per row, so that they can be in any order: row i has the values data[p] in the columns
-            indices[p] for p from spans[i, 0] to spans[i, 1].
-W (d, M)    weights in C order, one column per node of the tree: a feature touches contiguous memory.
+            indices[p] for p from spans[i, 0] to spans[i, 1]. Dense rows have no `indices`, since p counts the columns;
+            unless `constant` is 0, they have one column more, of this value.
+W (d, M)    weights, one column per node of the tree: in C order, where a feature of a sparse row touches contiguous
+            memory, or in Fortran order, where a class of a dense row does.
 Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts (K+1,). Flat classes have no `nodes`:
             each class is its own node, M = K.
 """
@@ -12,14 +14,55 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.kernels import kernel
+from transduce.kernels import kernel, reduction
 
 Array: TypeAlias = NDArray[Any]
 
 
+@reduction
+def dense_scores(x: Array, constant: float, V: Array, out: Array) -> None:
+    """Write out (M,) = V x for V (M, d) = Wᵀ. Four nodes at a time read x once."""
+    j, zero = 0, V.dtype.type(0.0)
+    while j + 4 <= out.size:
+        a, b, c, d = zero, zero, zero, zero
+        va, vb, vc, vd = V[j], V[j + 1], V[j + 2], V[j + 3]
+        for p in range(x.size):
+            a += x[p] * va[p]
+            b += x[p] * vb[p]
+            c += x[p] * vc[p]
+            d += x[p] * vd[p]
+        out[j], out[j + 1], out[j + 2], out[j + 3] = a, b, c, d
+        j += 4
+    while j < out.size:
+        a, va = zero, V[j]
+        for p in range(x.size):
+            a += x[p] * va[p]
+        out[j] = a
+        j += 1
+    if constant != 0.0:
+        for j in range(out.size):
+            out[j] += constant * V[j, x.size]
+
+
 @kernel
-def node_scores(i: int, data: Array, indices: Array, spans: Array, W: Array, out: Array) -> None:
+def add_dense_row(x: Array, constant: float, delta: Array, V: Array) -> None:
+    """V += delta xᵀ in place, for the change delta (M,) of each node; most are 0 for the large margin."""
+    for j in range(delta.size):
+        change = delta[j]
+        if change != 0.0:
+            v = V[j]
+            for p in range(x.size):
+                v[p] += change * x[p]
+            if constant != 0.0:
+                v[x.size] += change * constant
+
+
+@kernel
+def node_scores(i: int, data: Array, indices: Array, spans: Array, constant: float, W: Array, out: Array) -> None:
     """Write out (M,) = x_i W, the scores of row i for all nodes. Four features at a time keep sums in registers."""
+    if indices.size == 0:
+        dense_scores(data[spans[i, 0] : spans[i, 1]], constant, W.T, out)
+        return
     for j in range(out.size):
         out[j] = 0.0
     p, end = spans[i, 0], spans[i, 1]
@@ -64,10 +107,14 @@ def class_to_node(by_class: Array, starts: Array, nodes: Array, out: Array) -> N
 
 @kernel
 def add_row(
-    i: int, delta: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, work: Array
-) -> None:
+    i: int, delta: Array, data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
+    W: Array, work: Array,
+) -> None:  # fmt: skip
     """W += x_i (deltaᵀ P) in place, for the change delta (K,) of each class; `work` (M,) is scratch space."""
     class_to_node(delta, starts, nodes, work)
+    if indices.size == 0:
+        add_dense_row(data[spans[i, 0] : spans[i, 1]], constant, work, W.T)
+        return
     for p in range(spans[i, 0], spans[i, 1]):
         value, w = data[p], W[indices[p]]
         for j in range(work.size):
@@ -76,20 +123,23 @@ def add_row(
 
 @kernel
 def add_rows(
-    chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array
-) -> None:
+    chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, constant: float, starts: Array,
+    nodes: Array, W: Array,
+) -> None:  # fmt: skip
     """W += x_i (deltas[r]ᵀ P) in place for each row i = chosen[r]."""
     work = np.empty(W.shape[1], W.dtype)
     for r in range(chosen.size):
-        add_row(chosen[r], deltas[r], data, indices, spans, starts, nodes, W, work)
+        add_row(chosen[r], deltas[r], data, indices, spans, constant, starts, nodes, W, work)
 
 
 @kernel
-def all_scores(data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, out: Array) -> None:
+def all_scores(
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array, W: Array, out: Array
+) -> None:
     """Write out (n, K) = (X W) Pᵀ."""
     by_node = np.empty(W.shape[1], W.dtype)
     for i in range(out.shape[0]):
-        node_scores(i, data, indices, spans, W, by_node)
+        node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, out[i])
 
 
@@ -97,7 +147,7 @@ def all_scores(data: Array, indices: Array, spans: Array, starts: Array, nodes: 
 def pullback(
     data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int, out: Array
 ) -> None:
-    """out[low:high] += (Xᵀ R P)[low:high] in place, with out (d, M) and R (n, K).
+    """out[low:high] += (Xᵀ R P)[low:high] in place for sparse rows, with out (d, M) and R (n, K).
 
     Every sum runs in the order of the rows, so results do not depend on how features are divided.
     """

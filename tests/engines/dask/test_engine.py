@@ -53,6 +53,19 @@ def test_blocks_give_the_same_fit_as_one_matrix(loss, ends):
     assert np.array_equal(np.concatenate(clf.predict(split(X, ends))), clf.predict(X))
 
 
+@pytest.mark.parametrize(("loss", "annealing"), [("hinge", "paper"), ("maxent", "paper"), ("hinge", "soft")])
+@pytest.mark.parametrize("kind", ["dense", "mixed"])
+def test_dense_blocks_give_the_same_fit_as_one_matrix(loss, annealing, kind):
+    X, truth = make_rows()
+    y, ends, dense = hide_most(truth), (13, 90, 90, 200), X.toarray()
+    sizes = np.bincount(truth[y < 0])
+    how = {"alpha": 1e-2, "annealing": annealing, "class_prior": sizes, **ACCURATE}
+    local = TransductiveClassifier(loss, **how).fit(dense, y)
+    clf, blocks = OverDask(loss, **how), split(dense, ends)
+    fit_inline(clf, blocks if kind == "dense" else [X[:13], *blocks[1:]], split(y, ends), n_workers=2)
+    check_same(clf, local)
+
+
 def record(monkeypatch, owner, name):
     """A list of what a method returns from now on."""
     results, method = [], getattr(owner, name)

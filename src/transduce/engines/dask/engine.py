@@ -111,7 +111,7 @@ class DaskEngine:
         labels, as_labeled = np.concatenate(known), np.concatenate(counted)
         last = np.argsort(~as_labeled, kind="stable")  # partial labels that weigh as labelled rows come first
         order = np.concatenate((np.arange(labels.size), labels.size + last))
-        rows = sparse.vstack((*labeled_X, *X), format="csr")
+        rows = _stacked((*labeled_X, *X))
         problem = TrainingProblem.create(
             Design.create(rows, self.spec.taxonomy, settings.n_jobs, order),
             settings.loss,
@@ -267,7 +267,8 @@ class DaskData:
 
     def _reorder(self, shape: tuple[int, int], itemsize: int) -> Array | None:
         """Reorder columns by frequency on all shards, for cache locality; returns their order, or None if it stays."""
-        if not pays_to_reorder(shape, itemsize, sum(info.n_values for info in self.infos)):
+        is_full = any(0 < info.n_values == info.n_rows * info.n_features for info in self.infos)
+        if is_full or not pays_to_reorder(shape, itemsize, sum(info.n_values for info in self.infos)):
             return None
         future, counts = tree_sum(self.pool, Shard.column_counts)
         self.pool.run_all(Shard.reorder_columns, future)
@@ -284,9 +285,14 @@ class DaskData:
             return None
         blocks = [block for of_shard in self.pool.call(Shard.labeled_rows) for block in of_shard]
         X, weights, labels = zip(*blocks, strict=True)
-        design = Design.create(sparse.vstack(X, format="csr"), spec.taxonomy, settings.n_jobs)
+        design = Design.create(_stacked(X), spec.taxonomy, settings.n_jobs)
         problem = TrainingProblem(design, settings.loss, settings.alpha, sum(sizes), np.concatenate(weights))
         return LabeledRows(problem, np.concatenate(labels), tuple(sizes))
+
+
+def _stacked(blocks: Sequence[Any]) -> Any:
+    """Return rows of several blocks as one matrix: dense if all are."""
+    return sparse.vstack(blocks, format="csr") if any(map(sparse.issparse, blocks)) else np.vstack(blocks)
 
 
 def _weights(infos: list[BlockInfo]) -> Array | None:

@@ -10,7 +10,15 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.engines.base import LabelProposal, SoftRoundSummary, WeightSummary
-from transduce.engines.common import FIRST_SWEEPS, FIRST_TOL, SOFT_ITERATIONS, SOFT_SWEEPS, best_step, count_cost
+from transduce.engines.common import (
+    FIRST_SWEEPS,
+    FIRST_TOL,
+    SOFT_ITERATIONS,
+    SOFT_SWEEPS,
+    SOFT_TOL,
+    best_step,
+    count_cost,
+)
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.sharded_state import ShardedWeights
@@ -169,7 +177,7 @@ class DaskSoftLabels(ShardedWeights):
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
         self.call_blocks(BlockState.set_soft_costs)
         soft = solve_partitions_at_entropy(
-            self, self.settings.bounds, entropy, self.temperature, self.prices, n_threads=self.rows.n_threads
+            self, self.settings.bounds, entropy, self.temperature, self.prices, SOFT_TOL, self.rows.n_threads
         )
         self.prices, self.temperature = soft.prices, soft.temperature
         n_moved = self._retarget_soft(weight, first=False)

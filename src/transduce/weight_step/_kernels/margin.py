@@ -64,14 +64,15 @@ def pairwise_ascent(G: Array, curvature: float, overlap: Array, p: Array, tolera
 @kernel
 def sweep(
     order: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: Array,
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, p: Array, gaps: Array,
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
+    W: Array, p: Array, gaps: Array,
 ) -> None:  # fmt: skip
     """Update the rows in the given order; overlap (K, K) is P Pᵀ."""
     n_classes = p.shape[1]
     by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     G, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
-        node_scores(i, data, indices, spans, W, by_node)
+        node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, G)
         best, mean = -np.inf, 0.0
         for k in range(n_classes):
@@ -98,7 +99,7 @@ def sweep(
             changed |= G[k] != 0.0
             p[i, k] = new[k]
         if changed:
-            add_row(i, G, data, indices, spans, starts, nodes, W, work)
+            add_row(i, G, data, indices, spans, constant, starts, nodes, W, work)
 
 
 @kernel

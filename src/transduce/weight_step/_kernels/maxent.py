@@ -23,17 +23,19 @@ NEWTON_TOL = 1e-3
 
 
 @kernel
-def log_partition_and_divergence(s: Array, p: Array) -> tuple[float, float]:
-    """Return log Σ_k exp s_k, and KL(p ‖ softmax(s))."""
+def softmax_and_divergence(s: Array, p: Array, out: Array) -> tuple[float, float]:
+    """Write softmax(s); return log Σ_k exp s_k, and KL(p ‖ softmax(s))."""
     top = s[0]
     for k in range(1, s.size):
         top = max(top, s[k])
     total = 0.0
     for k in range(s.size):
-        total += np.exp(s[k] - top)
+        out[k] = np.exp(s[k] - top)
+        total += out[k]
     log_partition = float(top + np.log(total))
     divergence = log_partition
     for k in range(s.size):
+        out[k] /= total
         if p[k] > 0.0:
             divergence += p[k] * (np.log(p[k]) - s[k])
     return log_partition, max(divergence, 0.0)
@@ -41,15 +43,20 @@ def log_partition_and_divergence(s: Array, p: Array) -> tuple[float, float]:
 
 @kernel
 def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) -> None:
-    """Write the solution of log out_k + B out_k = s_k + B p_k − ν, Σ out = 1, by Newton's method in log out and ν."""
-    logs = np.empty(s.size)
-    weight = 1.0 / (1.0 + B)
-    for k in range(s.size):  # start between the old p and softmax(s)
-        logs[k] = np.log(max(weight * np.exp(s[k] - log_partition) + (1.0 - weight) * p[k], TINY))
+    """Write the solution of log out_k + B out_k = s_k + B p_k − ν, Σ out = 1, by Newton's method in log out and ν.
+
+    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p.
+    """
+    logs, weight = np.empty(s.size), 1.0 / (1.0 + B)
+    for k in range(s.size):
+        if B < 1.0:
+            logs[k] = s[k] - log_partition
+        else:
+            out[k] = max(weight * out[k] + (1.0 - weight) * p[k], TINY)
+            logs[k] = np.log(out[k])
     for _ in range(30):
         total, weight_sum, residual = 0.0, 0.0, 0.0
         for k in range(s.size):
-            out[k] = np.exp(logs[k])
             slope = 1.0 / (1.0 + B * out[k])
             total += out[k]
             weight_sum += out[k] * slope
@@ -60,11 +67,12 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
             move = (s[k] + B * (p[k] - out[k]) - logs[k] - nu) / (1.0 + B * out[k])
             logs[k] += min(max(move, -4.0), 4.0)
             largest = max(largest, abs(move) * out[k])
+        for k in range(s.size):
+            out[k] = np.exp(logs[k])
         if largest < NEWTON_TOL:
             break
     total = 0.0
     for k in range(s.size):
-        out[k] = np.exp(logs[k])
         total += out[k]
     for k in range(s.size):
         out[k] /= total
@@ -73,22 +81,23 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
 @kernel
 def sweep(
     order: Array, kappa: Array, norms: Array, alpha: float, overlap: float, width: float, offsets: Array,
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, p: Array, gaps: Array,
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
+    W: Array, p: Array, gaps: Array,
 ) -> None:  # fmt: skip
     """Update the rows in the given order; offsets (n, K) are Δ, or empty; `overlap` is the largest overlap of paths."""
     n_classes = p.shape[1]
     by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
     s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
-        node_scores(i, data, indices, spans, W, by_node)
+        node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, s)
         if offsets.size > 0:
             for k in range(n_classes):
                 s[k] = (s[k] + offsets[i, k]) / width
-        log_partition, divergence = log_partition_and_divergence(s, p[i])
+        log_partition, divergence = softmax_and_divergence(s, p[i], new)
         gaps[i] = GAP_LEFT * kappa[i] * width * divergence
         solve_row(s, log_partition, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
         for k in range(n_classes):
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             p[i, k] = new[k]
-        add_row(i, s, data, indices, spans, starts, nodes, W, work)
+        add_row(i, s, data, indices, spans, constant, starts, nodes, W, work)

@@ -66,7 +66,8 @@ def solve_row(m: Array, label: int, B: float, t: Array, out: Array) -> None:
 @kernel
 def sweep(
     order: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: float,
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, t: Array, gaps: Array,
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
+    W: Array, t: Array, gaps: Array,
 ) -> None:  # fmt: skip
     """Update the rows in the given order; `overlap` is the largest overlap of paths."""
     n_classes = t.shape[1]
@@ -74,7 +75,7 @@ def sweep(
     m, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
         y = labels[i]
-        node_scores(i, data, indices, spans, W, by_node)
+        node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, m)
         margins_of(m, y, margins)
         gaps[i] = GAP_LEFT * kappa[i] * top_and_gap(m, t[i])[1]
@@ -85,7 +86,7 @@ def sweep(
             change -= m[k]
             t[i, k] = new[k]
         m[y] += change
-        add_row(i, m, data, indices, spans, starts, nodes, W, work)
+        add_row(i, m, data, indices, spans, constant, starts, nodes, W, work)
 
 
 @kernel
