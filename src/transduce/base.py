@@ -20,7 +20,8 @@ from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
-from transduce.class_prior.estimation import SizeEstimate, estimate_from_predictions, estimate_sizes
+from transduce.class_prior.estimation import estimate_from_predictions, estimate_sizes
+from transduce.class_prior.proportions import SizeEstimate
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
