@@ -88,7 +88,18 @@ def main() -> None:
         (folder / "sizes.json").write_text(json.dumps(sizes))
         prior = ("--prior", str(folder / "sizes.json"))
         seconds, memory, _ = command(
-            "label", str(source), "-o", str(out), "--model", str(model), "--report", str(page), *prior, "--no-accuracy"
+            "label",
+            str(source),
+            "-o",
+            str(out),
+            "--model",
+            str(model),
+            "--report",
+            str(page),
+            *prior,
+            "--no-accuracy",
+            "--features",
+            "tfidf",
         )
         done = labels_in(out)
         given = [truth[i] for i in pile]
