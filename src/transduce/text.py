@@ -59,11 +59,11 @@ class TextClassifier(TransductiveClassifier):
         Share of the words in a mix, above 0 and below 1: the squared length of their part of a row; None for 0.3.
     cache : bool, str or Path, default=True
         Where vectors are stored, as in `features.encode_texts`.
-    loss, alpha, unlabeled_weight, class_prior, taxonomy, label_step, annealing, partial_weight, price_shift
+    loss, alpha, unlabeled_weight, class_prior, taxonomy, label_step, annealing, partial_weight
         See `transduce.TransductiveClassifier`.
-    outlier_fraction, estimate_accuracy, fit_intercept, tol, early_tol, max_iter, unlabeled, random_state, n_jobs
+    price_shift, outlier_fraction, estimate_accuracy, fit_intercept, tol, early_tol, max_iter, unlabeled, random_state
         See `transduce.TransductiveClassifier`.
-    verbose, checkpoint
+    n_jobs, verbose, checkpoint
         See `transduce.TransductiveClassifier`.
 
     Attributes
