@@ -15,6 +15,7 @@ from transduce.cli.label_task import LabelTask
 from transduce.cli.model_file import MAX_HISTORY_ROWS
 from transduce.cli.none_option import fraction_left
 from transduce.cli.predictions import Predictions
+from transduce.engines.common import opposite_scores
 from transduce.estimators import TransductiveClassifier
 from transduce.history import FitStatus, HistoryRow
 
@@ -61,8 +62,9 @@ def _none(clf: TransductiveClassifier, task: LabelTask, predictions: Predictions
     found = {"asked_low": low, "asked_high": high, "assigned": int(np.count_nonzero(predictions.label < 0))}
     if clf.outlier_score_ is None or not np.isfinite(clf.outlier_score_):
         return found
-    distance = 2.0 if len(task.parsed.classes) == 2 else 1.0  # of two scores, which are opposite
-    return {**found, "score": float(clf.outlier_score_) / distance / clf.calibration_.temperature}
+    score = np.asarray(clf.outlier_score_)
+    best = opposite_scores(score).max() if len(task.parsed.classes) == 2 else score
+    return {**found, "score": float(best) / clf.calibration_.temperature}
 
 
 def _class_sizes(
