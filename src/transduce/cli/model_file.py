@@ -27,7 +27,7 @@ Array: TypeAlias = NDArray[Any]
 
 FORMAT, VERSION = "transduce-model", 2
 TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
-"""The tensors of version 1, which has neither a centre nor an encoder and is still written for models without them."""
+"""The tensors of version 1, which is still written for models without a centre, an encoder, a smoothing and --none."""
 LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
@@ -119,7 +119,8 @@ class Model:
 def save_model(model: Model, target: str) -> None:
     """Write the model to a file; an existing file is replaced completely or not at all."""
     features, center = asdict(model.vectorizer.features), model.vectorizer.center
-    version = VERSION if center.size or features["encoder"] is not None else 1
+    is_plain = not (center.size or features["encoder"] or model.about.get("smoothing") or model.none_score > -np.inf)
+    version = 1 if is_plain else VERSION
     if version == 1:
         del features["encoder"]
     description = {
