@@ -82,7 +82,7 @@ def test_a_file_without_a_row_to_label_is_reported_and_written(run_ok, tmp_path,
     assert f"every row of {tmp_path / 'documents.csv'} has a label, so there is nothing to label." in result.err
     assert "'label' is not the column of labels, name another with --label." in result.err
     assert "Estimating" not in result.err
-    assert "overruled" not in result.err
+    assert "class sizes decided" not in result.err
     assert read(tmp_path / "out.csv")["label"].to_list() == frame["label"].to_list()
 
 
@@ -123,6 +123,13 @@ def test_rows_without_a_word_are_reported(run_ok, tmp_path, features, n_empty):
     again = tmp_path / "again.html"
     run_ok("report", model, tmp_path / "out.csv", "-o", again)
     assert (sentence in again.read_text()) == (n_empty > 0)
+
+
+@pytest.mark.parametrize(("n_empty", "get"), [(1, "It gets its label"), (4, "They get their labels")])
+def test_with_none_empty_rows_may_stay_without_a_label(run_ok, tmp_path, n_empty, get):
+    with_empty_texts(n_empty).write_csv(tmp_path / "documents.csv")
+    result = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, "--none", "4")
+    assert f"{get} by class size alone, or none by --none." in result.err
 
 
 def test_empty_rows_with_a_label_are_not_counted(run_ok, tmp_path):

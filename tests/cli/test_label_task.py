@@ -7,8 +7,12 @@ import pytest
 from helpers.commands import QUICK
 from helpers.documents import documents
 
+from transduce.cli.errors import InputError
 from transduce.cli.formats import write_table
+from transduce.cli.label_task import read_task
+from transduce.cli.labeled_table import read_labeled_table
 from transduce.cli.model_file import load_model
+from transduce.cli.prior_options import read_prior
 from transduce.errors import LabelError, LabelErrorKind, PriorError, PriorErrorKind
 
 
@@ -151,3 +155,29 @@ def test_an_answer_that_is_a_set_is_not_a_new_class(label, tmp_path):
     assert "'banking|travel'" not in result.err.split("transduce:")[0]
     assert "the answer 'travl' in" in result.err
     assert result.code == 2
+
+
+@pytest.mark.parametrize("size", ["33", "=33", "33%"])
+def test_a_number_of_rows_that_was_meant_as_per_cents_is_refused(run_command, tmp_path, size):
+    write_table(documents(3000, 60), str(tmp_path / "documents.csv"))
+    checked = run_command("check", tmp_path / "documents.csv", "--prior", f"banking={size}")
+    assert ("Did you mean 33%?" in " ".join(checked.out.split())) == (size == "33")
+    if size == "33":
+        result = run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", "--prior", "banking=33")
+        assert (result.code, (tmp_path / "o.csv").exists()) == (2, False)
+        assert "--prior banking=33 is 33 rows (1.12 %), but " in result.err
+        assert "Did you mean 33%? Write banking=33% for per cent, or banking==33 for exactly 33 rows." in result.err
+
+
+@pytest.mark.parametrize("labels_are", [None, "chosen"])
+def test_labels_that_are_no_random_sample_do_not_tell_rows_from_per_cents(tmp_path, labels_are):
+    write_table(documents(3000, 60), str(tmp_path / "documents.csv"))
+    options = {"format_": None, "label": "label", "text": (), "vectors": None, "flat": False, "features": "tfidf"}
+    options |= {"encoder": None, "labels_are": labels_are, "config": None}
+    source = read_labeled_table(str(tmp_path / "documents.csv"), options, lambda *_: None)
+    stated = read_prior(["banking=33"])
+    if labels_are is None:
+        with pytest.raises(InputError, match="Did you mean 33%"):
+            read_task(source, stated, options, lambda *_: None)
+    else:
+        assert read_task(source, stated, options, lambda *_: None).plain_rows == {"banking": 33.0}

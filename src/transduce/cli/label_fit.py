@@ -25,6 +25,7 @@ from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
 from transduce.cli.training_rows import digest_training_rows, row_contents
 from transduce.cli.validation.findings import row_list
+from transduce.engines.common import opposite_scores
 from transduce.estimators import TransductiveClassifier
 from transduce.history import HistoryRow
 
@@ -103,7 +104,7 @@ def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -
         lack = f"{have} a vector of zeros" if kind == "vectors" else f"{are} empty or {have} no known word"
         get = "It gets its label" if is_one else "They get their labels"
         rows = f"{len(empty)} of {n_unlabeled} rows to label {lack} ({row_list(empty)})"
-        yield f"Note: {rows}. {get} by class size alone."
+        yield f"Note: {rows}. {get} by class size alone{'' if task.none is None else ', or none by --none'}."
 
 
 def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress) -> TransductiveClassifier:
@@ -128,7 +129,8 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
             clf = _fitted(_classifier(task, options, show_round), X, y, task.sampled, cluster)
         except ValueError as error:
             raise InputError(describe_error(error, task.table.name)) from None
-    progress.say(*resuming, *(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
+    notes = (describe_warning(each, task.plain_rows) for each in caught)
+    progress.say(*resuming, *(f"Note: {note}" for note in notes if note is not None))
     if clf._contradicted:
         progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
     return clf
@@ -173,7 +175,7 @@ def _model(clf: TransductiveClassifier, task: LabelTask, vectorizer: Vectorizer)
     coef, intercept = clf.coef_, clf.intercept_
     shift = np.asarray(clf.price_shift_, dtype=intercept.dtype)
     if len(task.parsed.classes) == 2:
-        coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
+        coef, intercept = opposite_scores(coef[0]), opposite_scores(intercept[0])
         shift = shift - shift.mean()
     coef, intercept, shift = (numbers / clf.calibration_.temperature for numbers in (coef, intercept, shift))
     about = {"smoothing": clf.calibration_.smoothing}

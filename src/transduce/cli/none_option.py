@@ -11,7 +11,7 @@ from transduce.class_prior.stated_sizes import ROUNDING, with_units
 from transduce.class_prior.statement import outlier_counts
 from transduce.cli.classes import parents_of
 from transduce.cli.errors import InputError
-from transduce.cli.prior_options import prior_errors
+from transduce.cli.prior_options import prior_errors, topmost_names
 
 EXPECTED = "a fraction or a number of rows, such as 5%, 0%:5% or 120"
 
@@ -66,7 +66,7 @@ def divide_sizes(
     >>> [round(size.low, 3) for size in divide_sizes(prior, ["tea", "milk"], {}, (5, 5), 50, tree=False).values()]
     [0.667, 0.333]
     """
-    topmost = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+    topmost = topmost_names(prior, tree=tree)
     covered = all(any(node in prior for node in (name, *(parents_of(name) if tree else ()))) for name in classes)
     n_total = n_rows + sum(labeled.values())
     sizes = {name: size for name, size in with_units(prior, topmost, n_rows, n_total).items() if size is not None}

@@ -95,6 +95,11 @@ def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     return found
 
 
+def topmost_names(prior: Prior, *, tree: bool) -> list[str]:
+    """Names of classes and branches that are in no stated branch."""
+    return [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+
+
 def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, tuple[float, float]]:
     """Sizes as ranges of fractions: of the rows to label, or of all rows where counts sum to those.
 
@@ -103,7 +108,7 @@ def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) ->
     >>> fraction_ranges(prior, 100, 10, tree=False)
     {'tea': (0.3, 0.3), 'coffee': (0.5, 0.7), 'cocoa': (0.0, 1.0)}
     """
-    topmost = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+    topmost = topmost_names(prior, tree=tree)
     sizes = with_units(prior, topmost, n_rows, n_rows + n_labeled)
     counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
     is_all_rows = len(counts) == len(topmost) and sum(counts) == n_rows + n_labeled
@@ -114,6 +119,20 @@ def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) ->
             unit = rows if size.in_rows else 1
             found[name] = size.low / unit, 1.0 if size.high == np.inf else size.high / unit
     return found
+
+
+def plain_rows(prior: Prior, classes: Iterable[str], n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, float]:
+    """Plain numbers of rows, which may have been meant as per cents; none if the sizes of all classes are stated.
+
+    >>> from transduce.class_prior.spec import read_sizes
+    >>> prior = read_sizes({"tea": 30, "coffee": "=20", "cocoa": 0.1}, ())
+    >>> plain_rows(prior, ["tea", "coffee", "cocoa", "milk"], 500, 10, tree=False)
+    {'tea': 30.0}
+    """
+    if all(has_size(name, prior, tree=tree) for name in classes):
+        return {}
+    sizes = with_units(prior, topmost_names(prior, tree=tree), n_rows, n_rows + n_labeled)
+    return {name: size.low for name, size in sizes.items() if size is not None and size.is_count and size.is_plain}
 
 
 def stated_counts(
