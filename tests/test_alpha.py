@@ -179,7 +179,7 @@ def test_blocks_have_the_alpha_of_all_rows():
     X, y, ends = 3.0 * X, hide_most(truth), (13, 90, 90, 200)
     how = {"fit_intercept": True, "annealing": "paper", "class_prior": "labeled", "random_state": 0}
     how |= {"tol": 1e-6, "early_tol": 1e-6, "max_iter": 300}
-    local, clf = TransductiveClassifier(**how).fit(X, y), OverDask(**how)
+    local, clf = TransductiveClassifier("maxent", **how).fit(X, y), OverDask("maxent", **how)
     fit_inline(clf, split(X, ends), split(y, ends))
     assert clf.alpha_ == pytest.approx(local.alpha_, rel=1e-12)
     assert np.mean(np.concatenate(clf.transduction_) == local.transduction_) >= 0.995
