@@ -1,6 +1,4 @@
-"""Classifiers that general checks run on: quick ones, and the others."""
-
-from sklearn.base import clone
+"""Classifiers that general checks run on: two that stand for all, quick ones, and the others."""
 
 from transduce import (
     EntropyRegularizedClassifier,
@@ -10,14 +8,8 @@ from transduce import (
     TransductiveClassifier,
 )
 
-FAST = [
-    TransductiveClassifier(),
-    TransductiveClassifier("maxent", annealing="paper"),
-    EntropyRegularizedClassifier(),
-    PosteriorRegularizedClassifier(),
-]
-STATED = [TransductiveClassifier(), *(clone(each).set_params(class_prior="labeled") for each in FAST[1:])]
-"""The quick ones, of which only the first estimates class sizes, by six fits in place of one."""
+COMMON = [TransductiveClassifier(), EntropyRegularizedClassifier()]
+QUICK = [TransductiveClassifier("maxent", annealing="paper"), PosteriorRegularizedClassifier()]
 SLOW = [
     TransductiveClassifier("maxent"),
     TransductiveClassifier("squared_hinge"),
