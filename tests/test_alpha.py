@@ -89,11 +89,9 @@ def test_an_explicit_alpha_is_used_as_it_is():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_rows_of_length_1_have_the_default_of_the_loss_bit_for_bit(loss, alpha, dtype, kind):
-    X, _, y = blobs()
-    X, model = (
-        kind(X.astype(dtype)),
-        TransductiveClassifier(loss, annealing="paper", fit_intercept=True, random_state=0),
-    )
+    X, truth, y = blobs()
+    X, sizes = kind(X.astype(dtype)), true_counts(truth, y)
+    model = TransductiveClassifier(loss, class_prior=sizes, annealing="paper", fit_intercept=True, random_state=0)
     auto, stated = clone(model).fit(X, y), clone(model).set_params(alpha=alpha).fit(X, y)
     assert auto.alpha_ == stated.alpha_ == alpha
     assert np.array_equal(auto.coef_, stated.coef_)

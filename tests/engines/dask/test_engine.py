@@ -148,7 +148,7 @@ def test_a_users_loss_is_minimised_over_exact_sums(annealing):
 def test_labelled_rows_that_stay_on_the_workers_give_the_same_fit(loss, annealing, monkeypatch):
     X, truth = make_rows()
     y, gathered = hide_most(truth), record(monkeypatch, DaskData, "_gather_labeled")
-    models, how = [], {"alpha": 0.1, "class_prior": "labeled", "tol": 1e-5, "early_tol": 1e-5, "random_state": 0}
+    models, how = [], {"alpha": 0.3, "class_prior": "labeled", "tol": 1e-5, "early_tol": 1e-5, "random_state": 0}
     for n_bytes in (engine.MIN_GATHERED_BYTES, 0):
         monkeypatch.setattr(engine, "MIN_GATHERED_BYTES", n_bytes)
         models.append(OverDask(loss, annealing=annealing, **how))
@@ -250,7 +250,7 @@ def test_a_sample_of_some_rows_has_as_many_over_blocks(monkeypatch):
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])
 def test_sizes_estimated_over_blocks_are_those_of_one_matrix(loss):
     X, truth = make_rows()
-    y, ends, how = hide_most(truth, 40), (50, 130), {"alpha": 1e-2, "annealing": "paper", **ACCURATE}
+    y, ends, how = hide_most(truth, 40), (50, 130), {"alpha": 0.1, "annealing": "paper", **ACCURATE}
     local, clf = TransductiveClassifier(loss, **how).fit(X, y), OverDask(loss, **how)
     fit_inline(clf, split(X, ends), split(y, ends))
     np.testing.assert_allclose(clf.size_estimate_.mean, local.size_estimate_.mean, atol=0.03)
