@@ -88,7 +88,7 @@ def main() -> None:
         (folder / "sizes.json").write_text(json.dumps(sizes))
         prior = ("--prior", str(folder / "sizes.json"))
         seconds, memory, _ = command(
-            "label", str(source), "-o", str(out), "--model", str(model), "--report", str(page), *prior
+            "label", str(source), "-o", str(out), "--model", str(model), "--report", str(page), *prior, "--no-accuracy"
         )
         done = labels_in(out)
         given = [truth[i] for i in pile]
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def compare(texts, truth, pile, held, model, again, out, whole, repeats) -> None:
-    from transduce.cli.model_file import load_model
+    from transduce.model_file import load_model
 
     loaded = load_model(str(model))
     new = [texts[i] for i in held]

@@ -67,6 +67,7 @@ class BaseTransductiveClassifier(LinearPredictor):
     partial_weight = "unlabeled"
     price_shift = False
     outlier_fraction = None
+    estimate_accuracy = False
     early_tol = EARLY_TOL
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Self:
@@ -95,6 +96,21 @@ class BaseTransductiveClassifier(LinearPredictor):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
         self._fit_data(LocalData(X, y, sample_weight, sampled), self._draw_seeds())
         return self
+
+    def fit_predict(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Any:
+        """Fit, and return the labels of all training rows; a scikit-learn pipeline has this method too.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sampled
+            As in `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            `transduction_`.
+        """
+        return self.fit(X, y, sample_weight, sampled).transduction_
 
     def _check_fit(self, y: Any) -> None:
         self._check_parameters()
@@ -163,7 +179,8 @@ class BaseTransductiveClassifier(LinearPredictor):
     def _solve_prior(self, engine: Engine, prior: ResolvedPrior, context: FitContext) -> tuple[FitResult, Bounds]:
         """Estimate class sizes unless they are stated exactly, and solve with them; return the bounds too.
 
-        An interruption meanwhile keeps the last fit, in which some labels were hidden.
+        Labels are hidden for that, or to estimate the accuracy. An interruption meanwhile keeps the last fit, in which
+        some labels were hidden.
         """
         estimate, found = prior.from_labels(), None
         if estimate is None:
@@ -174,7 +191,7 @@ class BaseTransductiveClassifier(LinearPredictor):
         self.size_estimate_ = prior.combine(estimate)
         try:
             bounds = prior.bounds(estimate)
-            if prior.is_estimated:
+            if prior.is_estimated or (self.estimate_accuracy and engine.n_unlabeled):
                 with suppress(InfeasibleError):  # all rows can meet the sizes, or the error about them has the numbers
                     found = cross_fit(engine, bounds, self._settings(), context)
             if isinstance(found, FitResult):
@@ -182,9 +199,10 @@ class BaseTransductiveClassifier(LinearPredictor):
             if found is not None:
                 self.calibration_ = found.calibration()
                 hidden = self._hidden = found.hidden_labels(self.calibration_)
-                estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
-                self._data_estimate, self.size_estimate_ = estimate, prior.combine(estimate)
-                bounds = prior.bounds(estimate)
+                self._data_estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
+                if prior.is_estimated:
+                    self.size_estimate_ = prior.combine(self._data_estimate)
+                    bounds = prior.bounds(self._data_estimate)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.statement.groups) from None
@@ -203,8 +221,9 @@ class BaseTransductiveClassifier(LinearPredictor):
         self.accuracy_estimate_ = None
         if self._hidden is not None and np.isfinite(fitted.mean_confidence):
             is_sample = bool(prior.sampled.all()) and not self._contradicted
-            sizes = self.size_estimate_.mean
-            self.accuracy_estimate_ = estimate_accuracy(self._hidden, fitted.mean_confidence, sizes, is_sample)
+            is_stated = (prior.statement.low == prior.statement.high) | np.isfinite(prior.statement.rough)
+            known = self.size_estimate_.mean, is_sample, bool(is_stated.all())
+            self.accuracy_estimate_ = estimate_accuracy(self._hidden, fitted.mean_confidence, *known)
 
     def _diagnose(self, engine: Engine, prior: ResolvedPrior, fitted: FittedLabels) -> None:
         """Compare stated class sizes with the data; where they disagree, with the supervised classifier too."""
@@ -262,8 +281,13 @@ class BaseTransductiveClassifier(LinearPredictor):
             return np.asarray(self.classes_)
         fractions = check_fractions("outlier_fraction", self.outlier_fraction)
         low, high = outlier_counts(fractions, engine.n_unlabeled)
-        found = engine.set_aside(result, bounds, (low, high), self.calibration_.temperature, self.price_shift_)
-        result.labels, self.outlier_score_ = found
+        held_out = None
+        with CatchInterrupt() as interruption:
+            held_out = engine.held_out_scores(result)
+        if interruption.happened:
+            self._set_status(FitStatus.INTERRUPTED)
+        found = self.calibration_.temperature, self.price_shift_, held_out
+        result.labels, self.outlier_score_ = engine.set_aside(result, bounds, (low, high), *found)
         return with_none(self.classes_)
 
     def _set_status(self, status: FitStatus) -> None:

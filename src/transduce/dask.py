@@ -54,7 +54,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         Threads of each shard; one if None.
     loss, alpha, class_prior, taxonomy, fit_intercept, tol, max_iter, unlabeled, random_state, verbose
         See `transduce.TransductiveClassifier`.
-    unlabeled_weight, annealing, partial_weight, price_shift, early_tol, checkpoint
+    unlabeled_weight, annealing, partial_weight, price_shift, estimate_accuracy, early_tol, checkpoint
         See `transduce.TransductiveClassifier`.
 
     Attributes

@@ -22,8 +22,9 @@ from transduce.validation import check_fractions, check_positive, has_methods
 LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
 _NOT_IN_FINGERPRINT = (
     "class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint", "client",
+    "estimate_accuracy", "outlier_fraction",
 )  # fmt: skip
-"""Parameters that do not change the result, or enter the fingerprint in another form."""
+"""Parameters that do not change what is saved, or enter the fingerprint in another form."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -66,10 +67,13 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         would label them. False uses the scores alone, as the paper does.
     outlier_fraction : float, tuple (low, high) or None, default=None
         Fraction of the unlabelled rows that fit no class and stay without a label in `transduction_`, where they are
-        marked as in y: -1, "" or None. With a range, as many within it as the classifier doubts: those of the lowest
-        best scores, up to a mean confidence halfway between chance and certainty. `predict` leaves rows below
-        `outlier_score_` without a class, too. It needs many rows: among a few hundred, each has scores of its own
-        making.
+        marked as in y: -1, "" or None: those with the lowest best scores by weights that they took no part in. With a
+        range, as many within it as the classifier doubts, up to a mean confidence halfway between chance and
+        certainty. `predict` leaves new rows below `outlier_score_` without a class, about the same fraction.
+    estimate_accuracy : bool, default=False
+        Whether to hide labels, in five more fits by the paper's annealing, also where no class size has to be
+        estimated: with exact sizes of all classes, or "labeled". Labels and weights stay the same, but
+        `accuracy_estimate_` is set, and probabilities are calibrated. With other priors this is done in any case.
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
         of uneven size. Its value is 1; with alpha="auto" it is the root of the mean squared length of the rows.
@@ -113,8 +117,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     class_counts_ : ndarray of shape (n_classes,)
         Number of rows without a full label that each class got.
     outlier_score_ : float or None
-        Best score, for two classes the size of the decision function, that as many of the unlabelled rows are below as
-        were left without a class; -inf if none was, None without `outlier_fraction`.
+        New rows with a lower best score, for two classes a smaller decision function, get no class. As many of the
+        unlabelled rows as were left without one would be below it if they were new, by weights that each of them took
+        no part in; -inf if none was left without one, None without `outlier_fraction`.
     prices_ : ndarray of shape (n_classes,)
         Dual variables of the class sizes: what the label step pays for one more row of the class.
     price_shift_ : ndarray of shape (n_classes,)
@@ -125,7 +130,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Estimated class sizes, combined with those stated, as fractions of the rows to label: `mean`, `deviation`, and
         the ends `low` and `high` of 90 % intervals.
     accuracy_estimate_ : AccuracyEstimate or None
-        Estimated accuracy and macro F of the new labels, with 90 % intervals; None if no labels were hidden.
+        Estimated accuracy and macro F of the new labels, with 90 % intervals; None if no labels were hidden (see
+        `estimate_accuracy`).
     calibration_ : Calibration
         Fields `temperature` and `smoothing` at which hidden labels are most likely. Probabilities are
         (1 - smoothing) posterior(scores / temperature) + smoothing / n_classes; 1 and 0 if no label was hidden.
@@ -173,6 +179,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     partial_weight: str = "unlabeled"
     price_shift: bool = True
     outlier_fraction: Any = None
+    estimate_accuracy: bool = False
     tol: float = 1e-3
     early_tol: float = EARLY_TOL
     checkpoint: Any = None

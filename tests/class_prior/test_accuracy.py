@@ -35,9 +35,15 @@ def test_macro_f_is_that_of_scikit_learn_over_the_classes_that_occur(seed):
     labels, guesses, weights = rng.integers(4, size=30), rng.integers(5, size=30), rng.random(30)
     present = np.unique(labels)
     expected = f1_score(labels, guesses, labels=present, average="macro")
-    assert macro_f(labels, guesses, 6) == pytest.approx(expected)
+    assert macro_f(labels, guesses, np.ones(6)) == pytest.approx(expected)
     expected = f1_score(labels, guesses, labels=present, average="macro", sample_weight=weights)
-    assert macro_f(labels, guesses, 6, weights) == pytest.approx(expected)
+    assert macro_f(labels, guesses, np.ones(6), weights) == pytest.approx(expected)
+    twice = np.append(labels, np.full(30, 7)), np.append(guesses, guesses)  # half of the rows are of another class
+    expected = f1_score(*twice, labels=present, average="macro")
+    assert macro_f(labels, guesses, np.ones(6), None, 0.5) == pytest.approx(expected)
+    classes = rng.random(6)
+    each = f1_score(labels, guesses, labels=present, average=None)
+    assert macro_f(labels, guesses, classes) == pytest.approx(np.average(each, weights=classes[present]))
 
 
 def test_errors_on_hidden_labels_correct_the_confidence():
@@ -92,13 +98,106 @@ def test_a_fit_estimates_its_accuracy(loss):
 
 
 @pytest.mark.parametrize("prior", ["labeled", [200, 224]], ids=str)
-def test_fits_without_hidden_labels_have_no_estimate(prior):
+def test_labels_are_hidden_for_the_accuracy_alone_if_asked(prior):
+    X, truth, marked = balanced_labels(np.random.default_rng(0))
+    models = []
+    for hide in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PriorWarning)
+            model = TransductiveClassifier(
+                class_prior=prior, annealing="paper", random_state=0, estimate_accuracy=hide
+            ).fit(X, marked)
+        models.append(model)
+    without, with_hidden = models
+    assert without.accuracy_estimate_ is None
+    assert without.calibration_ == (1.0, 0.0)
+    assert np.array_equal(without.transduction_, with_hidden.transduction_)
+    assert np.array_equal(without.coef_, with_hidden.coef_)
+    assert np.array_equal(without.size_estimate_.mean, with_hidden.size_estimate_.mean)
+    assert with_hidden.calibration_.smoothing > 0
+    estimate = with_hidden.accuracy_estimate_
+    unlabeled = marked == -1
+    assert estimate.low <= np.mean((with_hidden.transduction_ == truth)[unlabeled]) <= estimate.high
+
+
+def test_hidden_labels_are_read_from_a_checkpoint_and_added_to_one(tmp_path):
     X, _, marked = balanced_labels(np.random.default_rng(0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PriorWarning)
-        model = TransductiveClassifier(class_prior=prior, annealing="paper", random_state=0).fit(X, marked)
-    assert model.accuracy_estimate_ is None
-    assert model.calibration_ == (1.0, 0.0)
+    rounds: list[int] = []
+    found = []
+    for hide in (False, True, True):
+        model = TransductiveClassifier(
+            class_prior=[200, 224], annealing="paper", random_state=0, estimate_accuracy=hide,
+            checkpoint=tmp_path, verbose=lambda row: rounds.append(row.restart),
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PriorWarning)
+            model.fit(X, marked)
+        found.append((set(rounds), model.accuracy_estimate_))
+        rounds.clear()
+    assert [each[0] for each in found] == [{0}, {-1, -2, -3, -4, -5}, set()]
+    assert found[0][1] is None
+    assert found[1][1] == found[2][1] is not None
+
+
+def singles(n_checked=40, n_alone=10):
+    """Hidden labels of two classes, all right, and single labels of others; confidence .8 in all."""
+    labels = np.concatenate((np.arange(n_checked) % 2, 2 + np.arange(n_alone)))
+    predicted = np.full((labels.size, 2 + n_alone), 0.2 / (1 + n_alone))
+    predicted[np.arange(labels.size), labels] = 0.8
+    was_hidden = np.arange(labels.size) < n_checked
+    return HiddenLabels(labels, predicted, was_hidden, predicted.mean(axis=0), 1000, 0.8)
+
+
+def test_single_labels_of_a_random_sample_count_as_errors():
+    """Good-Turing: a fifth of the labels are single, so about a fifth of the rows is of classes without a label."""
+    hidden = singles()
+    sizes = np.full(12, 1 / 12)
+    estimate = estimate_accuracy(hidden, 0.8, sizes, is_sample=True)
+    assert estimate.mean == pytest.approx(0.8)
+    assert estimate.low < 0.72
+    assert estimate_accuracy(hidden, 0.9, sizes, is_sample=True).mean == pytest.approx(0.9)  # the last fit is surer
+    complete = estimate_accuracy(hidden, 0.8, sizes, is_sample=True, is_complete=True)
+    assert complete.mean == pytest.approx(1.0)
+
+
+def test_classes_with_one_label_are_represented_by_those_with_few():
+    """Class 0 has 20 labels, all right; five classes have two, all wrong; ten have one. All sizes are the same."""
+    labels = np.concatenate((np.zeros(20, int), np.repeat(np.arange(1, 6), 2), np.arange(6, 16)))
+    guess = np.where(labels == 0, 0, 15 - labels)
+    predicted = np.full((labels.size, 16), 0.4 / 15)
+    predicted[np.arange(labels.size), guess] = 0.6
+    hidden = HiddenLabels(labels, predicted, labels < 6, predicted.mean(axis=0), 1000, 0.6)
+    estimate = estimate_accuracy(hidden, 0.6, np.full(16, 1 / 16), is_sample=False)
+    assert estimate.mean == pytest.approx(1 / 16)
+    assert estimate.macro_f == pytest.approx(1 / 16)
+    unknown = np.append(np.full(16, 1 / 32), 0.5)  # half of the rows are of a class without labels
+    more = np.column_stack((predicted, np.zeros(labels.size)))
+    hidden = HiddenLabels(labels, more, labels < 6, more.mean(axis=0), 1000, 0.6)
+    estimate = estimate_accuracy(hidden, 0.6, unknown, is_sample=False)
+    assert estimate.mean == pytest.approx(1 / 32)
+    assert estimate.macro_f == pytest.approx(2 / 3 / 16)  # half of the rows that class 0 gets are not of it
+
+
+def test_accuracy_with_classes_that_nobody_labelled():
+    """Eighty classes of falling size, sixty random labels: without the single labels, it would be far too high."""
+    errors, naive = [], []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        sizes = 1.0 / np.arange(1, 81)
+        truth = rng.choice(80, size=2060, p=sizes / sizes.sum())
+        labels, rest = truth[:60], truth[60:]
+        n_left = np.bincount(labels, minlength=80)
+        right = lambda k, n, rng=rng: rng.random(k.size) < np.where(n > 0, 1 - 0.5 / np.maximum(n, 1), 0.0)  # noqa: E731
+        accuracy = right(rest, n_left[rest]).mean()
+        was_hidden = n_left[labels] > 1
+        hit = right(labels, n_left[labels] - 1)
+        predicted = np.full((60, 80), 0.3 / 79)
+        predicted[np.arange(60), np.where(hit, labels, (labels + 1) % 80)] = 0.7
+        hidden = HiddenLabels(labels, predicted, was_hidden, predicted.mean(axis=0), 2000, 0.7)
+        errors.append(estimate_accuracy(hidden, 0.7, sizes / sizes.sum(), True).mean - accuracy)
+        naive.append(hit[was_hidden].mean() - accuracy)
+    assert abs(np.mean(errors)) < 0.02
+    assert np.mean(naive) > 0.15
 
 
 def test_hidden_labels_of_empty_classes_count_equally():

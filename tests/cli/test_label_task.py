@@ -7,13 +7,11 @@ import pytest
 from helpers.commands import QUICK
 from helpers.documents import documents
 
+from transduce.cli import label_fit
 from transduce.cli.errors import InputError
 from transduce.cli.formats import write_table
-from transduce.cli.label_task import read_task
-from transduce.cli.labeled_table import read_labeled_table
-from transduce.cli.model_file import load_model
-from transduce.cli.prior_options import read_prior
 from transduce.errors import LabelError, LabelErrorKind, PriorError, PriorErrorKind
+from transduce.model_file import load_model
 
 
 @pytest.fixture
@@ -169,15 +167,14 @@ def test_a_number_of_rows_that_was_meant_as_per_cents_is_refused(run_command, tm
         assert "Did you mean 33%? Write banking=33% for per cent, or banking==33 for exactly 33 rows." in result.err
 
 
-@pytest.mark.parametrize("labels_are", [None, "chosen"])
-def test_labels_that_are_no_random_sample_do_not_tell_rows_from_per_cents(tmp_path, labels_are):
+@pytest.mark.parametrize("labels_are", ["random", "chosen"])
+def test_labels_that_are_chosen_do_not_tell_rows_from_per_cents(run_command, tmp_path, monkeypatch, labels_are):
+    def stop(task, *_):
+        raise InputError(f"to be fitted with {task.plain_rows}")
+
+    monkeypatch.setattr(label_fit, "label_rows", stop)
     write_table(documents(3000, 60), str(tmp_path / "documents.csv"))
-    options = {"format_": None, "label": "label", "text": (), "vectors": None, "flat": False, "features": "tfidf"}
-    options |= {"encoder": None, "labels_are": labels_are, "config": None}
-    source = read_labeled_table(str(tmp_path / "documents.csv"), options, lambda *_: None)
-    stated = read_prior(["banking=33"])
-    if labels_are is None:
-        with pytest.raises(InputError, match="Did you mean 33%"):
-            read_task(source, stated, options, lambda *_: None)
-    else:
-        assert read_task(source, stated, options, lambda *_: None).plain_rows == {"banking": 33.0}
+    options = ("--prior", "banking=33", "--labels-are", labels_are)
+    result = run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", *options)
+    assert ("Did you mean 33%?" in result.err) == (labels_are == "random")
+    assert ("to be fitted with {'banking': 33.0}" in result.err) == (labels_are == "chosen")

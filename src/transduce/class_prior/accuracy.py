@@ -5,6 +5,11 @@
 c is the confidence in a label: its calibrated probability. Errors on hidden labels correct the mean confidence in the
 labels of the unlabelled rows, as in prediction-powered inference. The classifiers that labels are hidden from have
 fewer labels than the final one; its higher confidence makes up for that.
+
+The only label of a class is never hidden: its row would then be one of a class that nobody labelled, and surely wrong.
+If labels are a random sample, the fraction of such labels is that of the rows of classes without any label (Good,
+1953), so they count as errors. If all class sizes are known, there are no such classes, and classes with a single label
+are represented by those with the fewest labels: while one of two labels is hidden, one is left.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -20,6 +25,8 @@ Z, N_RESAMPLES = 1.645, 400
 """Half the length of a 90 % interval in standard deviations, and bootstrap samples for macro F."""
 ACCURACY_WIDENING = 1.6
 """Factor of the deviation that errors on hidden labels suggest: the final classifier is another one."""
+MIN_REPRESENTATIVES = 10
+"""Hidden labels that represent classes with a single label, if there are as many."""
 
 
 class AccuracyEstimate(NamedTuple):
@@ -30,7 +37,7 @@ class AccuracyEstimate(NamedTuple):
     mean, low, high : float
         Fraction of the labels that are right.
     macro_f, macro_f_low, macro_f_high : float
-        Macro F of labels that were hidden from the fit.
+        Macro F of the classes with labels.
     n_labels : int
         Number of labels that were hidden.
     """
@@ -44,10 +51,13 @@ class AccuracyEstimate(NamedTuple):
     n_labels: int
 
 
-def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_sample: bool) -> AccuracyEstimate:
+def estimate_accuracy(
+    hidden: HiddenLabels, confidence: float, sizes: Array, is_sample: bool, is_complete: bool = False
+) -> AccuracyEstimate:
     """Estimate accuracy from hidden labels and the mean confidence in the labels of the unlabelled rows.
 
-    Unless the labels are a random sample, they are weighted so that classes have these sizes (K,).
+    Unless the labels are a random sample, they are weighted so that classes have these sizes (K,). `is_complete` says
+    that the sizes are known, so that no row is of another class.
 
     >>> labels, predicted = np.array([0, 0, 1, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
     >>> hidden = HiddenLabels(labels, predicted, np.ones(4, bool), np.array([0.5, 0.5]), 100)
@@ -56,32 +66,75 @@ def estimate_accuracy(hidden: HiddenLabels, confidence: float, sizes: Array, is_
     (0.8, 0.73)
     """
     labels, predicted = hidden.labels[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
-    weights = np.ones(labels.size)
-    if not is_sample:
-        weights = (sizes / np.maximum(np.bincount(labels, minlength=sizes.size), 1))[labels]
+    guesses, sure = predicted.argmax(axis=1), predicted.max(axis=1)
+    masses, unknown = _class_masses(hidden, sizes, is_sample, is_complete)
+    weights = (masses / np.maximum(np.bincount(labels, minlength=masses.size), 1))[labels]
     if not weights.sum() > 0.0:  # all hidden labels are of classes of size 0
         weights = np.ones(labels.size)
     weights = weights / weights.sum()
-    guesses = predicted.argmax(axis=1)
-    errors = (guesses == labels) - predicted.max(axis=1)
-    shift = float(np.dot(weights, errors))
+    errors = np.append(
+        (guesses == labels) - sure, -_confidence_of_unknown(hidden, float(np.dot(weights, sure)), unknown)
+    )
+    each = np.append((1.0 - unknown) * weights, unknown)
+    shift = float(np.dot(each, errors))
     mean = float(np.clip(confidence + shift, 0.0, 1.0))
-    variance = float(np.dot(weights, (errors - shift) ** 2) * np.dot(weights, weights)) * ACCURACY_WIDENING**2
+    spread = float(np.dot(each[:-1], each[:-1])) + unknown / hidden.labels.size
+    variance = float(np.dot(each, (errors - shift) ** 2)) * spread * ACCURACY_WIDENING**2
     smoothed = (mean * labels.size + 1.0) / (labels.size + 2.0)  # no errors among a few labels do not mean none at all
     half = Z * float(np.sqrt(max(variance, smoothed * (1.0 - smoothed) / (labels.size + 2.0))))
-    rng = np.random.default_rng(0)
+    classes, rng = _represented(hidden, np.ones(masses.size)), np.random.default_rng(0)
     draws = (rng.choice(labels.size, labels.size, p=weights) for _ in range(N_RESAMPLES))
-    f = [macro_f(labels[rows], guesses[rows], hidden.n_classes) for rows in draws]
+    f = [macro_f(labels[rows], guesses[rows], classes, None, unknown) for rows in draws]
     low, high = np.quantile(f, (0.05, 0.95))
-    middle = macro_f(labels, guesses, hidden.n_classes, weights)
+    middle = macro_f(labels, guesses, classes, weights, unknown)
     return AccuracyEstimate(
         mean, max(mean - half, 0.0), min(mean + half, 1.0), middle, float(low), float(high), int(labels.size)
     )
 
 
-def macro_f(labels: Array, guesses: Array, n_classes: int, weights: Array | None = None) -> float:
-    """Mean F of the classes that occur among the labels, with a weight above 0."""
+def _class_masses(hidden: HiddenLabels, sizes: Array, is_sample: bool, is_complete: bool) -> tuple[Array, float]:
+    """Fractions of rows (K,) that the hidden labels of each class stand for, and that of classes without a label."""
+    checked, alone = _label_counts(hidden)
+    masses = (checked + alone) / (checked + alone).sum() if is_sample else sizes
+    if is_sample and not is_complete:
+        return np.where(checked > 0, masses, 0.0), float(masses[alone > 0].sum())
+    return _represented(hidden, masses), float(sizes[checked + alone == 0].sum())
+
+
+def _confidence_of_unknown(hidden: HiddenLabels, of_hidden: float, unknown: float) -> float:
+    """Mean confidence in the labels of rows whose class has no label: what is left of that in all unlabelled rows."""
+    if not unknown or np.isnan(hidden.confidence):
+        return of_hidden
+    return float(np.clip((hidden.confidence - (1.0 - unknown) * of_hidden) / unknown, 0.0, 1.0))
+
+
+def _represented(hidden: HiddenLabels, masses: Array) -> Array:
+    """Masses (K,) of the classes with hidden labels; those with the fewest stand for those with a single label, too."""
+    checked, alone = _label_counts(hidden)
+    found = np.where(checked > 0, masses, 0.0)
+    up_to = np.cumsum(np.bincount(checked) * np.arange(checked.max() + 1))  # hidden labels of classes with so many
+    few = (checked > 0) & (checked <= np.searchsorted(up_to, min(MIN_REPRESENTATIVES, checked.sum())))
+    if found[few].sum() > 0:
+        found[few] *= 1.0 + masses[alone > 0].sum() / found[few].sum()
+    return found
+
+
+def _label_counts(hidden: HiddenLabels) -> tuple[Array, Array]:
+    """Hidden labels of each class (K,), and labels (K,) of classes without a hidden one."""
+    labeled, checked = (
+        np.bincount(labels, minlength=hidden.n_classes) for labels in (hidden.labels, hidden.labels[hidden.was_hidden])
+    )
+    return checked, np.where(checked > 0, 0, labeled)
+
+
+def macro_f(labels: Array, guesses: Array, classes: Array, weights: Array | None = None, unknown: float = 0.0) -> float:
+    """Mean F of the classes that occur among the labels, with a weight above 0, by the weights (K,) of the classes.
+
+    A fraction `unknown` of all rows is of none of these classes; they are guessed to be of each as often as others.
+    """
+    n_classes = classes.size
     right = np.bincount(labels[guesses == labels], None if weights is None else weights[guesses == labels], n_classes)
-    both = np.bincount(labels, weights, n_classes) + np.bincount(guesses, weights, n_classes)
-    present = np.bincount(labels, weights, n_classes) > 0
-    return float((2.0 * right[present] / both[present]).mean())
+    true, guessed = (np.bincount(each, weights, n_classes) for each in (labels, guesses))
+    present = true > 0
+    f = 2.0 * right[present] / (true + guessed / max(1.0 - unknown, 1e-9))[present]
+    return float(np.average(f, weights=classes[present]))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from transduce.arrays import IntArray
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.groups import Groups
+from transduce.class_prior.rounding import apportion
 
 
 class Bounds(NamedTuple):
@@ -72,7 +73,8 @@ class Bounds(NamedTuple):
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
         """Return bounds with one more class, last, for `low` to `high` rows that fit no class.
 
-        The bounds of the classes are those of the rows that are left, in proportion. There is no belief about these.
+        The bounds of the classes are those of the rows that are left, in proportion; exact counts stay exact, by
+        largest remainder. There is no belief about these.
 
         Parameters
         ----------
@@ -83,6 +85,8 @@ class Bounds(NamedTuple):
         """
         n, groups = max(n_rows, 1), self.groups
         least, most = _scaled_outwards(self.low, self.high, n - high, n - low, n)
+        if groups is None and low == high and self.low.any() and np.array_equal(self.low, self.high):
+            least = most = apportion(self.low, n - low)
         if groups is not None:
             K = self.low.size
             above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))

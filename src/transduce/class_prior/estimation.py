@@ -42,6 +42,7 @@ class HiddenLabels(NamedTuple):
     was_hidden   (l,) whether the label was hidden; the only label of a class never is
     unlabeled    (K,) mean probabilities of the unlabelled rows
     n_unlabeled  number of unlabelled rows
+    confidence   mean of the largest probability of the unlabelled rows, or NaN if it is not known
     """
 
     labels: Array
@@ -49,6 +50,7 @@ class HiddenLabels(NamedTuple):
     was_hidden: Array
     unlabeled: FloatArray
     n_unlabeled: int
+    confidence: float = np.nan
 
     @property
     def n_classes(self) -> int:

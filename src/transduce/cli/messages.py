@@ -48,6 +48,24 @@ hidden in turn.'
     return f"{right}, macro F about {f} ({f_low}-{f_high}), {by}."
 
 
+def count_single_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
+    """Number of classes with one label only, if they are at least a quarter of all classes; else 0."""
+    n_single = sum(size["labelled"] == 1 for size in sizes)
+    return n_single if 4 * n_single >= len(sizes) else 0
+
+
+def single_label_note(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say that classes with one label only make the estimate of the accuracy rough, if there are many.
+
+    >>> single_label_note([{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
+    ['Note: 2 of 3 classes have one label only, so the estimate is rough. Label more rows of these classes.']
+    """
+    n_single, n_classes = count_single_labels(sizes), len(sizes)
+    classes = f"{n_single} of {n_classes} classes {'has' if n_single == 1 else 'have'} one label only"
+    which = "this class" if n_single == 1 else "these classes"
+    return [f"Note: {classes}, so the estimate is rough. Label more rows of {which}."] if n_single else []
+
+
 def size_table(
     sizes: Sequence[Mapping[str, Any]],
     branches: Sequence[Mapping[str, Any]] = (),

@@ -218,16 +218,26 @@ class Engine(Sizes, Protocol):
     ) -> FittedLabels:
         """Gather labels and distributions of all rows."""
 
+    def held_out_scores(self, result: FitResult) -> Array:
+        """Scores (n_unlabeled, K) of the rows without a full label as if they were new, at the labels of a result."""
+
     def set_aside(
-        self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
+        self,
+        result: FitResult,
+        bounds: Bounds,
+        n_outliers: tuple[int, int],
+        temperature: float,
+        shift: Array,
+        held_out: Array | None,
     ) -> tuple[Array, float]:
         """Return the labels of a result with K, one more class, for rows that fit no class: so many at least and most.
 
-        At the prices of the result it costs a row as much as its best label, and more if its best score is above a
-        threshold: rows below it are doubtful, by the probabilities of scores / temperature. Other rows keep their
-        label, unless bounds on the counts of the classes, in proportion to what is left, ask for another. Rows with a
-        partial label take it only where these bounds leave no choice. The second value is a score that as many rows
-        are below by their best one, after adding `shift` (K,); for two classes, by the difference of the two.
+        At the prices of the result it costs a row as much as its best label, and more if its best held-out score is
+        above a threshold: rows below it are doubtful, by the probabilities of scores / temperature. Other rows keep
+        their label, unless bounds on the counts of the classes, in proportion to what is left, ask for another. Rows
+        with a partial label take it only where these bounds leave no choice. The second value is a score that as many
+        rows are below by their best held-out one, after adding `shift` (K,); for two classes, by the difference of the
+        two. Without held-out scores, those of the result take their place.
         """
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:

@@ -24,6 +24,7 @@ from transduce.engines.common import (
     threshold_below,
     total_confidence,
 )
+from transduce.engines.held_out import held_out_scores
 from transduce.engines.local_restart import LocalRestart
 from transduce.errors import LabelError, LabelErrorKind
 from transduce.history import FitResult
@@ -131,21 +132,31 @@ class LocalEngine:
         transduction = classes[self.in_order_of_y(result.labels)]
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
+    def held_out_scores(self, result: FitResult) -> Array:
+        return held_out_scores(self.problem, result.labels, result.history[-1].unlabeled_weight)
+
     def set_aside(
-        self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
+        self,
+        result: FitResult,
+        bounds: Bounds,
+        n_outliers: tuple[int, int],
+        temperature: float,
+        shift: Array,
+        held_out: Array | None,
     ) -> tuple[Array, float]:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
+        held_out = scores if held_out is None else held_out
         costs = allowed_costs(problem, finite_costs(problem.loss, scores) - result.prices).astype(np.float64)
         scale = getattr(problem.loss, "price_scale", 0.0)
-        priced = scores + scale * result.prices
-        best, confidence = priced.max(axis=1), Calibration(temperature).probabilities(problem.loss, priced).max(axis=1)
+        probabilities = Calibration(temperature).probabilities(problem.loss, scores + scale * result.prices)
+        best, confidence = (held_out + scale * result.prices).max(axis=1), probabilities.max(axis=1)
         above = best - doubtful_below(best, confidence, self.n_classes)
         costs = np.column_stack((costs, costs.min(axis=1) + above / (scale or 1.0)))
         if problem.forbidden is not None:  # exchanges visit each class once, and so never gain as much as this costs
             costs[problem.forbidden.any(axis=1), -1] += (self.n_classes + 1) * np.ptp(costs[np.isfinite(costs)])
         solution = Exact().solve(LabelProblem(costs, *bounds.with_outliers(self.n_unlabeled, *n_outliers)))
         n_aside = int(np.count_nonzero(solution.labels == self.n_classes))
-        threshold = threshold_below(best_scores(scores + shift), n_aside)
+        threshold = threshold_below(best_scores(held_out + shift), n_aside)
         return np.concatenate((result.labels[: problem.n_labeled], solution.labels)), threshold
 
     def in_order_of_y(self, values: Array) -> Array:

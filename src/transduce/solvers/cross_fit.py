@@ -71,10 +71,13 @@ class CrossFit(NamedTuple):
 
     def hidden_labels(self, calibration: Calibration) -> HiddenLabels:
         """Return the predictions as probabilities."""
-        each = (calibration.probabilities(self.loss, scores).mean(axis=0) for scores in self.unlabeled)
-        unlabeled = np.asarray(np.mean(list(each), axis=0, dtype=np.float64))
+        unlabeled, confidence = np.zeros(self.unlabeled.shape[2]), 0.0
+        for scores in self.unlabeled:
+            probabilities = calibration.probabilities(self.loss, scores)
+            unlabeled += probabilities.mean(axis=0, dtype=np.float64) / len(self.unlabeled)
+            confidence += float(probabilities.max(axis=1).mean()) / len(self.unlabeled)
         predicted = calibration.probabilities(self.loss, self.scores)
-        return HiddenLabels(self.labels, predicted, self.was_hidden, unlabeled, self.unlabeled.shape[1])
+        return HiddenLabels(self.labels, predicted, self.was_hidden, unlabeled, self.unlabeled.shape[1], confidence)
 
 
 def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:

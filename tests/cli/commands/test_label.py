@@ -10,7 +10,7 @@ from helpers.documents import DOMAINS, N_LABELED, N_ROWS, documents
 from polars.testing import assert_frame_equal
 
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model
+from transduce.model_file import load_model
 
 
 def test_rows_columns_and_given_labels_are_kept(example):
@@ -107,10 +107,28 @@ def test_accuracy_is_estimated_and_reported(example, run_ok, run_command, tmp_pa
     assert (refused.code, sentence in refused.err) == (2, True)
 
 
-def test_exact_sizes_need_no_estimates(example):
+def test_exact_sizes_stay_exact_whether_accuracy_is_estimated_or_not(example, run_ok, tmp_path):
     about = load_model(str(example.model)).about
-    assert "accuracy" not in about
+    assert about["accuracy"]["n_labels"] == N_LABELED
     assert not any("estimated" in size for size in about["sizes"])
+    sizes = [word for name, rows in EXACT_SIZES.items() for word in ("--prior", f"{name}={rows}")]
+    options = ("--annealing", "paper", "--no-accuracy", "--json")
+    result = run_ok("label", example.file, "-o", tmp_path / "o.csv", *sizes, *options)
+    assert "accuracy" not in json.loads(result.out)
+    assert "labels are right" not in result.err
+    assert read(tmp_path / "o.csv")["label"].to_list() == read(example.out)["label"].to_list()
+
+
+def test_classes_with_one_label_make_the_estimate_rough(example, run_ok, tmp_path):
+    few = example.frame.with_columns(label=pl.when(pl.int_range(pl.len()) < 4).then("truth"))
+    names = few["label"].drop_nulls().value_counts()
+    n_single = names.filter(pl.col("count") == 1).height
+    assert 0 < n_single < names.height
+    write_table(few, str(tmp_path / "few.csv"))
+    result = run_ok("label", tmp_path / "few.csv", "-o", tmp_path / "o.csv", "--report", tmp_path / "r.html", *QUICK)
+    assert f"Note: {n_single} of {names.height} classes ha" in result.err
+    assert "one label only, which cannot be hidden" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "one label only" not in example.report.read_text(encoding="utf-8")
 
 
 def test_columns_that_are_guessed_are_reported(example, run_ok, tmp_path):

@@ -36,11 +36,11 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
     from transduce.cli.labeled_table import read_labeled_table
-    from transduce.cli.model_file import save_model
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
+    from transduce.model_file import save_model
 
     check_cluster(options["dask"], options["workers"], options["none"])
     stated = read_prior(options["prior"])
@@ -66,7 +66,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         labeled += messages.overruled_clause(int(result.frame[result.names.overruled].sum()))
         progress.say(f"{labeled}. {about['ending']} {messages.wrote(written)}")
         if "accuracy" in about:
-            progress.say(messages.accuracy_sentence(about["accuracy"]))
+            progress.say(messages.accuracy_sentence(about["accuracy"]), *messages.single_label_note(about["sizes"]))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
     if options["as_json"]:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from transduce.class_prior.spec import Prior
     from transduce.cli.labeled_table import LabeledTable
-    from transduce.cli.model_file import Model
     from transduce.cli.progress import Progress
+    from transduce.model_file import Model
 
-    Choice = tuple[Model, Any, tuple[str, ...], NDArray[np.intp]]
-    """A model, the feature rows of the table, the text columns, and the positions of the rows without a label."""
+    Choice = tuple[Model, Any, tuple[str, ...], NDArray[np.intp], NDArray[np.bool_]]
+    """A model, text columns, and for rows without a label: features, positions, and whether they fit no class."""
 
 
 @click.command()
@@ -40,7 +40,6 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.none_option import read_none
-    from transduce.cli.predictions import predict_rows
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.queue import choose_rows, interface_of, queue_frame, write_queue
@@ -51,18 +50,16 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
         if model is None:
-            used, X, text, rows = _fit(source, stated, out, options, progress)
+            used, X, text, rows, fits_none = _fit(source, stated, out, options, progress)
         else:
             if options["none"] is not None:
                 progress.say("Note: --none has no effect with --model, which knows which rows fit no class.")
-            used, X, text, rows = _load(model, source, out, options, progress)
-        X = X[rows]
-        scores = used.scores(X)
-        fits_none = predict_rows(used, scores).label < 0
-        picked = choose_rows(used.probabilities(scores), X, number, seed=options["seed"], fits_none=fits_none)
-        predictions = predict_rows(used, scores[picked])
-        suggestions = ["" if k < 0 else used.classes[k] for k in predictions.label]
-        frame = queue_frame(source.table.frame, rows[picked], suggestions, predictions.confidence, text)
+            used, X, text, rows, fits_none = _load(model, source, out, options, progress)
+        probabilities = used.probabilities(used.scores(X))
+        picked = choose_rows(probabilities, X, number, seed=options["seed"], fits_none=fits_none)
+        best = probabilities[picked].argmax(axis=1)
+        suggestions = ["" if none else used.classes[k] for k, none in zip(best, fits_none[picked], strict=True)]
+        frame = queue_frame(source.table.frame, rows[picked], suggestions, probabilities[picked].max(axis=1), text)
         progress.close()
         written = write_queue(frame, out, used.classes, text, source.table.dialect)
         next_command = messages.command_line("label", file, "--answers", out, "-o", "OUT")
@@ -86,7 +83,8 @@ def _fit(
     check_names(task.text, task.parsed.classes, target)
     rows = _unlabeled_rows(source.table.name, task.parsed.full)
     result = label_rows(task, options, progress)
-    return result.model, result.X, task.text, rows
+    fits_none = result.frame[result.names.label].is_null().to_numpy()
+    return result.model, result.X[rows], task.text, rows, fits_none[rows]
 
 
 def _load(
@@ -94,15 +92,16 @@ def _load(
 ) -> "Choice":
     """Load a model, and read the rows as it expects them."""
     from transduce.cli.columns import choose_text
-    from transduce.cli.model_file import load_model
-    from transduce.cli.predictions import feature_rows
+    from transduce.cli.predictions import feature_rows, predict_rows
     from transduce.cli.queue import check_names
+    from transduce.model_file import load_model
 
     model = load_model(model_file)
     check_names(options["text"], model.classes, target)
     X, text = feature_rows(model, source.table, options, progress)
     text = choose_text(source.table, text, source.column, progress.say, required=False)
-    return model, X, text, _unlabeled_rows(source.table.name, source.labels)
+    rows = _unlabeled_rows(source.table.name, source.labels)
+    return model, X[rows], text, rows, predict_rows(model, model.scores(X[rows])).label < 0
 
 
 def _unlabeled_rows(name: str, labels: Sequence[str | None]) -> "NDArray[np.intp]":

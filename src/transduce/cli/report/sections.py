@@ -9,7 +9,7 @@ import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from transduce.class_prior.statement import ROUGHNESS
-from transduce.cli.messages import NO_CLASS
+from transduce.cli.messages import NO_CLASS, count_single_labels
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
 from transduce.cli.report.size_sentences import Interval, compare_sizes, size_sentence
@@ -41,6 +41,7 @@ def summary(data: ReportData) -> Section:
         "n_empty": int(data.model.about.get("n_empty", 0)) if data.file is None else 0,
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
         "accuracy": data.model.about.get("accuracy") if data.file is None else None,
+        "n_single": count_single_labels(data.model.about["sizes"]),
         "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,
         "settings": sorted(_flat(data.model.about["settings"])),
     }

@@ -161,9 +161,10 @@ class DaskEngine:
             distributions = self._each_block(state.name, RestartState.distributions)
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
-    def set_aside(
-        self, result: FitResult, bounds: Bounds, n_outliers: tuple[int, int], temperature: float, shift: Array
-    ) -> tuple[Array, float]:
+    def held_out_scores(self, result: FitResult) -> Array:
+        raise ValueError("outlier_fraction is for rows in memory, but these are on a cluster. Leave it out.")
+
+    def set_aside(self, result: FitResult, *_: Any) -> tuple[Array, float]:
         raise ValueError("outlier_fraction is for rows in memory, but these are on a cluster. Leave it out.")
 
     def _each_block(self, restart: str, function: Callable[..., Any], *args: Any) -> list[Any]:
