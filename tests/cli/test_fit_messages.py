@@ -24,7 +24,7 @@ def caught(warning: Warning) -> warnings.WarningMessage:
 @pytest.mark.parametrize("labeled", [0.2, None])
 def test_conflicts_of_class_sizes_suggest_a_range_as_an_option_takes_it(kind, labeled):
     conflict = PriorConflict("tea", 0.5, 0.6, labeled, 0.18, (0.18, 0.6), 24)
-    sentence = describe_warning(caught(PriorWarning(kind, conflicts=(conflict,), n_labeled=24)), {})
+    sentence = describe_warning(caught(PriorWarning(kind, conflicts=(conflict,), n_labeled=24)))
     assert sentence is not None
     for part in ("--prior", "'tea'", "50.0% to 60.0%", "18.0%", "0.18:0.6"):
         assert part in sentence
@@ -32,21 +32,10 @@ def test_conflicts_of_class_sizes_suggest_a_range_as_an_option_takes_it(kind, la
     assert not any(word in sentence for word in PYTHON_WORDS)
 
 
-@pytest.mark.parametrize(
-    ("rows", "predicted", "asks"), [(51.0, 0.46, True), (51.0, 0.05, False), (51.0, 0.005, False), (None, 0.46, False)]
-)
-def test_a_conflict_asks_whether_a_number_of_rows_was_meant_as_per_cents(rows, predicted, asks):
-    conflict = PriorConflict("tea", 0.01, 0.01, None, predicted, (0.01, 0.5), 24)
-    warning = PriorWarning(PriorWarningKind.AGAINST_ROWS, conflicts=(conflict,), n_labeled=24)
-    sentence = describe_warning(caught(warning), {} if rows is None else {"tea": rows})
-    assert sentence is not None
-    assert ("Did you mean 51%?" in sentence) == asks
-
-
 def test_warnings_that_the_command_line_reports_itself_are_left_out():
-    assert describe_warning(caught(LabelWarning(LabelWarningKind.INNER_NODE, name="hot", near="hot/tea")), {}) is None
-    assert describe_warning(caught(ConvergenceWarning("stopped")), {}) is None
-    assert describe_warning(caught(UserWarning("The disk is full.")), {}) == "The disk is full."
+    assert describe_warning(caught(LabelWarning(LabelWarningKind.INNER_NODE, name="hot", near="hot/tea"))) is None
+    assert describe_warning(caught(ConvergenceWarning("stopped"))) is None
+    assert describe_warning(caught(UserWarning("The disk is full."))) == "The disk is full."
 
 
 @pytest.mark.parametrize("kind", InfeasibleKind)

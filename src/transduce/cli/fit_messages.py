@@ -104,31 +104,21 @@ def describe_status(status: FitStatus) -> str:
     return _STATUSES.get(status, status.value)
 
 
-def describe_warning(caught: WarningMessage, plain_rows: Mapping[str, float]) -> str | None:
-    """A warning of a fit as a sentence; None for one that the command line reports by itself.
-
-    `plain_rows` are sizes that may have been meant as per cents (`prior_options.plain_rows`).
-    """
+def describe_warning(caught: WarningMessage) -> str | None:
+    """A warning of a fit as a sentence; None for one that the command line reports by itself."""
     warning = caught.message
     if isinstance(warning, PriorWarning):
-        conflicts = " ".join(_describe_conflict(each, plain_rows.get(str(each.name))) for each in warning.conflicts)
+        conflicts = " ".join(map(_describe_conflict, warning.conflicts))
         return _PRIOR_WARNINGS.get(warning.kind, warning.kind.value).format(conflicts=conflicts)
     return None if isinstance(warning, LabelWarning | ConvergenceWarning) else str(warning)
 
 
-def _describe_conflict(conflict: PriorConflict, rows: float | None) -> str:
-    """The stated size of a class beside what labels and texts say; `rows` if it is a plain number of rows."""
+def _describe_conflict(conflict: PriorConflict) -> str:
+    """The stated size of a class beside what labels and texts say."""
     stated = " to ".join(dict.fromkeys(f"{end:.1%}" for end in (conflict.low, conflict.high)))
     labels = f"it has {conflict.labeled or 0:.1%} of the {conflict.n_labeled} labels and "
     low, high = conflict.suggestion
     return (
         f"--prior gives {conflict.name!r} {stated} of the rows, but {'' if conflict.labeled is None else labels}the "
         f"supervised classifier gives it {conflict.predicted:.1%}; {low:g}:{high:g} would fit."
-        f"{'' if rows is None else _percent_hint(conflict, rows)}"
     )
-
-
-def _percent_hint(conflict: PriorConflict, rows: float) -> str:
-    """Ask whether a number of rows was meant as per cents, if these are closer to what the texts say."""
-    is_closer = abs(rows / 100 - conflict.predicted) < conflict.predicted - conflict.high
-    return f" Did you mean {rows:g}%?" if is_closer else ""

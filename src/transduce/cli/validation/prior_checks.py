@@ -20,7 +20,7 @@ from transduce.taxonomy import Taxonomy
 _CONFIDENCE, _ROUNDING = 0.95, 1e-6
 _MAX_UNKNOWN, _MAX_NAMES = 50, 300
 _FAR_BELOW = 5
-"""A number of rows is far below the labelled fraction if this many times as many are below its confidence interval."""
+"""A number of rows is far below a fraction if this many times as many are below its interval."""
 _UNKNOWN = "The class sizes name {!r}, which no row has as its label; did you mean {!r}?"
 
 
@@ -147,10 +147,15 @@ def mistaken_percents(
     for name, rows in stated.items():
         count = sum(n for other, n in labeled.items() if other == name or other.startswith(f"{name}/"))
         (least,), (most,) = exact_interval(np.array([count], np.float64), n_labeled)
-        if rows >= 1 and _FAR_BELOW * rows / n_rows < least <= rows / 100 <= most:
+        if is_mistaken_percent(rows, n_rows, least, most):
             labels = f"{count} of the {number_of(n_labeled, 'label')} {'is' if count == 1 else 'are'} {name!r}"
             found = f"--prior {name}={rows:g} is {rows_text(rows, rows, n_rows)}, but {labels}. Did you mean {rows:g}%?"
             yield found, f"Write {name}={rows:g}% for per cent, or {name}=={rows:g} for exactly {rows:g} rows."
+
+
+def is_mistaken_percent(rows: float, n_rows: int, least: float, most: float) -> bool:
+    """Whether a number of rows is far below a fraction from least to most, where as many per cent are within."""
+    return rows >= 1 and _FAR_BELOW * rows / n_rows < least <= rows / 100 <= most
 
 
 def _is_harmful(documents: Documents) -> bool:
