@@ -61,7 +61,10 @@ def write_rows(folder: Path, source: np.ndarray, classes: np.ndarray, n_rows: in
     rng = np.random.default_rng(0)
     n_given = min(n_rows, len(classes))
     first = np.concatenate((rng.permutation(len(classes))[:n_given], rng.integers(len(classes), size=n_rows - n_given)))
-    by_class, starts = np.argsort(classes, kind="stable"), np.searchsorted(np.sort(classes), np.arange(classes.max() + 2))
+    by_class, starts = (
+        np.argsort(classes, kind="stable"),
+        np.searchsorted(np.sort(classes), np.arange(classes.max() + 2)),
+    )
     y = classes[first]
     partner = by_class[rng.integers(starts[y], starts[y + 1])]
     share = np.where(np.arange(n_rows) < n_given, 1.0, rng.uniform(0.4, 0.9, n_rows)).astype(np.float32)

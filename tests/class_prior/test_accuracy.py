@@ -59,7 +59,7 @@ def test_errors_on_hidden_labels_correct_the_confidence():
     assert estimate_accuracy(never, 0.9, np.array([0.5, 0.5]), True) == estimate
 
 
-@pytest.mark.parametrize("sharpness", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("sharpness", [pytest.param(0.3, marks=pytest.mark.slow), 1.0, 3.0])
 @pytest.mark.parametrize("is_sample", [True, False], ids=["random labels", "labels by class"])
 def test_intervals_contain_the_accuracy_at_least_as_often_as_they_say(monkeypatch, is_sample, sharpness):
     monkeypatch.setattr(accuracy, "N_RESAMPLES", 2)  # which are for macro F

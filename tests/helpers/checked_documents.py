@@ -16,8 +16,8 @@ def clean(n=60, classes=("tea", "coffee", "cocoa"), n_labeled=30):
     return texts, labels
 
 
-def check(texts, labels, prior=None, tree=False):
-    return check_documents(texts, labels, read_sizes(prior or {}, ()), tree=tree)
+def check(texts, labels, prior=None, tree=False, **options):
+    return check_documents(texts, labels, read_sizes(prior or {}, ()), tree=tree, **options)
 
 
 def only(findings):

@@ -9,9 +9,8 @@ from dataclasses import replace
 from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import Prior, Size, parse_size
 from transduce.class_prior.stated_sizes import ROUNDING, with_units
-from transduce.cli.classes import parents_of
 from transduce.cli.errors import InputError
-from transduce.cli.prior_options import has_size, prior_errors
+from transduce.cli.prior_options import has_size, prior_errors, topmost_names
 
 EXPECTED = "a fraction or a number of rows, such as 5%, 0%:5% or 120"
 
@@ -67,7 +66,7 @@ def divide_sizes(
     [0.667, 0.333]
     """
     n_total = n_rows + sum(labeled.values())
-    outer = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+    outer = topmost_names(prior, tree=tree)
     sizes = with_units(prior, outer, n_rows, n_total)
     if not all(has_size(name, prior, tree=tree) for name in classes) or any(s.low < s.high for s in sizes.values()):
         return prior

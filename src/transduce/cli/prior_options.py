@@ -10,6 +10,7 @@ from pathlib import Path
 
 from transduce.class_prior.files import FORMATS, parse_prior
 from transduce.class_prior.spec import KEYWORDS, UNKNOWN, Prior, parse_size
+from transduce.class_prior.stated_sizes import with_units
 from transduce.class_prior.statement import Statement
 from transduce.cli.classes import parents_of
 from transduce.cli.config import read_small
@@ -90,6 +91,25 @@ def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     if statement.divided_by is not None and (total := f"{statement.divided_by:.4g}") != "1":
         found.append(f"stated sizes sum to {total} and were divided by that")
     return found
+
+
+def topmost_names(prior: Prior, *, tree: bool) -> list[str]:
+    """Names of classes and branches that are in no stated branch."""
+    return [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+
+
+def plain_rows(prior: Prior, classes: Iterable[str], n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, float]:
+    """Plain numbers of rows, which may have been meant as per cents; none if the sizes of all classes are stated.
+
+    >>> from transduce.class_prior.spec import read_sizes
+    >>> prior = read_sizes({"tea": 30, "coffee": "=20", "cocoa": 0.1}, ())
+    >>> plain_rows(prior, ["tea", "coffee", "cocoa", "milk"], 500, 10, tree=False)
+    {'tea': 30.0}
+    """
+    if all(has_size(name, prior, tree=tree) for name in classes):
+        return {}
+    sizes = with_units(prior, topmost_names(prior, tree=tree), n_rows, n_rows + n_labeled)
+    return {name: size.low for name, size in sizes.items() if size.is_known and size.is_count and size.is_plain}
 
 
 def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:

@@ -5,7 +5,7 @@ import pytest
 from helpers.checked_documents import check, clean, only
 from scipy.stats import binomtest
 
-from transduce.cli.validation.prior_checks import exact_interval
+from transduce.cli.validation.prior_checks import exact_interval, mistaken_percents
 
 
 def test_sizes_of_branches():
@@ -103,3 +103,38 @@ def test_branches_without_labels_are_branches():
     texts, labels = clean(classes=("a/x", "a/y", "b"))
     found = check(texts, labels, {"a": 0.5, "b": 0.3, "c": 0.2, "c/z": 0.1}, tree=True)
     assert [one.check for one in found] == ["names_in_prior"]
+
+
+LABELED = {"earn": 42, "ship": 28, "trade": 10}
+
+
+@pytest.mark.parametrize(
+    ("stated", "n_rows", "labeled", "names"),
+    [
+        ({"earn": 51.0}, 5000, LABELED, ["earn"]),
+        ({"earn": 51.0, "trade": 12.0}, 5000, LABELED, ["earn", "trade"]),
+        ({"earn": 2600.0}, 5000, LABELED, []),  # agrees with the labels
+        ({"earn": 10.0}, 5000, LABELED, []),  # neither 10 rows nor 10 % agree
+        ({"earn": 51.0}, 120, LABELED, []),  # 43 % is not far below
+        ({"earn": 51.0}, 0, LABELED, []),
+        ({"earn": 0.0}, 5000, LABELED, []),
+        ({"earn": 51.0}, 5000, {"earn": 1, "ship": 1}, []),  # too few labels to say so
+        ({"earn": 33.0}, 5000, dict.fromkeys(LABELED, 20), []),  # equal by design
+        ({"rec": 60.0}, 5000, {"rec/a": 30, "rec/b": 22, "sci": 28}, ["rec"]),
+        ({"earn": 51.0}, 5000, {}, []),
+    ],
+)
+def test_numbers_of_rows_that_were_meant_as_per_cents(stated, n_rows, labeled, names):
+    found = list(mistaken_percents(stated, labeled, n_rows))
+    assert [sentence.split("=")[0] for sentence, _ in found] == [f"--prior {name}" for name in names]
+    for name, (sentence, advice) in zip(names, found, strict=True):
+        assert f"Did you mean {stated[name]:g}%?" in sentence
+        assert f"{name}=={stated[name]:g} for exactly" in advice
+
+
+def test_per_cents_that_were_stated_as_rows_are_a_problem():
+    texts, labels = clean(n=2000)
+    labels[3:7] = ["tea"] * 4  # so that numbers of labels are not equal by design
+    found = check(texts, labels, {"tea": 0.02}, plain_rows={"tea": 40.0})
+    assert (found[0].severity, found[0].check) == ("problem", "rows_or_percents")
+    assert found[0].message.startswith("--prior tea=40 is 40 rows (2.03 %), but ")

@@ -1,7 +1,7 @@
 """The documents that checks examine, the findings that they report, and lists of rows and names for sentences."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
@@ -36,6 +36,7 @@ class Documents:
     tree: bool
     flat: bool = False
     none: tuple[int, int] | None = None
+    plain_rows: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def rows_with(self) -> dict[str, list[int]]:

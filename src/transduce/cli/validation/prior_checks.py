@@ -1,17 +1,18 @@
 """Checks of the class sizes: their names, their sum, and how they compare with the labels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from scipy.special import betaincinv
 
 from transduce.arrays import FloatArray
 from transduce.class_prior.diagnostics import HARMFUL_DISAGREEMENT, diagnose_prior
+from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.stated_sizes import read_statement, topmost
 from transduce.class_prior.statement import Statement
 from transduce.cli.classes import parents_of
 from transduce.cli.fit_messages import describe_prior_error
-from transduce.cli.prior_options import assumptions, has_size, library_prior
+from transduce.cli.prior_options import assumptions, has_size, library_prior, rows_text
 from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
 from transduce.errors import PriorError
 from transduce.suggest import find_misspelled, number_of
@@ -19,6 +20,8 @@ from transduce.taxonomy import Taxonomy
 
 _CONFIDENCE, _ROUNDING = 0.95, 1e-6
 _MAX_UNKNOWN, _MAX_NAMES = 50, 300
+_FAR_BELOW = 5
+"""A number of rows is far below a fraction if this many times as many are below its interval."""
 _UNKNOWN = "The class sizes name {!r}, which no row has as its label; did you mean {!r}?"
 
 
@@ -120,6 +123,43 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
         yield finding("note", message, (), advice)
 
 
+def rows_or_percents(documents: Documents) -> Iterator[Finding]:
+    """Numbers of rows that were probably meant as per cents."""
+    counts = {name: len(rows) for name, rows in documents.rows_of.items()}
+    n_rows = len(documents.labels) - documents.n_labeled
+    for found, advice in mistaken_percents(documents.plain_rows, counts, n_rows):
+        yield finding("problem", found, (), advice)
+
+
+def mistaken_percents(
+    stated: Mapping[str, float], labeled: Mapping[str, int], n_rows: int
+) -> Iterator[tuple[str, str]]:
+    """Plain numbers of rows far below what the labels suggest, where as many per cent agree: sentences and advice.
+
+    `labeled` has the number of labels of each class, `n_rows` is the number of rows to label. Labels whose numbers are
+    equal by design suggest nothing.
+
+    >>> print(*next(mistaken_percents({"earn": 51.0}, {"earn": 42, "ship": 28}, 5000)), sep="\\n")
+    --prior earn=51 is 51 rows (1.02 %), but 42 of the 70 labels are 'earn'. Did you mean 51%?
+    Write earn=51% for per cent, or earn==51 for exactly 51 rows.
+    """
+    n_labeled = sum(labeled.values())
+    if not n_labeled or not n_rows or are_balanced_by_design(list(labeled.values())):
+        return
+    for name, rows in stated.items():
+        count = sum(n for other, n in labeled.items() if other == name or other.startswith(f"{name}/"))
+        (least,), (most,) = exact_interval(np.array([count], np.float64), n_labeled)
+        if is_mistaken_percent(rows, n_rows, least, most):
+            labels = f"{count} of the {number_of(n_labeled, 'label')} {'is' if count == 1 else 'are'} {name!r}"
+            found = f"--prior {name}={rows:g} is {rows_text(rows, rows, n_rows)}, but {labels}. Did you mean {rows:g}%?"
+            yield found, f"Write {name}={rows:g}% for per cent, or {name}=={rows:g} for exactly {rows:g} rows."
+
+
+def is_mistaken_percent(rows: float, n_rows: int, least: float, most: float) -> bool:
+    """Whether a number of rows is far below a fraction from least to most, where as many per cent are within."""
+    return rows >= 1 and _FAR_BELOW * rows / n_rows < least <= rows / 100 <= most
+
+
 def exact_interval(counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Clopper-Pearson 95 % confidence interval of a fraction, from `counts` out of n."""
     tail = (1 - _CONFIDENCE) / 2
@@ -128,4 +168,4 @@ def exact_interval(counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-PRIOR_CHECKS = (names_in_prior, sum_of_prior, prior_against_labels)
+PRIOR_CHECKS = (names_in_prior, sum_of_prior, rows_or_percents, prior_against_labels)
