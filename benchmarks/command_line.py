@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def compare(texts, truth, pile, held, model, again, out, whole, repeats) -> None:
-    from transduce.cli.model_file import load_model
+    from transduce.model_file import load_model
 
     loaded = load_model(str(model))
     new = [texts[i] for i in held]

@@ -8,11 +8,14 @@ from helpers.estimators import FAST, SLOW
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from transduce import Taxonomy, TransductiveClassifier, solve_labels
+from transduce import EntropyRegularizedClassifier, Taxonomy, TransductiveClassifier, solve_labels
 from transduce.label_step import Exact, Greedy
 from transduce.label_step.entropic import Entropic
 from transduce.losses import Averaged, LargeMargin, MaxEnt
+from transduce.model_selection import TransductiveClassifierCV
 from transduce.testing import blobs, labels_as, true_counts
 
 every_estimator = pytest.mark.parametrize("estimator", FAST + SLOW, ids=str)
@@ -137,6 +140,27 @@ def test_a_loss_without_a_posterior_has_no_probabilities():
     model = TransductiveClassifier(Averaged(MaxEnt()), annealing="paper").fit(X, y)
     assert not hasattr(model, "predict_proba")
     assert not hasattr(model, "label_distributions_")
+
+
+EXACT = {"class_prior": ["=50%", "=33%", "=17%"], "annealing": None, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TransductiveClassifier(**EXACT),
+        EntropyRegularizedClassifier(class_prior=EXACT["class_prior"], random_state=0),
+        TransductiveClassifierCV((1e-3,), cv=2, estimator=TransductiveClassifier(**EXACT), random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_fit_predict_returns_the_labels_of_all_rows_also_of_a_pipeline(estimator):
+    X, _, y = blobs()
+    expected = estimator.fit_predict(X, y)
+    assert expected is estimator.transduction_
+    pipeline = make_pipeline(FunctionTransformer(), clone(estimator))
+    assert np.array_equal(pipeline.fit_predict(X, y), expected)
+    assert np.array_equal(pipeline[-1].transduction_, expected)
 
 
 def test_score_looks_at_labelled_rows_only():

@@ -15,7 +15,10 @@ from transduce.validation import texts_explained
 
 TEXTS = ["green tea", "black coffee", "oolong tea", "filter coffee"]
 Y = ["tea", "coffee", "", ""]
-SENTENCE = r"^X must be rows of numbers, but holds texts, such as 'green tea'\. .*TfidfVectorizer.*\.$"
+SENTENCE = (
+    r"^X must be rows of numbers, but holds texts, such as 'green tea'\. Use transduce\.TextClassifier, or .*"
+    r"TfidfVectorizer.*\.$"
+)
 KINDS = {
     "list": TEXTS,
     "tuple": tuple(TEXTS),

@@ -2,7 +2,8 @@
 
 Classifiers, which follow scikit-learn's conventions:
 
-    TransductiveClassifier              learns from labelled and unlabelled rows together
+    TextClassifier                      learns from labelled and unlabelled texts together
+    TransductiveClassifier              the same for rows of numbers
     EntropyRegularizedClassifier        methods for comparison, for any number of classes
     ExpectationConstrainedClassifier
     ExpectationRegularizedClassifier
@@ -19,7 +20,7 @@ Public modules:
 
     transduce.label_step                label steps as objects
     transduce.losses                    losses
-    transduce.features                  vectors of texts by an encoder, centred and scaled
+    transduce.features                  words and vectors of texts: encoders, centring and scaling
     transduce.class_prior               class sizes: what users write, resolved, estimated and checked
     transduce.model_selection           splitters, scorers and searches for partly labelled data
     transduce.datasets                  the built-in corpus
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from transduce.label_step import solve_labels as solve_labels
     from transduce.labels.partial import RuledOut as RuledOut
     from transduce.taxonomy import Taxonomy as Taxonomy
+    from transduce.text import TextClassifier as TextClassifier
 
 __version__ = "0.2.0"
 
@@ -54,6 +56,7 @@ _MODULE_OF = {
     "PriorWarning": "errors",
     "RuledOut": "labels.partial",
     "Taxonomy": "taxonomy",
+    "TextClassifier": "text",
     "TransductiveClassifier": "estimators",
     "solve_labels": "label_step",
 }

@@ -97,6 +97,21 @@ class BaseTransductiveClassifier(LinearPredictor):
         self._fit_data(LocalData(X, y, sample_weight, sampled), self._draw_seeds())
         return self
 
+    def fit_predict(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Any:
+        """Fit, and return the labels of all training rows; a scikit-learn pipeline has this method too.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sampled
+            As in `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            `transduction_`.
+        """
+        return self.fit(X, y, sample_weight, sampled).transduction_
+
     def _check_fit(self, y: Any) -> None:
         self._check_parameters()
         if y is None:

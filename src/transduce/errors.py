@@ -24,6 +24,10 @@ class Names(tuple[Any, ...]):
         return name_list(self)
 
 
+class InputError(ValueError):
+    """Texts, vectors, an encoder or a model file that cannot be used; the command line prints it and exits with 2."""
+
+
 class Record(Exception):  # noqa: N818 -- the base of errors and of warnings
     """A kind of problem and its fields; a subclass is an error or a warning.
 

@@ -55,8 +55,8 @@ def texts_explained(X: Any) -> Iterator[None]:
         if text is None:
             raise
         raise ValueError(
-            f"X must be rows of numbers, but holds texts, such as {text!r}. Vectorise them first, for example with "
-            "TfidfVectorizer of sklearn.feature_extraction.text, alone or in a pipeline with the classifier."
+            f"X must be rows of numbers, but holds texts, such as {text!r}. Use transduce.TextClassifier, or "
+            "vectorise them first, for example with TfidfVectorizer of sklearn.feature_extraction.text."
         ) from None
 
 

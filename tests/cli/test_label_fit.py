@@ -17,11 +17,11 @@ def test_a_checkpoint_resumes_a_killed_fit(example, run_ok, tmp_path, monkeypatc
     whole, out, stages = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "stages"
     run_ok("label", example.file, "-o", whole, "--quiet")
 
-    def killed(*arguments):
+    def killed(*arguments, **options):
         raise SystemError
 
     with monkeypatch.context() as patch:
-        patch.setattr("transduce.cli.label_fit._model", killed)
+        patch.setattr("transduce.cli.label_fit.make_model", killed)
         with pytest.raises(SystemError):
             run(["label", str(example.file), "-o", str(out), "--checkpoint", str(stages), "--quiet"])
     assert not out.exists()

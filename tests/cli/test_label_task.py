@@ -8,8 +8,8 @@ from helpers.commands import QUICK
 from helpers.documents import documents
 
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model
 from transduce.errors import LabelError, LabelErrorKind, PriorError, PriorErrorKind
+from transduce.model_file import load_model
 
 
 @pytest.fixture

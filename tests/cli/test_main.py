@@ -17,7 +17,7 @@ from helpers.documents import DOMAINS, documents
 import transduce
 from transduce.cli import progress
 from transduce.cli.main import cli
-from transduce.cli.model_file import load_model
+from transduce.model_file import load_model
 
 
 def commands(example, folder: Path) -> dict[str, list[object]]:
@@ -130,7 +130,7 @@ def test_ctrl_c_during_the_fit_of_a_queue(example, run_command, tmp_path, interr
     assert read(tmp_path / "q.csv").height == 4
 
 
-@pytest.mark.parametrize("module", ["transduce.cli.label_fit.fit_vectorizer", "transduce.cli.labeled_table.read_table"])
+@pytest.mark.parametrize("module", ["transduce.cli.label_fit.fit_texts", "transduce.cli.labeled_table.read_table"])
 def test_ctrl_c_before_the_fit_writes_nothing(example, run_command, tmp_path, monkeypatch, module):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -210,7 +210,7 @@ def test_out_of_memory_is_reported(example, run_command, tmp_path, monkeypatch):
     def greedy(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("transduce.cli.label_fit.fit_vectorizer", greedy)
+    monkeypatch.setattr("transduce.cli.label_fit.fit_texts", greedy)
     result = run_command("label", example.file, "-o", tmp_path / "o.csv")
     assert result.code == 1
     assert "--features hashing" in result.err.splitlines()[-1]

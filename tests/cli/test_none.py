@@ -12,9 +12,9 @@ from transduce.class_prior.spec import parse_size
 from transduce.cli.errors import InputError
 from transduce.cli.formats import write_table
 from transduce.cli.main import run
-from transduce.cli.model_file import load_model
 from transduce.cli.none_option import divide_sizes, none_rows, read_none
 from transduce.cli.predictions import predict_rows
+from transduce.model_file import load_model
 
 N_NONE = 10
 PLAIN = N_LABELED + N_UNLABELED

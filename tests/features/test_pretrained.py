@@ -21,7 +21,7 @@ from huggingface_hub.errors import (
 
 from transduce.features import EncoderError, encode_texts, load_encoder, pretrained
 from transduce.features.identity import identify
-from transduce.features.pretrained import default_encoder
+from transduce.features.pretrained import default_encoder, local_encoder
 
 TEXTS = ["transfer money to my savings", "book a flight", "", "Zahnarzt", "book a flight"]
 
@@ -176,6 +176,23 @@ def test_a_model_on_this_machine_needs_no_network(hub, static_folder):
     encoder = load_encoder("teas/leaves")
     assert (encoder.name, encoder.revision) == ("teas/leaves", static_folder.name)
     assert hub.calls == [("teas/leaves", True)]
+
+
+def test_the_default_encoder_is_local_if_it_needs_no_network(hub, static_folder, tmp_path, monkeypatch):
+    hub.remote = AssertionError("went to the network")
+    assert local_encoder() is None
+    hub.local = tmp_path
+    assert local_encoder() is None  # not complete
+    hub.local = static_folder
+    assert local_encoder() == default_encoder()
+    monkeypatch.setenv("TRANSDUCE_ENCODER", "leaves@f00d")
+    assert local_encoder() == "leaves@f00d"
+    assert hub.calls[-1] == ("sentence-transformers/leaves@f00d", True)
+    monkeypatch.setenv("TRANSDUCE_ENCODER", str(static_folder))
+    hub.local = AssertionError("looked for a published model")
+    assert local_encoder() == str(static_folder)
+    monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
+    assert local_encoder() is None
 
 
 def test_a_revision_may_be_asked_for(hub, static_folder):

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from transduce.cli.features import Features, Vectorizer, fit_vectorizer
-from transduce.cli.model_file import Model
 from transduce.features.identity import EncoderIdentity
+from transduce.features.tfidf import Features, Vectorizer, fit_vectorizer
+from transduce.model_file import Model
 
 TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "茶", "thé vert"]
 CLASSES = ("tea/leaf", 'tea/寒い "quoted"\n', "coffee")
@@ -37,7 +37,11 @@ def about(classes=CLASSES):
 
 
 def small_model(kind="tfidf", dtype=np.float32, **changes):
-    if kind in ("vectors", "centred", "embeddings"):
+    if kind == "mix":
+        words, center = fit_vectorizer(TEXTS, Features())[0], np.linspace(-1, 1, 5, dtype=np.float32)
+        features = Features("mix", n_features=5, encoder=ENCODER, words_share=0.3)
+        vectorizer = Vectorizer(features, words.vocabulary, words.idf, center)
+    elif kind in ("vectors", "centred", "embeddings"):
         center = np.empty(0, np.float32) if kind == "vectors" else np.linspace(-1, 1, 5, dtype=np.float32)
         features = Features("vectors", n_features=5)
         if kind == "embeddings":

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-
-class InputError(Exception):
-    """Input that cannot be used as it is; the command line prints the message and exits with 2."""
+from transduce.errors import InputError as InputError
 
 
 class InterruptedFitError(Exception):

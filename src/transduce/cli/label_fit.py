@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,24 @@ from scipy import sparse
 
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features, Vectorizer, fit_vectorizer, fit_vectors, read_vectors, unit_rows
+from transduce.cli.features import read_vectors, unit_rows
+from transduce.cli.features.encoding import encoding_of
 from transduce.cli.fit_messages import describe_error, describe_warning
 from transduce.cli.formats import texts_of
 from transduce.cli.label_task import LabelTask, library_prior
-from transduce.cli.model_file import Model
 from transduce.cli.predictions import make_predictions
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
-from transduce.cli.training_rows import digest_training_rows, row_contents
 from transduce.cli.validation.findings import row_list
 from transduce.estimators import TransductiveClassifier
+from transduce.features.embeddings import fit_vectors
+from transduce.features.encoders import EncoderError
+from transduce.features.pretrained import local_encoder
+from transduce.features.text_rows import TextRows, fit_texts
+from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.history import HistoryRow
+from transduce.model_file import Model, make_model
 
 UNLABELED = ""
 NOT_RANDOM = (
@@ -52,7 +57,8 @@ class LabelResult:
 def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> LabelResult:
     """Label the rows of a table that have no label yet; `options` are those of the command line."""
     start = time.perf_counter()
-    vectorizer, X = _features(task, options, progress)
+    clf, y = _classifier(task, options), _labels(task)
+    vectorizer, X, choice = _features(task, y, clf, options, progress)
     unlabeled = task.codes < 0
     n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
     classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
@@ -60,36 +66,45 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else np.any(X != 0, axis=1)
     empty = (np.flatnonzero(unlabeled & ~has_values) + 1).tolist()
     progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
-    clf = _fit(task, X, options, progress)
-    model = _model(clf, task, vectorizer)
+    clf = _fit(clf, task, X, y, options, progress)
+    model = make_model(clf, task.parsed.classes, vectorizer, {}, tree=task.parsed.tree)
     unpriced = model.scores(X) - model.shift
     labels = task.parsed.encode(name or None for name in clf.transduction_.tolist())
     predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
-    about = describe_fit(clf, task, options["flat"], predictions, model.probabilities(unpriced[unlabeled]))
-    contents = row_contents(task.table, task.text, X, vectorizer.features.kind)
+    about = describe_fit(clf, task, options["flat"], labels, unpriced)
+    contents = row_contents(texts_of(task.table, task.text) if task.text else (), X, vectorizer.features.kind)
     about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
-    model = replace(model, about={**model.about, **about, "seconds": round(time.perf_counter() - start, 3)})
+    about |= {} if choice is None else {"choice": str(choice)}
+    model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
     labeled = predictions, task.parsed.full, in_place, task.answered
     return LabelResult(model, *add_results(task.table.frame, task.text, task.parsed.classes, *labeled), X)
 
 
-def _features(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> tuple[Vectorizer, Any]:
-    """Vectorizer and feature rows, from texts or from vectors that were computed before."""
+def _features(
+    task: LabelTask, y: NDArray[Any], clf: TransductiveClassifier, options: Mapping[str, Any], progress: Progress
+) -> TextRows:
+    """Feature rows, from texts or from vectors that were computed before; says what `--features auto` chose."""
     table, vectors = task.table, options["vectors"]
     if table.vectors is not None or vectors is not None:
-        return fit_vectors(unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table))
+        X = unit_rows(table.vectors, table.name) if vectors is None else read_vectors(vectors, table)
+        return TextRows(*fit_vectors(X))
     texts = texts_of(table, task.text).to_list()
     progress.say(f"Reading {len(texts)} texts.")
-    if options["features"] == "embeddings":
-        from transduce.cli.features.embeddings import fit_embeddings
-
-        return fit_embeddings(texts, options, progress)
+    kind = options["features"]
+    if kind is None:
+        kind = "tfidf" if options["encoder"] is None and local_encoder() is None else "auto"
     try:
-        return fit_vectorizer(texts, Features(options["features"], options["ngrams"]), options["jobs"])
+        with encoding_of(options, progress) as encoding:
+            rows = fit_texts(texts, kind, encoding, options["ngrams"], options["words_share"], y, clf)
+    except EncoderError:
+        raise
     except InputError as error:
         columns = ", ".join(map(repr, task.text))
         raise InputError(f"column {columns} of {table.name} cannot be used as text: {error}") from None
+    if rows.choice is not None:
+        progress.say(f"{rows.choice}")
+    return rows
 
 
 def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -> Iterator[str]:
@@ -106,7 +121,22 @@ def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -
         yield f"Note: {rows}. {get} by class size alone."
 
 
-def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress) -> TransductiveClassifier:
+def _labels(task: LabelTask) -> NDArray[Any]:
+    """Class names, sets of them for partial labels, and "" for rows without a label."""
+    y = np.array([UNLABELED if label is None else label for label in task.parsed.full], dtype=object)
+    for row, candidates in task.parsed.partial.items():
+        y[row] = candidates
+    return y
+
+
+def _fit(
+    clf: TransductiveClassifier,
+    task: LabelTask,
+    X: Any,
+    y: NDArray[Any],
+    options: Mapping[str, Any],
+    progress: Progress,
+) -> TransductiveClassifier:
     """Fit the classifier on class names, and report its warnings."""
     folder, cluster = options.get("checkpoint"), (options.get("dask"), options.get("workers"))
     resuming = []  # said in the first round: before it, the fit may refuse the checkpoint
@@ -118,14 +148,14 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
         resuming.clear()
         progress.show_round(row)
 
-    y = np.array([UNLABELED if label is None else label for label in task.parsed.full], dtype=object)
-    for row, candidates in task.parsed.partial.items():
-        y[row] = candidates
+    clf.set_params(verbose=show_round)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")  # numpy's warnings, about which a user can do nothing
         warnings.simplefilter("always", UserWarning)
         try:
-            clf = _fitted(_classifier(task, options, show_round), X, y, task.sampled, cluster)
+            clf = _fitted(clf, X, y, task.sampled, cluster)
+        except InputError:
+            raise
         except ValueError as error:
             raise InputError(describe_error(error, task.table.name)) from None
     progress.say(*resuming, *(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
@@ -134,9 +164,7 @@ def _fit(task: LabelTask, X: Any, options: Mapping[str, Any], progress: Progress
     return clf
 
 
-def _classifier(
-    task: LabelTask, options: Mapping[str, Any], show_round: Callable[[HistoryRow], None]
-) -> TransductiveClassifier:
+def _classifier(task: LabelTask, options: Mapping[str, Any]) -> TransductiveClassifier:
     return TransductiveClassifier(
         options["loss"],
         alpha="auto" if options["alpha"] is None else options["alpha"],
@@ -145,7 +173,6 @@ def _classifier(
         annealing=None if options["annealing"] == "none" else options["annealing"],
         random_state=options["seed"],
         n_jobs=options["jobs"],
-        verbose=show_round,
         checkpoint=options.get("checkpoint"),
         unlabeled=UNLABELED,
         estimate_accuracy=not options["no_accuracy"],
@@ -164,18 +191,3 @@ def _fitted(
         return clf.fit(X, y, sampled=sampled)
     is_sample = None if sampled is None else bool(sampled.all())  # over Dask the same holds for all rows
     return fit_on_cluster(clf, X, y, *cluster, sampled=is_sample)
-
-
-def _model(clf: TransductiveClassifier, task: LabelTask, vectorizer: Vectorizer) -> Model:
-    """The fitted classifier with one row of weights for each class, also where there are two classes.
-
-    Scores are divided by the temperature, so that the probabilities of the model are calibrated.
-    """
-    coef, intercept = clf.coef_, clf.intercept_
-    shift = np.asarray(clf.price_shift_, dtype=intercept.dtype)
-    if len(task.parsed.classes) == 2:
-        coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
-        shift = shift - shift.mean()
-    coef, intercept, shift = (numbers / clf.calibration_.temperature for numbers in (coef, intercept, shift))
-    about = {"smoothing": clf.calibration_.smoothing}
-    return Model(task.parsed.classes, coef, intercept, shift, vectorizer, task.parsed.tree, str(clf.loss), about)

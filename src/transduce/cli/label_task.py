@@ -20,6 +20,7 @@ from transduce.cli.label_origin import CONTRADICTED, find_sample
 from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.none_option import Rows, divide_sizes, fraction_left, none_rows, read_none
 from transduce.cli.prior_options import assumptions, has_size, prior_errors, rows_text, stated_counts, unstated
+from transduce.features.tfidf import ENCODER_KINDS, WORD_KINDS
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
 
@@ -94,11 +95,14 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
 def _check_encoder(table: Table, options: Mapping[str, Any]) -> None:
     """Refuse options that contradict each other."""
     vectors = table.name if table.vectors is not None else options["vectors"]
-    if options["features"] != "embeddings":
-        if options["encoder"] is not None:
-            raise InputError("--encoder is for --features embeddings. Add that, or leave out --encoder.")
-    elif vectors is not None:
-        raise InputError(f"{vectors} has vectors already, so no texts are encoded. Leave out --features embeddings.")
+    kind, has_encoder = options["features"], options["encoder"] is not None
+    if has_encoder and kind in WORD_KINDS:
+        raise InputError(f"--encoder is for --features embeddings, mix and auto, not {kind}. Leave out one of them.")
+    if kind != "mix" and options["words_share"] is not None:
+        raise InputError("--words-share is for --features mix. Add that, or leave out --words-share.")
+    if vectors is not None and (has_encoder or kind in ENCODER_KINDS):
+        asked = f"--features {kind}" if kind in ENCODER_KINDS else "--encoder"
+        raise InputError(f"{vectors} has vectors already, so no texts are encoded. Leave out {asked}.")
 
 
 def _without_none(

@@ -40,13 +40,11 @@ INPUT_OPTIONS = _with(
 )
 FEATURES_OPTION = click.option(
     "--features",
-    type=click.Choice(("tfidf", "hashing", "embeddings")),
-    default="tfidf",
-    show_default=True,
-    help="Words, hashed words, or vectors of an encoder.",
+    type=click.Choice(("auto", "tfidf", "hashing", "embeddings", "mix")),
+    help="Words, hashed words, vectors of an encoder, or words and vectors; auto, the default, chooses.",
 )
 ENCODER_OPTIONS = _with(
-    click.option("--encoder", metavar="NAME|FOLDER", help="Encoder of embeddings: a published model, or a folder."),
+    click.option("--encoder", metavar="NAME|FOLDER", help="Encoder: a published model, or a folder."),
     click.option("--cache", metavar="DIR|none", help="Where vectors of texts are stored, to encode each text once."),
 )
 MESSAGE_OPTIONS = _with(
@@ -73,6 +71,7 @@ FIT_OPTIONS = _with(
     ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     FEATURES_OPTION,
+    click.option("--words-share", type=_FiniteRange(0, 1, min_open=True, max_open=True), hidden=True),
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
     click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."),

@@ -11,10 +11,12 @@ from scipy import sparse
 from transduce.cli.columns import choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.features import read_vectors, unit_rows
+from transduce.cli.features.encoding import encoding_of
 from transduce.cli.formats import Table, read_table, texts_of
-from transduce.cli.model_file import Model, load_model
 from transduce.cli.progress import Progress
 from transduce.features.centering import center_and_scale
+from transduce.features.text_rows import transform_texts
+from transduce.model_file import Model, load_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +86,10 @@ def feature_rows(
     if not text and all(name in table.frame.columns for name in trained_on):
         text = tuple(trained_on)
     columns = choose_text(table, text, None, progress.say)
-    texts = texts_of(table, columns).to_list()
-    if model.vectorizer.features.kind == "embeddings":
-        from transduce.cli.features.embeddings import transform_embeddings
-
-        return transform_embeddings(model.vectorizer, texts, options, progress), columns
-    if options["encoder"] is not None:
+    if options["encoder"] is not None and model.vectorizer.features.encoder is None:
         progress.say("Note: the model uses the words of the texts, so --encoder has no effect.")
-    return model.vectorizer.transform(texts, options["jobs"]), columns
+    with encoding_of(options, progress) as encoding:
+        return transform_texts(model.vectorizer, texts_of(table, columns).to_list(), encoding), columns
 
 
 def _vectors(model: Model, table: Table, vectors: str | None) -> Any:

@@ -1,112 +1,49 @@
-"""What a model file says about the fit that made it: version and time, data and settings, class sizes, history."""
+"""What a model file says about the table that it was fitted to, and the class sizes that were stated for it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 import transduce
+from transduce import provenance
 from transduce.cli.fit_messages import describe_status
 from transduce.cli.label_task import LabelTask
-from transduce.cli.model_file import MAX_HISTORY_ROWS
 from transduce.cli.none_option import fraction_left
-from transduce.cli.predictions import Predictions
 from transduce.estimators import TransductiveClassifier
-from transduce.history import FitStatus, HistoryRow
 
 
 def describe_fit(
-    clf: TransductiveClassifier, task: LabelTask, flat: bool, predictions: Predictions, probabilities: NDArray[Any]
+    clf: TransductiveClassifier, task: LabelTask, flat: bool, labels: NDArray[np.int64], scores: NDArray[Any]
 ) -> dict[str, Any]:
-    """Everything but the time that it took; probabilities (u, K) are those of the unlabelled rows without prices."""
-    n_unlabeled, sizes = int((task.codes < 0).sum()), _class_sizes(clf, task, predictions, probabilities)
-    return {
+    """Everything but the time that it took; labels (n,) and scores (n, K) are those of `provenance.describe_fit`."""
+    about = provenance.describe_fit(clf, task.parsed.classes, task.codes, labels, scores, task.none)
+    sizes = _with_stated(about["sizes"], task)
+    return about | {
         "transduce": transduce.__version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "objective": float(clf.objective_),
         "ending": describe_status(clf._status),
-        "interrupted": clf._status is FitStatus.INTERRUPTED,
-        "history": [_history_row(row) for row in _thinned(clf.history_)],
         "source": Path(task.table.name).name,
-        "seed": clf.random_state,
-        "n_labelled": task.codes.size - n_unlabeled,
-        "n_unlabelled": n_unlabeled,
         "prior": task.describe_prior(contradicted=clf._contradicted),
-        "settings": {
-            "loss": clf.loss,
-            "alpha": float(clf.alpha_),
-            "annealing": clf.annealing,
-            "flat": flat,
-            "text": list(task.text),
-            "label": task.label,
-        },
+        "settings": {**about["settings"], "flat": flat, "text": list(task.text), "label": task.label},
         "sizes": sizes,
-        **({"branches": branches} if (branches := _branch_sizes(task, sizes, n_unlabeled)) else {}),
-        **({} if task.none is None else {"none": _none(clf, task, predictions)}),
-        **({"contradicted": True} if clf._contradicted else {}),
-        **({} if clf.accuracy_estimate_ is None else {"accuracy": clf.accuracy_estimate_._asdict()}),
+        **({"branches": branches} if (branches := _branch_sizes(task, sizes)) else {}),
     }
 
 
-def _none(clf: TransductiveClassifier, task: LabelTask, predictions: Predictions) -> dict[str, Any]:
-    """Rows without a class: how many were asked for and found, and the score below which new rows have none either.
-
-    There is no such score if no row was left without a class.
-    """
-    low, high = task.none or (0, 0)
-    found = {"asked_low": low, "asked_high": high, "assigned": int(np.count_nonzero(predictions.label < 0))}
-    if clf.outlier_score_ is None or not np.isfinite(clf.outlier_score_):
-        return found
-    distance = 2.0 if len(task.parsed.classes) == 2 else 1.0  # of two scores, which are opposite
-    return {**found, "score": float(clf.outlier_score_) / distance / clf.calibration_.temperature}
-
-
-def _class_sizes(
-    clf: TransductiveClassifier, task: LabelTask, predictions: Predictions, probabilities: NDArray[Any]
-) -> list[dict[str, Any]]:
-    """For every class: labelled rows, rows asked for, rows assigned, and the size that the texts suggest.
-
-    That is the estimate from hidden labels. If all sizes are exact there is none, and it is between the fraction of
-    rows predicted without prices and the mean probability. Rows that fit no class are left out.
-    """
-    classes, has_class = task.parsed.classes, (task.codes < 0) & (predictions.label >= 0)
-    predicted = np.bincount(predictions.unpriced[has_class], minlength=len(classes))
-    fraction = predicted / max(1, int(has_class.sum()))
-    probabilities = probabilities[has_class[task.codes < 0]]
-    mean = probabilities.mean(axis=0) if len(probabilities) else np.zeros(len(classes))
-    bounds, left = clf.bounds_, fraction_left(task.none, task.n_unlabeled)
-    if task.none is not None:
-        bounds = bounds.with_outliers(task.n_unlabeled, *task.none)
-    texts_low, texts_high = np.minimum(fraction, mean), np.maximum(fraction, mean)
-    if clf._data_estimate is not None:
-        texts_low, texts_high = clf._data_estimate.low, clf._data_estimate.high
-    columns = {
-        "class": classes,
-        "labelled": np.bincount(task.codes[task.codes >= 0], minlength=len(classes)),
-        "stated": [not isinstance(task.prior, str) and task.prior.get(name) is not None for name in classes],
-        "asked_low": bounds.low[: len(classes)],
-        "asked_high": bounds.high[: len(classes)],
-        "assigned": np.bincount(predictions.label[has_class], minlength=len(classes)),
-        "own": predicted,
-        "texts_low": texts_low,
-        "texts_high": texts_high,
-        "price": clf.prices_,
-    }
-    if not task.statement.is_exact:
-        estimate = clf.size_estimate_
-        columns |= {"estimated": estimate.mean, "estimated_low": estimate.low, "estimated_high": estimate.high}
-    found = pl.DataFrame(columns).to_dicts()
+def _with_stated(sizes: Sequence[Mapping[str, Any]], task: LabelTask) -> list[dict[str, Any]]:
+    """Sizes of classes with what the user stated: whether there was anything, and rough sizes in rows."""
+    prior = {} if isinstance(task.prior, str) else task.prior
+    found = [{**size, "stated": prior.get(size["class"]) is not None} for size in sizes]
     for k in np.flatnonzero(np.isfinite(task.statement.rough)).tolist():
-        found[k]["rough"] = left * float(task.statement.rough[k])
+        found[k]["rough"] = fraction_left(task.none, task.n_unlabeled) * float(task.statement.rough[k])
     return found
 
 
-def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]], n_rows: int) -> list[dict[str, Any]]:
+def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For every branch with a stated size: rows asked for, and the sums over its classes."""
+    n_rows = task.n_unlabeled
     groups, found, left = task.statement.groups, [], fraction_left(task.none, n_rows)
     if groups is not None and task.none is not None:
         groups = task.statement.hard_bounds.with_outliers(n_rows, *task.none).groups
@@ -123,24 +60,3 @@ def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]], n_rows: i
             sums = {key: sum(one[key] for one in inside) for key in ("labelled", "assigned", "own")}
             found.append({"branch": name, **sums, **size})
     return found
-
-
-def _history_row(row: HistoryRow) -> dict[str, Any]:
-    return {
-        "restart": max(row.restart, -1),
-        "stage": row.stage,
-        "objective": float(row.objective),
-        "moved": int(row.n_moved),
-        "seconds": round(row.seconds, 3),
-        "temperature": float(row.temperature),
-        "weight": float(row.unlabeled_weight),
-    }
-
-
-def _thinned(history: Sequence[HistoryRow]) -> list[HistoryRow]:
-    """At most as many rows as a model file holds, evenly spread, with the last row of each restart."""
-    if len(history) <= MAX_HISTORY_ROWS:
-        return list(history)
-    last = {row.restart: place for place, row in enumerate(history)}.values()
-    spread = np.linspace(0, len(history) - 1, MAX_HISTORY_ROWS - len(last)).round().astype(int)
-    return [history[place] for place in sorted({*spread.tolist(), *last})]

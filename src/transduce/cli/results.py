@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from transduce.cli.formats import Table, unused_name
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
-from transduce.cli.model_file import Model
 from transduce.cli.predictions import Predictions, feature_rows, predict_rows
 from transduce.cli.progress import Progress
+from transduce.model_file import Model
 
 RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 """The columns that `label` adds, unless the table has a column of that name."""

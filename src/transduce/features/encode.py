@@ -63,7 +63,7 @@ def encode_texts(
     >>> encode_texts(["tea", "green tea", "tea"], lambda texts: [[len(text), 1] for text in texts]).tolist()
     [[3.0, 1.0], [9.0, 1.0], [3.0, 1.0]]
     """
-    texts, encoder = _checked_texts(texts), _as_encoder(encoder)
+    texts, encoder = checked_texts(texts), as_encoder(encoder)
     stored = VectorCache.of(encoder, cache)
     keys = [text_key(text) if text and not text.isspace() else None for text in texts]
     row_of: dict[bytes, int] = {}
@@ -85,7 +85,8 @@ def encode_texts(
     return out
 
 
-def _as_encoder(encoder: Any) -> Encoder:
+def as_encoder(encoder: Any) -> Encoder:
+    """Return the encoder that `encode_texts` uses."""
     if encoder is None or isinstance(encoder, (str, Path)):
         return load_encoder(encoder)
     if has_methods(encoder, "encode"):
@@ -97,7 +98,8 @@ def _as_encoder(encoder: Any) -> Encoder:
     )
 
 
-def _checked_texts(texts: Any) -> list[str]:
+def checked_texts(texts: Any) -> list[str]:
+    """Return texts as a list; anything else than texts raises TypeError."""
     if isinstance(texts, str):
         raise TypeError("texts must be a list of texts, but is a single one. Put it into a list.")
     listed = list(texts)

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.errors import InputError
 
 MAX_CHARACTERS = 1 << 15
 
 
-class EncoderError(ValueError):
+class EncoderError(InputError):
     """An encoder that is not installed, not there, not safe to load, or not the one that is needed."""
 
 

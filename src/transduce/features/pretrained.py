@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,14 @@ def default_encoder() -> str | None:
     return (os.environ.get("TRANSDUCE_ENCODER") or installed[0]) if installed else None
 
 
+def local_encoder() -> str | None:
+    """Return the default encoder if it can be used without a network; None if it is not on this machine."""
+    name = default_encoder()
+    if name is None or Path(name).expanduser().is_dir():
+        return name
+    return None if _find_local(*_name_and_revision(name)) is None else name
+
+
 def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     """Load a sentence-transformers or model2vec model.
 
@@ -64,9 +72,8 @@ def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     if folder.is_dir():
         name, revision = Path(os.path.abspath(folder)).name, _digest(folder)
     else:
-        name, _, wanted = str(source).partition("@")
-        name = name if "/" in name else f"sentence-transformers/{name}"
-        folder = _find_published(name, wanted or None)
+        name, wanted = _name_and_revision(str(source))
+        folder = _find_published(name, wanted)
         revision = folder.name
     is_static = _checked_modules(folder)[0].endswith(".StaticEmbedding")
     package, extra = ("model2vec", "static") if is_static else ("sentence-transformers", "embeddings")
@@ -88,7 +95,7 @@ class PretrainedEncoder:
     def model(self) -> Any:
         """The model, loaded when it is first needed: importing PyTorch takes seconds."""
         try:
-            return (_load_static if self.is_static else _load_transformer)(self.folder)
+            return _load_model(self.folder, self.revision, self.is_static)
         except Exception as error:  # PyTorch, tokenizers and safetensors raise exceptions of all kinds
             problem = f"the encoder {self.name} cannot be loaded from {self.folder}: {_first_line(error)}"
             raise EncoderError(f"{problem}. Download it again, or use another one.") from error
@@ -120,6 +127,12 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
+@lru_cache(maxsize=1)
+def _load_model(folder: Path, revision: str, is_static: bool) -> Any:
+    """Load a model; the last one is kept, so that a program that predicts often loads it once."""
+    return (_load_static if is_static else _load_transformer)(folder)
+
+
 def _load_static(folder: Path) -> Any:
     from model2vec import StaticModel
 
@@ -143,17 +156,31 @@ def _load_transformer(folder: Path) -> Any:
             logging.enable_progress_bar()
 
 
+def _name_and_revision(source: str) -> tuple[str, str | None]:
+    """Return the full name of a published model, and the revision after "@" if there is one."""
+    name, _, revision = source.partition("@")
+    return name if "/" in name else f"sentence-transformers/{name}", revision or None
+
+
+def _find_local(name: str, revision: str | None) -> Path | None:
+    """Return the folder of a published model that was downloaded before."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, revision=revision, local_files_only=True, allow_patterns=FILES))
+    except (OSError, ValueError):
+        return None  # it is not here, or has no such name, which a download tells apart
+    return folder if (folder / "modules.json").exists() and any(folder.rglob("*.safetensors")) else None
+
+
 def _find_published(name: str, revision: str | None) -> Path:
     """Return the folder of a published model, which is downloaded unless it is there."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
-    try:
-        folder = Path(snapshot_download(name, revision=revision, local_files_only=True, allow_patterns=FILES))
-        if (folder / "modules.json").exists() and any(folder.rglob("*.safetensors")):
-            return folder
-    except (OSError, ValueError):
-        pass  # it is not here, or not complete, or has no such name, which the download tells apart
+    folder = _find_local(name, revision)
+    if folder is not None:
+        return folder
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=FILES))
     except (HFValidationError, RepositoryNotFoundError, RevisionNotFoundError):

@@ -49,7 +49,7 @@ def _check_sets(values: Array, unlabeled: object, auto: bool) -> None:
     """Raise LabelError if a partial label contains a missing label."""
     for row, value in enumerate(values.tolist()):
         for name in names_in(value) if is_partial(value) else ():
-            if _is_missing(name) or (_is_missing_label(name) if auto else name == unlabeled):
+            if is_missing(name) or (_is_missing_label(name) if auto else name == unlabeled):
                 raise LabelError(LabelErrorKind.MISSING_IN_SET, row=row, name=name, entry=value)
 
 
@@ -96,11 +96,11 @@ def _missing(values: Array) -> BoolArray:
         return np.isnat(values)
     if values.dtype.kind == "O":
         _check_arrays(values.tolist())
-        return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+        return np.array([is_missing(value) for value in values.tolist()], dtype=bool)
     return np.zeros(values.size, dtype=bool)
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value is None, or not equal to itself as NaN and NaT."""
     if value is None:
         return True

@@ -122,6 +122,10 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             warnings.warn(warning, stacklevel=2)
         return self._set_fitted(model, results, best, len(tests))
 
+    def fit_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Choose, fit, and return the labels of all rows; see `TransductiveClassifier.fit_predict`."""
+        return self.fit(X, y, sample_weight).transduction_
+
     def predict(self, X: Any) -> Array:
         """Return the class of each row.
 

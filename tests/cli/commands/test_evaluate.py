@@ -11,11 +11,11 @@ from helpers.commands import QUICK, read
 from helpers.documents import N_LABELED, N_ROWS, documents, vectors_of
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from transduce.cli import training_rows
 from transduce.cli.commands.evaluate import as_text, score_labels
 from transduce.cli.errors import InputError
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model, save_model
+from transduce.features import training_rows
+from transduce.model_file import load_model, save_model
 
 OPTIMISTIC = "too optimistic"
 

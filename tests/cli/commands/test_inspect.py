@@ -8,7 +8,7 @@ from helpers.documents import DOMAINS, documents
 
 import transduce
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model
+from transduce.model_file import load_model
 
 
 def test_inspect_shows_classes_words_and_settings(example, run_ok):

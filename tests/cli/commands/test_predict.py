@@ -10,7 +10,7 @@ from helpers.documents import N_ROWS, documents
 from polars.testing import assert_frame_equal
 
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model
+from transduce.model_file import load_model
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from transduce.cli.commands import demo
 from transduce.cli.formats import write_table
-from transduce.cli.model_file import load_model
 from transduce.features import CenteredNormalizer, encode_texts, pretrained
+from transduce.model_file import load_model
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_an_encoder_that_has_moved_must_be_named(labeled, example, encoder, refu
     _, model = labeled()
     predict = ("predict", model, example.file, "-o", tmp_path / "p.csv")
     message = refused(*predict, "--cache", "none")
-    assert re.search(r"encoder in a folder 'small' \(revision \w+\), which is not known here. Name its folder", message)
+    assert re.search(r"the encoder small \(revision \w+\), which is not known here. Name its folder", message)
     run_ok(*predict, "--cache", "none", "--encoder", encoder)
     run_ok(*predict)
     (note,) = (tmp_path / "cache").rglob("folder.txt")
@@ -203,7 +203,11 @@ def test_the_encoder_may_be_set_once_for_all(example, encoder, run_ok, tmp_path,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--encoder", "minilm"), "--encoder is for --features embeddings"),
+        (
+            ("--features", "tfidf", "--encoder", "minilm"),
+            "--encoder is for --features embeddings, mix and auto, not tfidf",
+        ),
+        (("--words-share", "0.5"), "--words-share is for --features mix"),
         (("--features", "embeddings", "--vectors", "v.npy"), "v.npy has vectors already"),
         (("--features", "embeddings", "--encoder", "no such/place here"), "'no such/place here' is neither a folder"),
     ],

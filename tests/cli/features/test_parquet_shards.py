@@ -12,8 +12,8 @@ from transduce import TransductiveClassifier
 from transduce.cli.errors import InputError
 from transduce.cli.features import parquet_shards as shards
 from transduce.cli.features.parquet_shards import hash_shards, pack_shards
-from transduce.cli.features.tokenize import words_of
 from transduce.datasets import load_clinc150
+from transduce.features.tokenize import words_of
 
 TEXTS = [str(text) for text in load_clinc150().texts[::40]]
 BITS = 12

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from transduce.cli.errors import InputError
-from transduce.cli.features import fit_vectors, read_vectors
+from transduce.cli.features import read_vectors
 from transduce.features import CenteredNormalizer
+from transduce.features.embeddings import fit_vectors
 
 
 def table(**columns):

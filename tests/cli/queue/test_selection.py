@@ -51,6 +51,13 @@ def test_dense_rows_are_those_of_the_definition(seed):
     assert choose_rows(P, X, 12).tolist() == _brute_force(P, X, 12)
 
 
+def test_sparse_rows_with_negative_numbers_are_those_of_the_same_dense_rows():
+    rng = np.random.default_rng(0)
+    P, X = rng.dirichlet(np.ones(3), 80), rng.normal(size=(80, 6))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert choose_rows(P, sparse.csr_matrix(X), 10).tolist() == choose_rows(P, X, 10).tolist()
+
+
 def test_no_dense_row_is_chosen_twice():
     X = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
     chosen = choose_rows(np.full((300, 2), 0.5), np.tile(X, (30, 1)), 20)

@@ -50,7 +50,7 @@ def demo(context: click.Context, /, out: str, seed: int, quiet: bool, **options:
     write_table(frame, source)
     write_table(pl.DataFrame({"text": NEW_REQUESTS}), new)
     outputs = ["-o", labeled, "--model", model, "--report", page]
-    given = [(f"--{name}", value) for name, value in options.items() if value not in (None, "tfidf")]
+    given = [(f"--{name}", value) for name, value in options.items() if value is not None]
     encoding = [str(word) for option in given for word in option]
     arguments = ["label", source, *outputs, "--truth", "truth", "--seed", str(seed), *encoding]
     sizes = frame.filter(pl.col("label").is_null())["truth"].value_counts().sort("truth").rows()
@@ -87,10 +87,10 @@ def demo_frame(seed: int) -> "pl.DataFrame":
 def _print_gain(frame: "pl.DataFrame", out: str, model: str, seed: int, options: Mapping[str, str | None]) -> None:
     """Print macro F on the rows without a label, supervised and transductive, and a few of the labels."""
     from transduce.cli.formats import Table, read_table
-    from transduce.cli.model_file import load_model
     from transduce.cli.predictions import feature_rows
     from transduce.cli.progress import Progress
     from transduce.estimators import TransductiveClassifier
+    from transduce.model_file import load_model
 
     reading = {"text": ("text",), "vectors": None, "jobs": None, "quiet": True, **options}
     X, _ = feature_rows(load_model(model), Table(out, frame, "csv"), reading, Progress(quiet=True))

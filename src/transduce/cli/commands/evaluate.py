@@ -14,8 +14,8 @@ from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTION
 if TYPE_CHECKING:
     from transduce.cli.columns import Say
     from transduce.cli.formats import Table
-    from transduce.cli.model_file import Model
     from transduce.cli.progress import Progress
+    from transduce.model_file import Model
 
 CLASS_SCORES = ("name", "precision", "recall", "f", "rows")
 MAX_CONFUSIONS = 15
@@ -74,7 +74,7 @@ def _evaluate(
 
 def _knows_training_rows(model: "Model") -> bool:
     """Whether the model recognises all rows that it was fitted with; models of 0.1 recognise none."""
-    from transduce.cli.training_rows import MAX_DIGESTS
+    from transduce.features.training_rows import MAX_DIGESTS
 
     return bool(model.about.get("labelled_rows")) and bool(model.about["n_labelled"] <= MAX_DIGESTS)
 
@@ -83,12 +83,14 @@ def _without_training_rows(
     model: "Model", table: "Table", text: Sequence[str], X: Any, truth: Sequence[str | None], where: str
 ) -> tuple[list[str | None], int]:
     """True labels without those that the model was fitted with, and how many those are."""
-    from transduce.cli.training_rows import find_training_rows, row_contents
+    from transduce.cli.formats import texts_of
+    from transduce.features.training_rows import find_training_rows, row_contents
 
     stored = model.about.get("labelled_rows")
     if not stored:
         return list(truth), 0
-    contents = row_contents(table, text, X, model.vectorizer.features.kind)
+    texts = texts_of(table, text) if text else ()
+    contents = row_contents(texts, X, model.vectorizer.features.kind)
     trained = find_training_rows(stored, contents, truth)
     left = [None if known else label for label, known in zip(truth, trained, strict=True)]
     if trained.any() and not any(left):

@@ -8,7 +8,7 @@ import click
 from transduce.cli import messages
 
 if TYPE_CHECKING:
-    from transduce.cli.model_file import Model
+    from transduce.model_file import Model
 
 NO_WORDS = {
     "hashing": "(no words: hashing does not store them)",
@@ -27,7 +27,7 @@ NOT_SHOWN = ("sizes", "history", "labelled_rows")
 @click.option("--quiet", is_flag=True, help="Print errors only: tells whether MODEL can be read.")
 def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
     """Show the classes, counts, strongest words, settings and provenance of MODEL."""
-    from transduce.cli.model_file import load_model
+    from transduce.model_file import load_model
 
     found = _inspection(load_model(model), words)
     if as_json:
@@ -48,9 +48,10 @@ def _inspection(model: "Model", n_words: int) -> dict[str, Any]:
     ]
     about = {key: value for key, value in model.about.items() if key not in NOT_SHOWN}
     features = asdict(model.vectorizer.features)
-    encoder = features.pop("encoder")
+    encoder, share = features.pop("encoder"), features.pop("words_share")
     if encoder is not None:
         features["encoder"] = {"name": encoder["name"], "revision": encoder["revision"]}
+    features |= {} if share is None else {"words_share": share}
     return {**about, "tree": model.tree, "features": features, "n_features": model.coef.shape[1], "classes": classes}
 
 
@@ -72,6 +73,7 @@ def _as_text(found: dict[str, Any]) -> str:
         f"{len(found['classes'])} classes{' in a tree' if found['tree'] else ''}, {found['n_features']} features "
         f"({kind}), seed {found['seed']}",
         *(["encoder {name}, revision {revision}".format_map(encoder)] if encoder else []),
+        *([found["choice"]] if "choice" in found else []),
         "settings: " + ", ".join(f"{key} {value}" for key, value in found["settings"].items()),
         f"{found['prior']}\n{found['ending']}",
         *([messages.accuracy_sentence(found["accuracy"])] if "accuracy" in found else []),

@@ -36,11 +36,11 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
     from transduce.cli.labeled_table import read_labeled_table
-    from transduce.cli.model_file import save_model
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.report import build_report, write_report
+    from transduce.model_file import save_model
 
     check_cluster(options["dask"], options["workers"], options["none"])
     stated = read_prior(options["prior"])

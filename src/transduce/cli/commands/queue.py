@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from transduce.class_prior.spec import Prior
     from transduce.cli.labeled_table import LabeledTable
-    from transduce.cli.model_file import Model
     from transduce.cli.progress import Progress
+    from transduce.model_file import Model
 
     Choice = tuple[Model, Any, tuple[str, ...], NDArray[np.intp], NDArray[np.bool_]]
     """A model, text columns, and for rows without a label: features, positions, and whether they fit no class."""
@@ -92,9 +92,9 @@ def _load(
 ) -> "Choice":
     """Load a model, and read the rows as it expects them."""
     from transduce.cli.columns import choose_text
-    from transduce.cli.model_file import load_model
     from transduce.cli.predictions import feature_rows, predict_rows
     from transduce.cli.queue import check_names
+    from transduce.model_file import load_model
 
     model = load_model(model_file)
     check_names(options["text"], model.classes, target)

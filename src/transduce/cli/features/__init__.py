@@ -1,6 +1,5 @@
-"""Feature rows: tf-idf or hashed words of texts, vectors of an encoder, or vectors provided by the user."""
+"""Feature rows of a table: vectors provided by the user, progress of encoders, and texts of Parquet shards."""
 
-from transduce.cli.features.tfidf import Features, Vectorizer, fit_vectorizer
-from transduce.cli.features.vectors import fit_vectors, read_vectors, unit_rows
+from transduce.cli.features.vectors import read_vectors, unit_rows
 
-__all__ = ["Features", "Vectorizer", "fit_vectorizer", "fit_vectors", "read_vectors", "unit_rows"]
+__all__ = ["read_vectors", "unit_rows"]

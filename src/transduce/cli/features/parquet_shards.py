@@ -18,10 +18,10 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-from transduce.cli.features.word_counts import hash_words, map_chunks
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.errors import FileError
 from transduce.cli.formats.parquet import CORRUPT, READ_ERRORS, succeeds
+from transduce.features.word_counts import hash_words, map_chunks
 from transduce.io.memmap import pack_rows
 
 BATCH_ROWS = 50_000

@@ -1,8 +1,7 @@
-"""Vectors provided by the user, one per document: validated, scaled to length 1, and dense ones centred.
+"""Vectors provided by the user, one per document: read, validated and scaled to length 1.
 
 They come from a .npy file, a .npz file (written by `scipy.sparse.save_npz`, or with a single array) or a column of
-lists. A row then counts as much as any other; rows of zeros are kept. Sparse vectors are not centred, which would fill
-them. Pickles are refused, so reading runs no code.
+lists. A row then counts as much as any other; rows of zeros are kept. Pickles are refused, so reading runs no code.
 """
 
 import warnings
@@ -16,9 +15,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
-from transduce.cli.features.tfidf import Features, Vectorizer
 from transduce.cli.formats import Table
-from transduce.features.centering import center_and_scale, mean_of_rows
 
 BLOCK_SIZE = 1 << 22
 """Numbers converted at a time, so that a large file is never in memory twice."""
@@ -106,19 +103,6 @@ def _from_column(column: pl.Series, name: str) -> NDArray[Any]:
         found = f"row {row + 1} has length {lengths[row]} instead of {usual}"
         raise InputError(f"{name} must contain lists of equal length, but {found}. Complete it, or remove the row.")
     return lists.explode().to_numpy().reshape(-1, width)  # null numbers become NaN, which unit_rows refuses
-
-
-def fit_vectors(X: Any, features: Features | None = None) -> tuple[Vectorizer, Any]:
-    """Centre dense rows of length 1 in place, and scale them to length 1 again; sparse ones stay as they are.
-
-    Returns the vectorizer, which can do the same with other rows, and the rows.
-    """
-    features = Features("vectors", n_features=X.shape[1]) if features is None else features
-    if sparse.issparse(X):
-        return Vectorizer(features), X
-    center = mean_of_rows(X)
-    center_and_scale(X, center)
-    return Vectorizer(features, center=center), X
 
 
 def unit_rows(matrix: Any, source: str) -> Any:

@@ -6,7 +6,7 @@ similar is in the queue yet (novelty); no text is asked about twice:
     worth(i) = uncertainty(i) * mean_j max(0, x_i·x_j) * (1 - max_{c chosen} x_i·x_c)^4
     uncertainty(i) = 1 - (p_best - p_runner_up), or 1 for a row that fits no class
 
-Sparse rows are words, whose products are never negative; for dense rows the mean is that over a sample of them.
+Products of words are never negative; of rows with negative numbers, as vectors have, the mean is over a sample.
 """
 
 from typing import Any
@@ -68,15 +68,16 @@ def _unit_rows(X: Any) -> tuple[Any, NDArray[np.bool_]]:
 
 
 def _density(X: Any, seed: int) -> FloatArray:
-    """Mean cosine of each row with all rows, or with a sample of dense ones, where negative cosines count as 0."""
-    n_rows = X.shape[0]
-    if not isinstance(X, np.ndarray):
+    """Mean cosine of each row with all rows, or with a sample if some may be negative, which count as 0."""
+    n_rows, is_dense = X.shape[0], isinstance(X, np.ndarray)
+    if not is_dense and X.data.min(initial=0.0) >= 0:
         return np.asarray(X @ (X.T @ np.ones(n_rows)) / max(n_rows, 1))  # without the matrix of cosines
     sample = X[np.random.default_rng(seed).permutation(n_rows)[:N_SAMPLE]].T
     density = np.zeros(n_rows)
     for start in range(0, n_rows, BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
-        density[block] = np.maximum(X[block] @ sample, 0).mean(axis=1)
+        cosines = X[block] @ sample
+        density[block] = np.maximum(cosines if is_dense else cosines.toarray(), 0).mean(axis=1)
     return density
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from transduce.cli.formats import Table, texts_of
-from transduce.cli.model_file import Model
 from transduce.cli.results import ResultNames
+from transduce.model_file import Model
 
 Section = dict[str, Any]
 """Contents of a section as plain values for the template."""

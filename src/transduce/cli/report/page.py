@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from transduce.cli.model_file import Model
 from transduce.cli.report import sections
 from transduce.cli.report.data import ReportData
 from transduce.cli.report.plots import MAX_BARS, MAX_CELLS, NARROW, WIDE, thousands
 from transduce.cli.report.size_sentences import percent_text
 from transduce.cli.results import ResultNames
 from transduce.io.atomic_write import atomic_write
+from transduce.model_file import Model
 
 _UNPRINTABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), "\ufffd")
 _UNPRINTABLE |= {0xFFFE: "\ufffd", 0xFFFF: "\ufffd", 13: " "}
@@ -68,8 +68,9 @@ def strongest_words(model: Model, n: int = 12) -> list[list[tuple[str, float]]]:
     vocabulary = model.vectorizer.vocabulary
     if not vocabulary:
         return [[] for _ in model.classes]
-    mean, found = model.coef.mean(axis=0, dtype=np.float64), []
-    for row in model.coef:
+    coef = model.coef[:, : len(vocabulary)]  # the other columns of a mix are vectors
+    mean, found = coef.mean(axis=0, dtype=np.float64), []
+    for row in coef:
         weights = row - mean
         some = np.argpartition(-weights, min(n, weights.size - 1))[:n]
         order = some[np.lexsort((some, -weights[some]))]

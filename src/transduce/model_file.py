@@ -4,7 +4,7 @@ docs/model-file.md describes the format. A model is loaded bit for bit as saved;
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -13,26 +13,28 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from transduce.cli.errors import InputError
-from transduce.cli.features import Features, Vectorizer
-from transduce.cli.features.tfidf import WORD_KINDS
-from transduce.cli.safetensors_file import parse_json, read_tensors, write_tensors
-from transduce.cli.training_rows import read_digests
 from transduce.engines.common import Calibration
+from transduce.errors import InputError
 from transduce.features.identity import EncoderIdentity
+from transduce.features.tfidf import ENCODER_KINDS, WORD_KINDS, Features, Vectorizer
+from transduce.features.training_rows import read_digests
+from transduce.io.safetensors_file import parse_json, read_tensors, write_tensors
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
+from transduce.provenance import MAX_HISTORY_ROWS, class_weights
 from transduce.taxonomy import Taxonomy
 
 Array: TypeAlias = NDArray[Any]
 
-FORMAT, VERSION = "transduce-model", 2
+FORMAT, VERSION = "transduce-model", 3
 TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
-"""The tensors of version 1, which has neither a centre nor an encoder and is still written for models without them."""
+"""The tensors of version 1; later ones have "center" too. A file has the lowest version that can hold the model: 2 for
+a centre or an encoder, 3 for a mix."""
 LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
 LARGEST_COUNT = 2**53
-MAX_HISTORY_ROWS = 1000
+_FIRST_VERSION = {"encoder": 2, "words_share": 3}
+"""The version from which on features have these values."""
 _LOSSES: Mapping[str, Loss] = {"hinge": LargeMargin(), "squared_hinge": SquaredLargeMargin(), "maxent": MaxEnt()}
 _DESCRIPTION = {"version": int, "classes": list, "tree": bool, "loss": str, "features": dict, "about": dict}
 _ABOUT: Mapping[str, type] = {
@@ -116,12 +118,22 @@ class Model:
         return np.ascontiguousarray(self.coef.T)
 
 
+def make_model(
+    clf: Any, classes: Sequence[str], vectorizer: Vectorizer, about: Mapping[str, Any], *, tree: bool
+) -> Model:
+    """Make a model of a fitted classifier; its scores are divided by the temperature, so that it is calibrated."""
+    about = {"smoothing": clf.calibration_.smoothing, **about}
+    return Model(tuple(classes), *class_weights(clf), vectorizer, tree, str(clf.loss), about)
+
+
 def save_model(model: Model, target: str) -> None:
     """Write the model to a file; an existing file is replaced completely or not at all."""
     features, center = asdict(model.vectorizer.features), model.vectorizer.center
-    version = VERSION if center.size or features["encoder"] is not None else 1
-    if version == 1:
-        del features["encoder"]
+    version = 2 if center.size or features["encoder"] is not None else 1
+    version = 3 if features["kind"] == "mix" else version
+    for name, first in _FIRST_VERSION.items():
+        if version < first:
+            del features[name]
     description = {
         "format": FORMAT,
         "version": version,
@@ -146,6 +158,8 @@ def load_model(source: str) -> Model:
     """Read a model file from any source: it is checked before use, and nothing in it is executed."""
     try:
         return _assemble(*read_tensors(source))
+    except InputError:
+        raise
     except (ValueError, TypeError) as error:
         advice = "Upgrade transduce" if isinstance(error, _NewerVersionError) else "Copy it again, or train a new model"
         raise InputError(f"{source} is not a usable model file: {error}. {advice}.") from error
@@ -201,7 +215,7 @@ def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
 
 
 def _features(values: Mapping[str, Any], version: int) -> Features:
-    names = {field.name for field in fields(Features)} - ({"encoder"} if version == 1 else set())
+    names = {field.name for field in fields(Features) if version >= _FIRST_VERSION.get(field.name, 1)}
     if set(values) != names:
         raise ValueError("its features are not those of this version")
     encoder = values.get("encoder")
@@ -234,13 +248,14 @@ def _vectorizer(features: Features, vocabulary: Array, idf: Array, center: Array
     kind, n_columns = vectorizer.features.kind, vectorizer.n_columns
     if n_columns == 0:
         raise ValueError("it has no columns")
-    if kind != "tfidf" and words:
+    if kind not in ("tfidf", "mix") and words:
         raise ValueError(f"it has words, but {kind} features use none")
     if not all(words) or any(first >= second for first, second in pairwise(words)):
         raise ValueError("its words are not sorted, not distinct, or empty")
-    _check_numbers("idf", idf, (n_columns if kind in WORD_KINDS else 0,), 1.0, LARGEST_IDF, "float32")
-    has_center = kind == "embeddings" or (kind == "vectors" and center.size > 0)
-    _check_numbers("center", center, (n_columns if has_center else 0,), -1.0, 1.0, "float32")
+    n_words = n_columns if kind in WORD_KINDS else len(words)
+    _check_numbers("idf", idf, (n_words,), 1.0, LARGEST_IDF, "float32")
+    has_center = kind in ENCODER_KINDS or (kind == "vectors" and center.size > 0)
+    _check_numbers("center", center, (features.n_features if has_center else 0,), -1.0, 1.0, "float32")
     return vectorizer
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from transduce.cli.features.tokenize import words_of
-from transduce.cli.features.word_counts import count_words
+from transduce.features.tokenize import words_of
+from transduce.features.word_counts import count_words
 
 LATIN = st.text("abcXYZ éÖß_09.,-'\n\t", max_size=40)
 

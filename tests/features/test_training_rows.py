@@ -3,13 +3,11 @@
 import base64
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 
-from transduce.cli import training_rows
-from transduce.cli.formats import Table
-from transduce.cli.training_rows import digest_training_rows, find_training_rows, read_digests, row_contents
+from transduce.features import training_rows
+from transduce.features.training_rows import digest_training_rows, find_training_rows, read_digests, row_contents
 
 N_ROWS = 5000
 CONTENTS = [f"text {i}".encode() for i in range(N_ROWS)]
@@ -48,8 +46,8 @@ def test_of_too_many_rows_a_random_sample_is_stored(monkeypatch):
 
 
 def test_words_identify_a_text():
-    table = Table("a.csv", pl.DataFrame({"t": ["'=Grüne  TEES\n", "grüne tees", "schwarze Tees", None]}), "csv")
-    first, same, other, empty = row_contents(table, ["t"], None, "tfidf")
+    texts = ["'=Grüne  TEES\n", "grüne tees", "schwarze Tees", ""]
+    first, same, other, empty = row_contents(texts, None, "tfidf")
     assert first == same
     assert len({first, other, empty}) == 3
 
@@ -57,13 +55,12 @@ def test_words_identify_a_text():
 def test_vectors_identify_a_row():
     X = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
     X[X < -0.5] = 0.0
-    table = Table("a.svm", pl.DataFrame(), "svmlight")
     rows = csr_matrix(X)
     with_zeros = csr_matrix((X.ravel(), np.tile(np.arange(5), 6), np.arange(0, 31, 5)), X.shape)
-    contents = row_contents(table, [], rows, "vectors")
+    contents = row_contents((), rows, "vectors")
     assert len(set(contents)) == 6
-    assert contents == row_contents(table, [], with_zeros, "vectors")
-    assert contents == row_contents(table, [], X, "vectors")
+    assert contents == row_contents((), with_zeros, "vectors")
+    assert contents == row_contents((), X, "vectors")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from transduce.cli.features.tokenize import words_of
+from transduce.features.tokenize import words_of
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialize
 
-from transduce.cli import safetensors_file
 from transduce.cli.errors import InputError
-from transduce.cli.model_file import load_model, save_model
+from transduce.io import safetensors_file
+from transduce.model_file import load_model, save_model
 
 INCOMPLETE = "not a complete safetensors file"
 NESTED: list = []
@@ -64,7 +64,7 @@ def test_other_files_are_refused_with_a_reason(path, tmp_path, valid):
 
 def test_a_newer_version_asks_for_an_upgrade(path, valid):
     message = refused(
-        path, described(valid, lambda header: header.update(version=3, classes="elsewhere")), "version is 3"
+        path, described(valid, lambda header: header.update(version=4, classes="elsewhere")), "version is 4"
     )
     assert message.endswith("Upgrade transduce.")
 
@@ -155,6 +155,24 @@ def change_encoder(**values):
 )
 def test_a_damaged_encoder_is_refused(change, message, path):
     save_model(small_model("embeddings"), path)
+    with open(path, "rb") as file:
+        refused(path, described(file.read(), change), message)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header: header.update(version=2), "not those of this version"),
+        (lambda header: header["features"].pop("words_share"), "not those of this version"),
+        (lambda header: header["features"].update(words_share=1.0), "words_share must be above 0 and below 1"),
+        (lambda header: header["features"].update(words_share="much"), "words_share must be above 0 and below 1"),
+        (lambda header: header["features"].update(words_share=None), "words_share must be above 0 and below 1"),
+        (lambda header: header["features"].update(n_features=4), "center must have the shape"),
+        (lambda header: header["features"].update(kind="embeddings"), "words_share must be"),
+    ],
+)
+def test_a_damaged_mix_is_refused(change, message, path):
+    save_model(small_model("mix"), path)
     with open(path, "rb") as file:
         refused(path, described(file.read(), change), message)
 

@@ -7,15 +7,15 @@ A new row is mistaken for a training row in n of 2^32 cases, where n is the numb
 
 import hashlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from transduce.cli.features.tokenize import words_of
-from transduce.cli.formats import Table, texts_of
+from transduce.features.tfidf import ENCODER_KINDS
+from transduce.features.tokenize import words_of
 
 MAX_DIGESTS = 1_000_000
 """Labelled rows whose digests are stored; of more, a random sample is."""
@@ -23,12 +23,11 @@ _DIGEST_BYTES, _SALT_BYTES = 4, 16
 _DIGEST = np.dtype("<u4")
 
 
-def row_contents(table: Table, text: Sequence[str], X: Any, kind: str) -> list[bytes]:
+def row_contents(texts: Iterable[str], X: Any, kind: str) -> list[bytes]:
     """What identifies each row: its words for text features, else its vector, rounded so that float noise is lost.
 
-    >>> import polars as pl
-    >>> row_contents(Table("teas.csv", pl.DataFrame({"text": ["'=Green  TEA!"]}), "csv"), ["text"], None, "tfidf")
-    [b'green tea']
+    >>> row_contents(["Green  TEA!"], None, "tfidf"), row_contents(["Green  TEA! "], None, "embeddings")
+    ([b'green tea'], [b'Green  TEA!'])
     """
     if kind == "vectors":
         if not issparse(X):
@@ -36,8 +35,8 @@ def row_contents(table: Table, text: Sequence[str], X: Any, kind: str) -> list[b
         rows = csr_matrix(X)
         parts = map(slice, rows.indptr[:-1], rows.indptr[1:])
         return [_vector_content(rows.indices[part], rows.data[part]) for part in parts]
-    as_read = str.strip if kind == "embeddings" else lambda text: " ".join(words_of(text))  # an encoder sees all signs
-    return [as_read(text).encode("utf-8", "surrogatepass") for text in texts_of(table, text)]
+    as_read = str.strip if kind in ENCODER_KINDS else lambda text: " ".join(words_of(text))  # an encoder sees all signs
+    return [as_read(text).encode("utf-8", "surrogatepass") for text in texts]
 
 
 def digest_training_rows(contents: Sequence[bytes], labels: Sequence[str | None]) -> dict[str, str]:

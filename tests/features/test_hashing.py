@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from transduce.cli.features import Features, fit_vectorizer
-from transduce.cli.features.word_counts import hash_words
 from transduce.datasets import load_clinc150
+from transduce.features.tfidf import Features, fit_vectorizer
+from transduce.features.word_counts import hash_words
 
 CORPUS = [str(text) for text in load_clinc150().texts[::9]]
 

@@ -8,7 +8,7 @@ TfidfVectorizer(sublinear_tf=True). `tokenize` defines what a word is.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count, repeat, starmap
 
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from transduce.cli.errors import InputError
-from transduce.cli.features.word_counts import count_words, hash_words, is_large, look_up_words, map_chunks, map_columns
+from transduce.errors import InputError
 from transduce.features.identity import EncoderIdentity
+from transduce.features.word_counts import count_words, hash_words, is_large, look_up_words, map_chunks, map_columns
 
-KINDS = ("tfidf", "hashing", "vectors", "embeddings")
-WORD_KINDS = KINDS[:2]
+KINDS = ("tfidf", "hashing", "vectors", "embeddings", "mix")
+WORD_KINDS, ENCODER_KINDS = ("tfidf", "hashing"), ("embeddings", "mix")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}
 FEW_DOCUMENTS = 1000
 """Below this number of documents min_df is ignored: there are too few to tell which words are rare."""
@@ -33,13 +33,14 @@ _NO_WORDS = "None of the {} texts contains a word. Check that this is the text c
 class Features:
     """How texts become rows, as plain values that a model file can store.
 
-    kind        "tfidf", "hashing" (columns are hashes of words; no vocabulary is stored), "vectors" (the user's own) or
-                "embeddings" (vectors of an encoder)
-    ngrams      1 for words, 2 to add pairs of adjacent words
-    min_df      tfidf: minimum number of documents that contain a word; ignored below 1000 documents
-    hash_bits   hashing: the number of columns is 2**hash_bits
-    n_features  vectors and embeddings: the number of columns
-    encoder     embeddings: the encoder
+    kind         "tfidf", "hashing" (columns are hashes of words; no vocabulary is stored), "vectors" (the user's own),
+                 "embeddings" (vectors of an encoder) or "mix" (tf-idf and vectors of an encoder side by side)
+    ngrams       1 for words, 2 to add pairs of adjacent words
+    min_df       tfidf and mix: minimum number of documents that contain a word; ignored below 1000 documents
+    hash_bits    hashing: the number of columns is 2**hash_bits
+    n_features   vectors, embeddings and mix: how many numbers a vector has
+    encoder      embeddings and mix: the encoder
+    words_share  mix: the squared length of the words in a row of length 1; None for the other kinds
     """
 
     kind: str = "tfidf"
@@ -48,12 +49,16 @@ class Features:
     hash_bits: int = 20
     n_features: int = 0
     encoder: EncoderIdentity | None = None
+    words_share: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f"The kind of features must be one of {', '.join(KINDS)}, but is {self.kind!r}.")
-        if (self.kind == "embeddings") != (self.encoder is not None):
-            raise InputError("Embeddings need an encoder, and other features have none.")
+        if (self.kind in ENCODER_KINDS) != (self.encoder is not None):
+            raise InputError("Embeddings and mixes need an encoder, and other features have none.")
+        share = self.words_share
+        if (share is not None) if self.kind != "mix" else (type(share) is not float or not 0 < share < 1):
+            raise InputError(f"words_share must be above 0 and below 1 for a mix, else None, but is {share!r}.")
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
             if type(value) is not int or not low <= value <= high:
@@ -65,9 +70,9 @@ class Vectorizer:
     """Vocabulary and weights of a collection of texts; turns any texts into rows with the same columns.
 
     features    the settings it was fitted with
-    vocabulary  tfidf: the word of each column, sorted; otherwise ()
-    idf         tfidf and hashing: the weight of each column; otherwise empty
-    center      dense vectors and embeddings: subtracted from rows of length 1, which are then scaled again; else empty
+    vocabulary  tfidf and mix: the words of the first columns, sorted; otherwise ()
+    idf         the weights of the columns of words; empty if there are none
+    center      mean of dense vectors: subtracted from rows of length 1, which are then scaled again; else empty
     """
 
     features: Features
@@ -78,9 +83,15 @@ class Vectorizer:
     @property
     def n_columns(self) -> int:
         """Number of columns of the matrices returned by `transform`."""
-        if self.features.kind == "tfidf":
-            return len(self.vocabulary)
-        return 1 << self.features.hash_bits if self.features.kind == "hashing" else self.features.n_features
+        if self.features.kind == "hashing":
+            return 1 << self.features.hash_bits
+        return len(self.vocabulary) + (0 if self.features.kind == "tfidf" else self.features.n_features)
+
+    @cached_property
+    def words(self) -> "Vectorizer":
+        """The vectorizer of the words in a mix."""
+        features = replace(self.features, kind="tfidf", n_features=0, encoder=None, words_share=None)
+        return Vectorizer(features, self.vocabulary, self.idf)
 
     def transform(self, texts: Sequence[str], n_jobs: int | None = None) -> csr_matrix:
         """Return rows of length 1 (n, d), float32; large inputs use `n_jobs` processes (None: one per core)."""

@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from transduce.cli.errors import InputError
-from transduce.cli.features import Features, Vectorizer, fit_vectorizer, word_counts
-from transduce.cli.features.word_counts import count_words
 from transduce.datasets import load_clinc150
+from transduce.features import word_counts
+from transduce.features.tfidf import Features, Vectorizer, fit_vectorizer
+from transduce.features.word_counts import count_words
 
 CORPUS = [str(text) for text in load_clinc150().texts[::9]]
 

@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as serialize
 
-from transduce.cli.errors import InputError
+try:
+    from safetensors import SafetensorError, safe_open
+    from safetensors.numpy import save as serialize
+except ImportError as error:
+    raise ImportError(
+        "model files need the package safetensors, which is not installed. Run: pip install 'transduce[app]'."
+    ) from error
+
+from transduce.errors import InputError
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, loads
 

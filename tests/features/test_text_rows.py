@@ -1,0 +1,96 @@
+"""Rows of texts: a mix has words and vectors with the asked share, for training texts and for others; auto chooses."""
+
+import numpy as np
+import pytest
+from helpers.encoders import CountingEncoder
+from scipy import sparse
+
+from transduce.errors import InputError
+from transduce.features import text_rows
+from transduce.features.choose import Choice, choose_share
+from transduce.features.embeddings import Encoding
+from transduce.features.text_rows import fit_texts, transform_texts
+from transduce.features.tfidf import Features
+
+TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "", "thé vert, 茶"]
+NEW = ["green coffee", "juice", "", "black tea"]
+
+
+@pytest.fixture
+def encoding():
+    return Encoding(CountingEncoder(), cache=False)
+
+
+def lengths(block):
+    return np.sqrt(np.asarray(block.multiply(block).sum(axis=1))).ravel()
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_the_blocks_of_a_mix_are_those_of_its_parts(share, encoding):
+    mix = fit_texts(TEXTS, "mix", encoding, 2, share)
+    words, vectors = fit_texts(TEXTS, "tfidf", encoding, 2), fit_texts(TEXTS, "embeddings", encoding)
+    n_words = words.vectorizer.n_columns
+    assert mix.vectorizer.n_columns == mix.X.shape[1] == n_words + CountingEncoder.dimension
+    assert (mix.X.dtype, mix.X.format) == (np.float32, "csr")
+    assert np.allclose(mix.X[:, :n_words].toarray(), np.sqrt(share) * words.X.toarray(), atol=1e-6)
+    assert np.allclose(mix.X[:, n_words:].toarray(), np.sqrt(1 - share) * vectors.X, atol=1e-6)
+    assert np.allclose(lengths(mix.X), [1, 1, 1, 1, 0, 1])
+    assert (transform_texts(mix.vectorizer, TEXTS, encoding) != mix.X).nnz == 0
+
+
+def test_other_texts_get_the_words_and_the_centre_of_training(encoding):
+    mix = fit_texts(TEXTS, "mix", encoding, words_share=0.5)
+    X = transform_texts(mix.vectorizer, NEW, encoding)
+    n_words = len(mix.vectorizer.vocabulary)
+    vectors = fit_texts(TEXTS, "embeddings", encoding).vectorizer
+    assert np.allclose(X[:, n_words:].toarray(), np.sqrt(0.5) * transform_texts(vectors, NEW, encoding), atol=1e-6)
+    assert np.allclose(lengths(X[:, :n_words]), np.sqrt([0.5, 0, 0, 0.5]))
+    assert np.allclose(X[3].toarray(), mix.X[1].toarray(), atol=1e-6)
+
+
+@pytest.mark.parametrize(("share", "kind"), [(1.0, "tfidf"), (0.0, "embeddings"), (0.4, "mix")])
+def test_auto_makes_what_was_chosen_from_all_training_data(share, kind, encoding, monkeypatch):
+    asked = []
+
+    def choose(*arguments):
+        asked.append(arguments)
+        return Choice(share, "By lot.")
+
+    monkeypatch.setattr(text_rows, "choose_share", choose)
+    rows = fit_texts(TEXTS, "auto", encoding, y=["tea"], estimator="an estimator")
+    expected = fit_texts(TEXTS, kind, encoding, words_share=share)
+    assert rows.vectorizer.features == expected.vectorizer.features
+    dense = [X.toarray() if sparse.issparse(X) else X for X in (rows.X, expected.X)]
+    assert np.array_equal(*dense)
+    assert str(rows.choice).endswith(" By lot.")
+    ((words, vectors, y, estimator),) = asked
+    assert words.shape[0] == vectors.shape[0] == len(TEXTS)
+    assert (y, estimator) == (["tea"], "an estimator")
+
+
+def test_a_choice_says_what_and_why(encoding):
+    assert str(Choice(1.0, "So.")) == "Features are words. So."
+    assert str(Choice(0.0, "So.")) == "Features are vectors of the encoder. So."
+    assert str(Choice(0.25, "So.")) == "Features are a mix of 25% words and 75% vectors. So."
+    words, vectors = fit_texts(TEXTS, "tfidf", encoding), fit_texts(TEXTS, "embeddings", encoding)
+    assert 0 <= choose_share(words.X, vectors.X, ["tea", None]).share <= 1
+
+
+def test_without_an_encoder_auto_encodes_nothing():
+    rows = fit_texts(TEXTS, "auto", Encoding())
+    assert (rows.vectorizer.features.kind, rows.choice) == ("tfidf", text_rows.NO_ENCODER)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kind": "mix", "words_share": 0.5},
+        {"kind": "tfidf", "words_share": 0.5},
+        {"kind": "mix", "words_share": 1.0, "encoder": "any"},
+        {"kind": "mix", "words_share": None, "encoder": "any"},
+        {"kind": "mix", "words_share": "0.5", "encoder": "any"},
+    ],
+)
+def test_features_that_contradict_themselves_are_refused(values):
+    with pytest.raises(InputError, match=r"need an encoder|words_share must be"):
+        Features(**values)
