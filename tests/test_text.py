@@ -26,6 +26,7 @@ from transduce.model_file import load_model, save_model
 
 FRAME = documents()
 TEXTS, Y, TRUTH = (FRAME[name].to_list() for name in ("text", "label", "truth"))
+OTHERS = documents(seed=1)["text"].to_list()
 NEW = ["transfer money to my savings", "when does my flight board", "change the oil", "", "?!", TEXTS[0]]
 SIZES = ["=31%", "=42%", "=27%"]
 KINDS = ("tfidf", "hashing", "embeddings", "mix")
@@ -114,7 +115,7 @@ def test_a_saved_classifier_predicts_the_same(features, tmp_path):
     clf.save(path)
     loaded = TextClassifier.load(path, encoder=LETTERS)
     assert loaded.predict(NEW).tolist() == clf.predict(NEW).tolist()
-    assert "" in loaded.predict(TEXTS)
+    assert "" in loaded.predict(OTHERS)
     assert np.allclose(loaded.predict_proba(NEW), clf.predict_proba(NEW), atol=1e-6)
     assert (loaded.features, loaded.about_) == (features, {**clf.about_, "history": loaded.about_["history"]})
     assert loaded.about_["n_labelled"] == FRAME["label"].count()
@@ -131,7 +132,7 @@ def test_whole_numbers_come_back_as_numbers(n_classes, tmp_path):
     loaded = TextClassifier.load(tmp_path / "m")
     assert loaded.classes_.tolist() == list(range(n_classes))
     assert loaded.predict(TEXTS).tolist() == clf.predict(TEXTS).tolist()
-    assert -1 in loaded.predict(TEXTS)
+    assert -1 in loaded.predict(OTHERS)
     assert np.allclose(loaded.predict_proba(NEW), clf.predict_proba(NEW), atol=1e-6)
 
 
@@ -169,7 +170,8 @@ def test_the_command_line_reads_what_save_wrote(features, static, tmp_path):
 def test_load_reads_what_the_command_line_wrote_and_labels_are_the_same(features, static, tmp_path):
     model, file, out = (str(tmp_path / name) for name in ("m.safetensors", "d.csv", "o.csv"))
     FRAME.write_csv(file)
-    options = ["--features", features, *QUICK, *(["--encoder", str(static)] if features in KINDS[2:] else [])]
+    options = ["--features", features, *QUICK, "--no-accuracy"]
+    options += ["--encoder", str(static)] if features in KINDS[2:] else []
     sizes = {} if features == "tfidf" else EXACT_SIZES  # class sizes are estimated once, which takes more time
     options += [word for name, rows in sizes.items() for word in ("--prior", f"{name}={rows}")]
     assert run(["label", file, "-o", out, "--model", model, *options, "--quiet"]) == 0

@@ -59,7 +59,9 @@ class TextClassifier(TransductiveClassifier):
         Where vectors are stored, as in `features.encode_texts`.
     loss, alpha, unlabeled_weight, class_prior, taxonomy, label_step, annealing, partial_weight, price_shift
         See `transduce.TransductiveClassifier`.
-    outlier_fraction, fit_intercept, tol, early_tol, max_iter, unlabeled, random_state, n_jobs, verbose, checkpoint
+    outlier_fraction, estimate_accuracy, fit_intercept, tol, early_tol, max_iter, unlabeled, random_state, n_jobs
+        See `transduce.TransductiveClassifier`.
+    verbose, checkpoint
         See `transduce.TransductiveClassifier`.
 
     Attributes
