@@ -162,6 +162,7 @@ def test_single_labels_of_a_random_sample_count_as_errors():
     assert estimate_accuracy(hidden, 0.9, sizes, is_sample=True).mean == pytest.approx(0.9)  # the last fit is surer
     complete = estimate_accuracy(hidden, 0.8, sizes, is_sample=True, is_complete=True)
     assert complete.mean == pytest.approx(1.0)
+    assert complete.low < estimate_accuracy(singles(n_alone=0), 0.8, np.full(2, 0.5), True, True).low - 0.02
 
 
 def test_classes_with_one_label_are_represented_by_those_with_few():

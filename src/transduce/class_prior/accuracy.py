@@ -27,6 +27,8 @@ ACCURACY_WIDENING = 1.6
 """Factor of the deviation that errors on hidden labels suggest: the final classifier is another one."""
 MIN_REPRESENTATIVES = 10
 """Hidden labels that represent classes with a single label, if there are as many."""
+SINGLE_DEVIATION = 0.15
+"""Standard deviation of the accuracy of classes with a single label, as far as others show it."""
 
 
 class AccuracyEstimate(NamedTuple):
@@ -67,7 +69,7 @@ def estimate_accuracy(
     """
     labels, predicted = hidden.labels[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     guesses, sure = predicted.argmax(axis=1), predicted.max(axis=1)
-    masses, unknown = _class_masses(hidden, sizes, is_sample, is_complete)
+    masses, unknown, single = _class_masses(hidden, sizes, is_sample, is_complete)
     weights = (masses / np.maximum(np.bincount(labels, minlength=masses.size), 1))[labels]
     if not weights.sum() > 0.0:  # all hidden labels are of classes of size 0
         weights = np.ones(labels.size)
@@ -79,34 +81,49 @@ def estimate_accuracy(
     shift = float(np.dot(each, errors))
     mean = float(np.clip(confidence + shift, 0.0, 1.0))
     spread = float(np.dot(each[:-1], each[:-1])) + unknown / hidden.labels.size
-    variance = float(np.dot(each, (errors - shift) ** 2)) * spread * ACCURACY_WIDENING**2
+    variance = float(np.dot(each, (errors - shift) ** 2)) * spread
     smoothed = (mean * labels.size + 1.0) / (labels.size + 2.0)  # no errors among a few labels do not mean none at all
     least = smoothed * (1.0 - smoothed) / (labels.size + 2.0)
     right = float(np.dot(each[:-1], guesses == labels))
-    f, f_variance = _estimate_macro_f(hidden, labels, guesses, weights, unknown)
+    f, f_variance, f_single = _estimate_macro_f(hidden, labels, guesses, weights, unknown)
     f = min(f * mean / right, 1.0) if right > 0 else f  # macro F is higher in the final fit as accuracy is
-    half, f_half = (Z * float(np.sqrt(max(each, least))) for each in (variance, f_variance * ACCURACY_WIDENING**2))
-    accuracy, macro = ((one, max(one - h, 0.0), min(one + h, 1.0)) for one, h in ((mean, half), (f, f_half)))
-    return AccuracyEstimate(*accuracy, *macro, int(labels.size))
+    found = ((mean, variance, single), (f, f_variance, f_single))
+    intervals = [_interval(one, max(ACCURACY_WIDENING**2 * v, least), fraction) for one, v, fraction in found]
+    return AccuracyEstimate(*intervals[0], *intervals[1], int(labels.size))
+
+
+def _interval(mean: float, variance: float, single: float) -> tuple[float, float, float]:
+    """An estimate with its 90 % interval, wider by the fraction that depends on classes with a single label."""
+    half = Z * float(np.sqrt(variance + (SINGLE_DEVIATION * single) ** 2))
+    return mean, max(mean - half, 0.0), min(mean + half, 1.0)
 
 
 def _estimate_macro_f(
     hidden: HiddenLabels, labels: Array, guesses: Array, weights: Array, unknown: float
-) -> tuple[float, float]:
-    """Macro F of hidden labels with these guesses, and its variance by the bootstrap."""
+) -> tuple[float, float, float]:
+    """Macro F of hidden labels with these guesses, its variance by the bootstrap, and how many classes have one label.
+
+    The last value is a fraction of the classes with labels.
+    """
+    checked, alone = _label_counts(hidden)
     classes, rng = _represented(hidden, np.ones(hidden.n_classes)), np.random.default_rng(0)
     draws = (rng.choice(labels.size, labels.size, p=weights) for _ in range(N_RESAMPLES))
     found = [macro_f(labels[rows], guesses[rows], classes, None, unknown) for rows in draws]
-    return macro_f(labels, guesses, classes, weights, unknown), float(np.var(found))
+    single = np.count_nonzero(alone) / np.count_nonzero(checked + alone)
+    return macro_f(labels, guesses, classes, weights, unknown), float(np.var(found)), float(single)
 
 
-def _class_masses(hidden: HiddenLabels, sizes: Array, is_sample: bool, is_complete: bool) -> tuple[Array, float]:
-    """Fractions of rows (K,) that the hidden labels of each class stand for, and that of classes without a label."""
+def _class_masses(hidden: HiddenLabels, sizes: Array, is_sample: bool, is_complete: bool) -> tuple[Array, float, float]:
+    """Fractions of rows (K,) that the hidden labels of each class stand for, and those that have none of their own.
+
+    The second value is that of classes without a label, whose rows are wrong, and the third one that of classes with a
+    single label, for which others stand.
+    """
     checked, alone = _label_counts(hidden)
     masses = (checked + alone) / (checked + alone).sum() if is_sample else sizes
     if is_sample and not is_complete:
-        return np.where(checked > 0, masses, 0.0), float(masses[alone > 0].sum())
-    return _represented(hidden, masses), float(sizes[checked + alone == 0].sum())
+        return np.where(checked > 0, masses, 0.0), float(masses[alone > 0].sum()), 0.0
+    return _represented(hidden, masses), float(sizes[checked + alone == 0].sum()), float(masses[alone > 0].sum())
 
 
 def _confidence_of_unknown(hidden: HiddenLabels, of_hidden: float, unknown: float) -> float:

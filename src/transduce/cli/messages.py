@@ -58,12 +58,11 @@ def single_label_note(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say that classes with one label only make the estimate of the accuracy rough, if there are many.
 
     >>> single_label_note([{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
-    ['Note: 2 of 3 classes have one label only, so the estimate is rough. Label more rows of these classes.']
+    ['Note: 2 of 3 classes have one label only, so this estimate is rough.']
     """
     n_single, n_classes = count_single_labels(sizes), len(sizes)
     classes = f"{n_single} of {n_classes} classes {'has' if n_single == 1 else 'have'} one label only"
-    which = "this class" if n_single == 1 else "these classes"
-    return [f"Note: {classes}, so the estimate is rough. Label more rows of {which}."] if n_single else []
+    return [f"Note: {classes}, so this estimate is rough."] if n_single else []
 
 
 def size_table(
