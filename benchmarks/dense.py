@@ -4,8 +4,8 @@
     python -m benchmarks.dense million               1 000 000 x 384 with 20 classes, the paper's annealing
 
 Rows are texts of the built-in corpus, as tf-idf reduced to `--columns` by a singular value decomposition. More rows are
-made by mixing pairs of the same class. All are centred, scaled to length 1, and float32. Each measurement is the best of
-`--repeat` in a process of its own, after a small fit that compiles the kernels; measurements alternate.
+made by mixing pairs of the same class. All are centred, scaled to length 1, and float32. Each measurement is the best
+of `--repeat` in a process of its own, after a small fit that compiles the kernels; measurements alternate.
 """
 
 import argparse

@@ -368,7 +368,8 @@ def test_a_fit_on_dense_rows_is_that_on_the_same_rows_as_csr(loss, annealing):
 def test_a_fit_on_dense_rows_in_a_tree_of_classes_is_that_on_the_same_rows_as_csr():
     X, given, counts = labeled_clusters()
     names = np.array(["a/x", "a/y", "b", ""])
-    clf = TransductiveClassifier(taxonomy=names[:3].tolist(), class_prior=dict(zip(names.tolist(), counts)))
+    sizes = dict(zip(names[:3].tolist(), counts, strict=True))
+    clf = TransductiveClassifier(taxonomy=list(sizes), class_prior=sizes)
     clf.set_params(annealing="paper", tol=1e-5, early_tol=1e-5, random_state=0)
     dense, csr = clone(clf).fit(X, names[given]), clone(clf).fit(sparse.csr_matrix(X), names[given])
     assert np.array_equal(dense.transduction_, csr.transduction_)

@@ -248,8 +248,7 @@ class Design:
 
     def _map_row_blocks(self, work: Callable[[slice], Result], n_columns: int) -> Iterator[Result]:
         """Apply a function to blocks of dense rows, and yield the results in order."""
-        row_bytes = self.n_features * self.dtype.itemsize
-        blocks = row_blocks(self.n_rows, max(DENSE_BLOCK_BYTES // row_bytes, 64))
+        blocks = row_blocks(self.n_rows, max(DENSE_BLOCK_BYTES // (self.n_features * self.dtype.itemsize), 64))
         return self._threads.map(work, blocks) if self._n_parts(n_columns) > 1 else map(work, blocks)
 
     @property

@@ -57,9 +57,9 @@ class TransductiveClassifier(BaseTransductiveClassifier):
             default="exact"
         How the best labels are found. All but "greedy" and the switching ones find the optimum.
     annealing : {"soft", "paper"}, sequence of float or None, default="soft"
-        "soft" cools labels from distributions to hard ones in several restarts and keeps the best. "paper" increases
-        the weight of the unlabelled rows in nine stages, and is about six times as fast. A sequence is the weights of
-        your own stages, in place of `unlabeled_weight`; None is one stage.
+        "paper" increases the weight of the unlabelled rows in nine stages. "soft" also cools labels from distributions
+        to hard ones, keeps the better result, and takes about three times as long. A sequence is the weights of your
+        own stages, in place of `unlabeled_weight`; None is one stage.
     partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
         Whether rows with a partial label weigh as unlabelled or as labelled rows.
     price_shift : bool, default=True

@@ -18,7 +18,7 @@ STEP_LENGTHS = (0.6, 0.2)
 FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 """Relative accuracy and most sweeps of the supervised weights that soft labels start from."""
 SOFT_SWEEPS, SOFT_ITERATIONS, SOFT_TOL = 1, 10, 1e-2
-"""Work of a round with soft labels: sweeps of a dual step, or iterations of L-BFGS; relative tolerance of the counts."""
+"""A round with soft labels: sweeps of a dual step or iterations of L-BFGS, and relative tolerance of the counts."""
 _STATE = ("W", "targets", "kappa", "dual", "gaps")
 
 

@@ -101,7 +101,8 @@ class TrackedWeights:
 
     def mark(self, design: Design, rows: Array) -> None:
         """Mark the weights that these training rows may change: all, if they are most rows and have many values."""
-        if rows.size and (design.is_dense or (rows.size > DENSE * design.n_rows and design.n_values >= len(self.W))):
+        many = rows.size > DENSE * design.n_rows and design.n_values >= len(self.W)
+        if many or (design.is_dense and rows.size):
             self.changed[:] = True
         elif not self.changed.all():
             _mark_columns(rows, design.indices, design.spans, self.changed)
