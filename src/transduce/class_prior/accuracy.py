@@ -2,9 +2,10 @@
 
     accuracy = mean_u c_u + mean_l ([ŷ_l = y_l] − c_l)
 
-c is the confidence in a label: its calibrated probability. Errors on hidden labels correct the mean confidence in the
-labels of the unlabelled rows, as in prediction-powered inference. The classifiers that labels are hidden from have
-fewer labels than the final one; its higher confidence makes up for that.
+c is the confidence in a label: its calibrated probability. If labels are not a random sample, errors on hidden labels
+correct the mean confidence in the labels of the unlabelled rows, as in prediction-powered inference. A random sample
+has made the confidence what it is, and correcting it by the same labels again adds noise. The classifiers that labels
+are hidden from have fewer labels than the final one; its higher confidence makes up for that.
 
 The only label of a class is never hidden: its row would then be one of a class that nobody labelled, and surely wrong.
 If labels are a random sample, the fraction of such labels is that of the rows of classes without any label (Good,
@@ -23,8 +24,8 @@ Array: TypeAlias = NDArray[Any]
 
 Z, N_RESAMPLES = 1.645, 400
 """Half the length of a 90 % interval in standard deviations, and bootstrap samples for macro F."""
-ACCURACY_WIDENING = 1.6
-"""Factor of the deviation that errors on hidden labels suggest: the final classifier is another one."""
+WIDENINGS = (1.15, 1.7)
+"""Factors of the deviations of accuracy and macro F that errors on hidden labels suggest: the final fit is another."""
 MIN_REPRESENTATIVES = 10
 """Hidden labels that represent classes with a single label, if there are as many."""
 SINGLE_DEVIATION = 0.15
@@ -79,7 +80,8 @@ def estimate_accuracy(
     )
     each = np.append((1.0 - unknown) * weights, unknown)
     shift = float(np.dot(each, errors))
-    mean = float(np.clip(confidence + shift, 0.0, 1.0))
+    correction = float(each[-1] * errors[-1]) if is_sample else shift  # calibration has used a random sample already
+    mean = float(np.clip(confidence + correction, 0.0, 1.0))
     spread = float(np.dot(each[:-1], each[:-1])) + unknown / hidden.labels.size
     variance = float(np.dot(each, (errors - shift) ** 2)) * spread
     smoothed = (mean * labels.size + 1.0) / (labels.size + 2.0)  # no errors among a few labels do not mean none at all
@@ -88,7 +90,10 @@ def estimate_accuracy(
     f, f_variance, f_single = _estimate_macro_f(hidden, labels, guesses, weights, unknown)
     f = min(f * mean / right, 1.0) if right > 0 else f  # macro F is higher in the final fit as accuracy is
     found = ((mean, variance, single), (f, f_variance, f_single))
-    intervals = [_interval(one, max(ACCURACY_WIDENING**2 * v, least), fraction) for one, v, fraction in found]
+    intervals = [
+        _interval(one, max(widening**2 * v, least), fraction)
+        for (one, v, fraction), widening in zip(found, WIDENINGS, strict=True)
+    ]
     return AccuracyEstimate(*intervals[0], *intervals[1], int(labels.size))
 
 
