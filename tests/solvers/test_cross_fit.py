@@ -88,7 +88,7 @@ def in_order_of_y(engine, order):
     allowed = np.ones((problem.n_rows, problem.n_classes), bool)
     if problem.forbidden is not None:
         allowed[problem.n_labeled :] = ~problem.forbidden
-    parts = problem.design.matrix().toarray(), problem.row_weights, allowed, np.where(labeled, engine.labels, -1)
+    parts = problem.design.matrix(), problem.row_weights, allowed, np.where(labeled, engine.labels, -1)
     return [part[back] for part in parts]
 
 

@@ -174,7 +174,7 @@ def test_the_scale_of_rows_does_not_matter():
     problem, truth, counts = maxent_problem(TREES["flat"])
     rows = problem.design.matrix()
     small = TrainingProblem.create(
-        Design.create(1e-3 * rows.toarray(), TREES["flat"]),
+        Design.create(1e-3 * rows, TREES["flat"]),
         MaxEnt(),
         1e-6 * ALPHA,
         N_LABELED,

@@ -34,7 +34,7 @@ def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
         entropy = round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3)
         return SoftStage(final_weight * float(weight ** (1.0 - t)), entropy)
 
-    return tuple(tuple(stage(weight, entropy, t) for t in np.linspace(0.0, 1.0, n)) for weight, entropy, n in COOLINGS)
+    return tuple(tuple(stage(w, e, t) for t in np.linspace(0.0, 1.0, n)) for w, e, n in COOLINGS)
 
 
 def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tuple[float, ...]:
