@@ -87,9 +87,9 @@ def main() -> None:
         sizes = {c: sum(truth[i] == c for i in pile[N_LABELED:]) for c in sorted(set(truth))}
         (folder / "sizes.json").write_text(json.dumps(sizes))
         prior = ("--prior", str(folder / "sizes.json"))
-        seconds, memory, _ = command(
-            "label", str(source), "-o", str(out), "--model", str(model), "--report", str(page), *prior, "--no-accuracy"
-        )
+        outputs = ("-o", str(out), "--model", str(model), "--report", str(page))
+        options = ("--features", "tfidf", "--no-accuracy")
+        seconds, memory, _ = command("label", str(source), *outputs, *prior, *options)
         done = labels_in(out)
         given = [truth[i] for i in pile]
         f = f1_score(given[N_LABELED:], done[N_LABELED:], average="macro")

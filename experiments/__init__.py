@@ -31,5 +31,6 @@ STUDIES = (
     "more_answers",
     "none_of_these",
     "vectors",
+    "text_features",
 )
 """Names of the modules, in the order of the page."""

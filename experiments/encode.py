@@ -1,4 +1,6 @@
-"""Vectors of the texts of the study "vectors": python -m experiments.encode --data DIR --vectors DIR.
+"""Vectors of texts, for the studies "vectors" and "text_features".
+
+    python -m experiments.encode --data DIR --vectors DIR
 
 Writes NAME.npy (n, d) for each set, rows in the order of its texts; files that are there are kept. Needs torch,
 sentence-transformers and an encoder.
@@ -13,7 +15,7 @@ import numpy as np
 from benchmarks.data import data_folder
 from experiments.contrastive import encoder
 from experiments.fine_tuning import ENCODER
-from experiments.vectors import FOLDER, SETS, documents, file_of
+from experiments.vectors import FOLDER, HEADERS, SETS, documents, file_of
 
 
 def main() -> None:
@@ -28,7 +30,7 @@ def main() -> None:
     folder, data = Path(name_of_folder), str(data_folder(options.data))
     folder.mkdir(parents=True, exist_ok=True)
     model = encoder(options.encoder)
-    for name in dict.fromkeys(name for name, _ in SETS):
+    for name in dict.fromkeys((*(name for name, _ in SETS), HEADERS)):
         path = folder / f"{file_of(name)}.npy"
         if not path.exists():
             print(f"{path.name}:", flush=True)

@@ -40,6 +40,8 @@ OURS, PAPER = "transduce", "transduce (paper's annealing)"
 ANNEALING = {OURS: "soft", PAPER: "paper"}
 NEAR = 0.005
 FOLDER = "TRANSDUCE_VECTORS"
+HEADERS = "20ng_headers"
+"""20 newsgroups as whole messages, with their headers, for the study "text_features"."""
 TUNED = Path(__file__).parent / "results" / "fine_tuning.csv"
 
 
@@ -88,7 +90,8 @@ def documents(folder: str, name: str) -> tuple[list[str], np.ndarray]:
         texts, paths, _ = load_clinc150()
         labels = paths if name.endswith("intents") else [path.split("/")[0] for path in paths]
         return list(texts), np.unique(labels, return_inverse=True)[1]
-    with gzip.open(Path(folder) / name / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
+    place = Path(folder) / ("20ng_raw" if name == HEADERS else name)
+    with gzip.open(place / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
         found = [json.loads(line) for line in file]
     labels = [d["label"][0] if isinstance(d["label"], list) else d["label"] for d in found]
     texts = [d["text"].split("\n\n", 1)[-1] if name == "20ng_raw" else d["text"] for d in found]

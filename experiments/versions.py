@@ -20,7 +20,10 @@ from experiments.peers import PEERS
 
 CORE = Path(transduce.__file__).parent
 HERE = Path(__file__).parent
-NOT_OF_THE_METHOD = {"cli", "testing", "datasets", "model_selection", "plots.py", "__main__.py"}
+NOT_OF_THE_METHOD = {
+    "cli", "testing", "datasets", "model_selection", "text.py", "model_file.py", "provenance.py", "plots.py",
+    "__main__.py",
+}  # fmt: skip
 BELOW_PEERS = ("numpy", "scipy", "scikit-learn")
 BELOW_OURS = (*BELOW_PEERS, "numba")
 

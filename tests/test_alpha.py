@@ -89,11 +89,9 @@ def test_an_explicit_alpha_is_used_as_it_is():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_rows_of_length_1_have_the_default_of_the_loss_bit_for_bit(loss, alpha, dtype, kind):
-    X, _, y = blobs()
-    X, model = (
-        kind(X.astype(dtype)),
-        TransductiveClassifier(loss, annealing="paper", fit_intercept=True, random_state=0),
-    )
+    X, truth, y = blobs()
+    X, sizes = kind(X.astype(dtype)), true_counts(truth, y)
+    model = TransductiveClassifier(loss, class_prior=sizes, annealing="paper", fit_intercept=True, random_state=0)
     auto, stated = clone(model).fit(X, y), clone(model).set_params(alpha=alpha).fit(X, y)
     assert auto.alpha_ == stated.alpha_ == alpha
     assert np.array_equal(auto.coef_, stated.coef_)
@@ -179,7 +177,7 @@ def test_blocks_have_the_alpha_of_all_rows():
     X, y, ends = 3.0 * X, hide_most(truth), (13, 90, 90, 200)
     how = {"fit_intercept": True, "annealing": "paper", "class_prior": "labeled", "random_state": 0}
     how |= {"tol": 1e-6, "early_tol": 1e-6, "max_iter": 300}
-    local, clf = TransductiveClassifier(**how).fit(X, y), OverDask(**how)
+    local, clf = TransductiveClassifier("maxent", **how).fit(X, y), OverDask("maxent", **how)
     fit_inline(clf, split(X, ends), split(y, ends))
     assert clf.alpha_ == pytest.approx(local.alpha_, rel=1e-12)
     assert np.mean(np.concatenate(clf.transduction_) == local.transduction_) >= 0.995

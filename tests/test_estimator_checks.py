@@ -1,7 +1,7 @@
 """All classifiers: scikit-learn's checks, and our own for semi-supervised classifiers."""
 
 import pytest
-from helpers.estimators import FAST, SLOW
+from helpers.estimators import COMMON, QUICK, SLOW
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 
 from transduce import TransductiveClassifier
@@ -30,14 +30,14 @@ def few_rounds(test):
 
 
 @few_rounds
-@parametrize_with_checks(FAST, expected_failed_checks=expected_failures)
+@parametrize_with_checks(COMMON, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @few_rounds
-@parametrize_with_checks(SLOW, expected_failed_checks=expected_failures)
+@parametrize_with_checks([*QUICK, *SLOW], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks_of_the_other_estimators(estimator, check):
     check(estimator)
 
@@ -50,7 +50,7 @@ def test_signs_as_classes_pass_the_check_that_minus_one_fails():
 every_check = pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
 
 
-@pytest.mark.parametrize("estimator", FAST, ids=str)
+@pytest.mark.parametrize("estimator", [*COMMON, *QUICK], ids=str)
 @every_check
 def test_semi_supervised_checks(check, estimator):
     check(estimator)

@@ -61,8 +61,8 @@ def test_versions_of_another_checkout(tmp_path):
             cached.cache_clear()
         return [versions.version(leaderboard, cell, tmp_path) for cell in (ours, peer)]
 
-    first = both()
-    assert first == [versions.version(leaderboard, cell, ROOT) for cell in (ours, peer)]
+    found = both()
+    assert found == [versions.version(leaderboard, cell, ROOT) for cell in (ours, peer)]
     for name, changed in (
         ("benchmarks/data.py", (True, True)),
         ("src/transduce/datasets/__init__.py", (True, True)),
@@ -71,10 +71,10 @@ def test_versions_of_another_checkout(tmp_path):
         ("experiments/peers.py", (False, True)),
         ("experiments/study.py", (False, False)),
     ):
-        before = both()
         with (tmp_path / name).open("ab") as file:
             file.write(b"\nMORE = 1\n")
-        assert tuple(a != b for a, b in zip(before, both(), strict=True)) == changed, name
+        before, found = found, both()
+        assert tuple(a != b for a, b in zip(before, found, strict=True)) == changed, name
 
 
 def test_versions_see_libraries(monkeypatch):
@@ -110,6 +110,7 @@ def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
             cached.cache_clear()
         return [versions.version(cells.module(name), cell, tmp_path) for name, cell in tasks]
 
+    found = digests()
     for name, changed in (
         ("src/transduce/estimators.py", (True, False, True, False, True, False, True, True, False)),
         ("src/transduce/label_step/__init__.py", (True, True, True, False, True, True, True, True, False)),
@@ -119,7 +120,7 @@ def test_versions_of_peers_see_their_files_and_not_our_method(tmp_path):
         ("src/transduce/cli/queue/selection.py", (*(False,) * 6, True, False, False)),
         ("benchmarks/methods.py", (False, True, *(False,) * 6, True)),
     ):
-        before = digests()
         with (tmp_path / name).open("a", encoding="utf-8") as file:
             file.write("\nMORE = 1\n")
-        assert tuple(a != b for a, b in zip(before, digests(), strict=True)) == changed, name
+        before, found = found, digests()
+        assert tuple(a != b for a, b in zip(before, found, strict=True)) == changed, name

@@ -44,7 +44,14 @@ def test_methods_label_classes_that_are_apart(name, proportions):
     assert np.allclose(fitted.score(rows)[3:5], fitted.score(rows[3:5]), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name, method in few_shot.METHODS.items() if not method.uses_sizes])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "SelfTraining" else [])
+        for name, method in few_shot.METHODS.items()
+        if not method.uses_sizes
+    ],
+)
 def test_transported_labels_have_the_given_sizes(name):
     known, _ = example(noise=0.6)
     fitted, _ = few_shot.fit(name, known._replace(proportions=PROPORTIONS))

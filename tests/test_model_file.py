@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,26 @@ def test_the_same_model_makes_the_same_file_and_another_library_reads_it(path, v
     tensors = parse(valid)
     assert set(tensors) == {"coef", "intercept", "shift", "idf", "vocabulary"}
     assert np.array_equal(tensors["coef"], small_model().coef)
+
+
+@pytest.mark.parametrize(
+    ("more", "version"),
+    [
+        ({"smoothing": 0.0, "none": {"asked_low": 0, "asked_high": 3, "assigned": 0}}, 1),
+        ({"smoothing": 0.1}, 2),
+        ({"none": {"asked_low": 1, "asked_high": 3, "assigned": 2, "score": -0.5}}, 2),
+    ],
+)
+def test_a_model_that_version_0_1_would_misread_has_a_later_version(path, more, version):
+    model = replace(small_model(), about=about() | more)
+    save_model(model, path)
+    header, _ = parts(Path(path).read_bytes())
+    assert json.loads(header["__metadata__"]["transduce"])["version"] == version
+    loaded = load_model(path)
+    assert loaded.about == model.about
+    assert loaded.none_score == model.none_score
+    scores = loaded.scores(loaded.vectorizer.transform(TEXTS))
+    assert np.array_equal(loaded.probabilities(scores), model.probabilities(scores))
 
 
 def test_a_model_of_version_0_1_loads_and_is_written_the_same(path):

@@ -7,7 +7,7 @@ from transduce import TransductiveClassifier, solve_labels
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.groups import Groups
-from transduce.class_prior.statement import outlier_counts
+from transduce.class_prior.rounding import outlier_counts
 from transduce.history import FitStatus
 from transduce.label_step import LabelProblem
 

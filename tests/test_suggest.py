@@ -4,7 +4,15 @@ import unicodedata
 
 import pytest
 
-from transduce.suggest import closest_name, did_you_mean, find_misspelled, is_misspelling, name_list, normalize_name
+from transduce.suggest import (
+    closest_name,
+    did_you_mean,
+    differ_in_one_letter,
+    find_misspelled,
+    is_misspelling,
+    name_list,
+    normalize_name,
+)
 
 KNOWN = ["banking", "travel", "small talk", "auto_and_commute", "sport/baseball", "sport/hockey"]
 
@@ -39,6 +47,28 @@ def test_two_neighbours_that_are_swapped_are_a_misspelling(name):
 )
 def test_other_short_names_stay_different(one, other):
     assert not is_misspelling(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("tee", "tea"), ("tae", "tea"), ("earm", "earn"), ("bank", "banking"), ("commute", "auto_and_commute")],
+)
+def test_slips_in_short_names_and_parts_of_names_are_suggested(name, known):
+    assert closest_name(name, [known, "trade", "interest"]) == known
+
+
+@pytest.mark.parametrize("name", ["crude", "travel", "grade school", "read"])
+def test_another_word_is_no_suggestion(name):
+    assert did_you_mean(name, ["trade", "earn", "ship", "interest"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [("earm", "earn", True), ("wine", "wind", True), ("Rec/Earm", "rec/earn", True), ("tea", "ten", False),
+     ("ab12", "ab13", False), ("earn", "earn", False), ("earn", "eran", False), ("earn", "earns", False)],
+)  # fmt: skip
+def test_names_that_differ_in_one_letter(one, other, differ):
+    assert differ_in_one_letter(one, other) == differ_in_one_letter(other, one) == differ
 
 
 @pytest.mark.parametrize("name", KNOWN)

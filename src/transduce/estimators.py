@@ -22,9 +22,9 @@ from transduce.validation import check_fractions, check_positive, has_methods
 LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
 _NOT_IN_FINGERPRINT = (
     "class_prior", "taxonomy", "unlabeled", "random_state", "n_jobs", "verbose", "checkpoint", "client",
-    "estimate_accuracy", "outlier_fraction",
+    "estimate_accuracy", "outlier_fraction", "features", "encoder", "ngrams", "words_share", "cache",
 )  # fmt: skip
-"""Parameters that do not change what is saved, or enter the fingerprint in another form."""
+"""Parameters that do not change what is saved, or enter the fingerprint in another form, as the rows of texts do."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -211,14 +211,12 @@ class TransductiveClassifier(BaseTransductiveClassifier):
 
     def _fingerprint(self, prior: ResolvedPrior, seeds: list[int]) -> dict[str, Any]:
         """Return what the result depends on apart from the data."""
-        statement, groups = prior.statement, prior.statement.groups
+        stated = prior.statement
         parts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FINGERPRINT}
         parts["taxonomy"] = self.taxonomy_.paths
         parts["class_prior"] = (
             prior.is_estimated,
-            *(statement.low, statement.high, statement.rough, prior.sampled, prior.is_known),
-            [(branch.members, branch.rows) for branch in statement.branches],
-            None if groups is None else (groups.above, groups.low, groups.high),
+            *(stated.members, stated.low, stated.high, stated.is_rough, prior.sampled, prior.is_known),
         )
         drawn = self.random_state is None or self.random_state is np.random
         parts["random_state"] = None if drawn else seeds

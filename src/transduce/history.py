@@ -1,5 +1,6 @@
 """Records of a fit: one history row for each round, the final status, and the result."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -79,3 +80,18 @@ class FitResult:
     objective: float = np.inf
     status: FitStatus = FitStatus.CONVERGED
     history: list[HistoryRow] = field(default_factory=list)
+
+
+def progress_callback(verbose: Any) -> Callable[[HistoryRow], None]:
+    """Return what is called after each round: the user's function, one that prints, or one that does nothing."""
+    if callable(verbose):
+        return verbose  # type: ignore[no-any-return]
+    return _print_round if verbose else lambda row: None
+
+
+def _print_round(row: HistoryRow) -> None:
+    print(  # noqa: T201 -- verbose asks for it
+        f"{row.restart_name}  stage {row.stage}  unlabelled weight {row.unlabeled_weight:<8.4g} "
+        f"T {row.temperature:<8.3g} objective {row.objective:<12.6g} moved {row.n_moved:<7} gap {row.gap:<9.2e} "
+        f"off {row.residual:<8.1e} {row.seconds:.2f} s"
+    )

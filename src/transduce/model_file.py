@@ -27,8 +27,8 @@ Array: TypeAlias = NDArray[Any]
 
 FORMAT, VERSION = "transduce-model", 3
 TENSORS = ("coef", "idf", "intercept", "shift", "vocabulary")
-"""The tensors of version 1; later ones have "center" too. A file has the lowest version that can hold the model: 2 for
-a centre or an encoder, 3 for a mix."""
+"""The tensors of version 1; later ones have "center" too. A file has the lowest version that is not misread: 2 for a
+centre, an encoder, a smoothing or a score below which rows have no class, 3 for a mix."""
 LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
@@ -129,8 +129,8 @@ def make_model(
 def save_model(model: Model, target: str) -> None:
     """Write the model to a file; an existing file is replaced completely or not at all."""
     features, center = asdict(model.vectorizer.features), model.vectorizer.center
-    version = 2 if center.size or features["encoder"] is not None else 1
-    version = 3 if features["kind"] == "mix" else version
+    is_plain = not (center.size or features["encoder"] or model.about.get("smoothing") or model.none_score > -np.inf)
+    version = 3 if features["kind"] == "mix" else 1 if is_plain else 2
     for name, first in _FIRST_VERSION.items():
         if version < first:
             del features[name]

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.arrays import Array
-from transduce.engines.common import Calibration
+from transduce.engines.common import Calibration, best_scores
 from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
@@ -82,7 +82,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         if self.outlier_score_ is None:
             return np.asarray(self.classes_[best])
-        fits = (np.abs(scores) if scores.ndim == 1 else scores.max(axis=1)) >= self.outlier_score_
+        fits = best_scores(scores) >= self.outlier_score_
         return np.asarray(with_none(self.classes_)[np.where(fits, best, len(self.classes_))])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

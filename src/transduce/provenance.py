@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.engines.common import Calibration
+from transduce.engines.common import Calibration, opposite_scores
 from transduce.history import FitStatus, HistoryRow
 
 MAX_HISTORY_ROWS = 1000
@@ -22,7 +22,7 @@ def class_weights(clf: Any) -> tuple[Array, Array, Array]:
     coef, intercept = clf.coef_, clf.intercept_
     shift = np.asarray(clf.price_shift_, dtype=intercept.dtype)
     if len(clf.classes_) == 2:
-        coef, intercept = np.vstack((-coef / 2, coef / 2)), np.concatenate((-intercept / 2, intercept / 2))
+        coef, intercept = opposite_scores(coef[0]), opposite_scores(intercept[0])
         shift = shift - shift.mean()
     temperature = clf.calibration_.temperature
     return coef / temperature, intercept / temperature, shift / temperature
@@ -66,8 +66,9 @@ def _none(clf: Any, labels: Array, asked: tuple[int, int]) -> dict[str, Any]:
     found = {"asked_low": asked[0], "asked_high": asked[1], "assigned": int(np.count_nonzero(labels < 0))}
     if clf.outlier_score_ is None or not np.isfinite(clf.outlier_score_):
         return found
-    distance = 2.0 if len(clf.classes_) == 2 else 1.0  # of two scores, which are opposite
-    return {**found, "score": float(clf.outlier_score_) / distance / clf.calibration_.temperature}
+    score = np.asarray(clf.outlier_score_)
+    best = opposite_scores(score).max() if len(clf.classes_) == 2 else score
+    return {**found, "score": float(best) / clf.calibration_.temperature}
 
 
 def _class_sizes(

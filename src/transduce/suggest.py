@@ -1,16 +1,18 @@
 """Parts of messages: lists of names, counts, the known name that a misspelled one probably means, and quoted messages.
 
 Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed. Two neighbouring
-letters that are swapped are a misspelling also in names that are too short for that ratio.
+letters that are swapped are a misspelling also in names that are too short for that ratio. A name that is part of
+another ("bank" of "banking") or differs from it in one letter is suggested at a lower ratio than one that may well be
+another word ("crude" and "trade").
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 
-_SUGGESTED, _MISSPELLED = 0.6, 0.8
-"""Ratio from which a name is suggested in an error, and from which it is reported as a misspelling."""
+_SUGGESTED, _OTHER_WORD, _MISSPELLED = 0.6, 0.75, 0.8
+"""Ratio from which a slip is suggested in an error, from which any name is, and from which it is a misspelling."""
 _SHORTEST = 4
 """Shorter names are too often similar by chance to be reported as misspellings."""
 
@@ -42,11 +44,23 @@ def as_sentence(message: str) -> str:
 
 
 def closest_name(name: object, known: Iterable[object]) -> str | None:
-    """Return the known name most similar to this one, or None if none is similar; only strings are compared."""
+    """Return the known name most similar to this one, or None if none is similar; only strings are compared.
+
+    >>> [closest_name(name, ["trade", "banking", "earn"]) for name in ("tarde", "bank", "crude", "travel")]
+    ['trade', 'banking', None, None]
+    """
     if not isinstance(name, str):
         return None
+    one = normalize_name(name)
     names = {normalize_name(each): each for each in sorted({each for each in known if isinstance(each, str)})}
-    return next((names[near] for near in get_close_matches(normalize_name(name), names, 1, _SUGGESTED)), None)
+    ratios = [(_is_slip(one, two), SequenceMatcher(None, two, one).ratio(), two) for two in names]
+    similar = [found for found in ratios if found[1] >= (_SUGGESTED if found[0] else _OTHER_WORD)]
+    return names[max(similar)[2]] if similar else None
+
+
+def _is_slip(one: str, two: str) -> bool:
+    """Whether one name is part of the other, or differs from it in one letter or in two that are swapped."""
+    return one in two or two in one or _differ_in_one_letter(one, two) or _are_swapped(one, two)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
@@ -79,6 +93,19 @@ def have_same_numbers(name: object, other: object) -> bool:
 def is_misspelling(name: str, other: str) -> bool:
     """Whether two names differ by a probable misspelling, and not only in case, spaces or punctuation."""
     return _MISSPELLED <= _ratio(name, other) < 1
+
+
+def differ_in_one_letter(name: str, other: str) -> bool:
+    """Whether two names that are not too short differ in one letter, such as "earm" and "earn"."""
+    one, two = normalize_name(name), normalize_name(other)
+    return len(one) >= _SHORTEST and _differ_in_one_letter(one, two)
+
+
+def _differ_in_one_letter(one: str, two: str) -> bool:
+    if len(one) != len(two):
+        return False
+    differing = [pair for pair in zip(one, two, strict=True) if pair[0] != pair[1]]
+    return len(differing) == 1 and "".join(differing[0]).isalpha()
 
 
 def normalize_name(name: str) -> str:

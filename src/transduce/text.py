@@ -4,6 +4,7 @@ import os
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,13 +14,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 import transduce
 from transduce.arrays import Array
-from transduce.class_prior.statement import outlier_counts
+from transduce.class_prior.rounding import outlier_counts
 from transduce.engines.common import Calibration
 from transduce.errors import InputError
 from transduce.estimators import LOSSES, TransductiveClassifier
 from transduce.features.embeddings import Encoding
 from transduce.features.encode import checked_texts
-from transduce.features.text_rows import TEXT_KINDS, fit_texts, transform_texts
+from transduce.features.text_rows import TEXT_KINDS, TextRows, fit_texts, transform_texts
 from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.labels.classes import as_objects
 from transduce.labels.encode import find_full_labels
@@ -28,6 +29,7 @@ from transduce.parallel import effective_n_jobs
 from transduce.provenance import class_weights, describe_fit
 from transduce.taxonomy import Taxonomy
 from transduce.validation import check_fractions
+from transduce.words_share import choose_share
 
 _PRIORS = {
     "estimate": "Class sizes are estimated from the labels and the texts.",
@@ -57,9 +59,11 @@ class TextClassifier(TransductiveClassifier):
         Share of the words in a mix, above 0 and below 1: the squared length of their part of a row; None for 0.3.
     cache : bool, str or Path, default=True
         Where vectors are stored, as in `features.encode_texts`.
-    loss, alpha, unlabeled_weight, class_prior, taxonomy, label_step, annealing, partial_weight, price_shift
+    loss, alpha, unlabeled_weight, class_prior, taxonomy, label_step, annealing, partial_weight
         See `transduce.TransductiveClassifier`.
-    outlier_fraction, fit_intercept, tol, early_tol, max_iter, unlabeled, random_state, n_jobs, verbose, checkpoint
+    price_shift, outlier_fraction, estimate_accuracy, fit_intercept, tol, early_tol, max_iter, unlabeled, random_state
+        See `transduce.TransductiveClassifier`.
+    n_jobs, verbose, checkpoint
         See `transduce.TransductiveClassifier`.
 
     Attributes
@@ -99,12 +103,16 @@ class TextClassifier(TransductiveClassifier):
         start, texts = time.perf_counter(), read_texts(X)
         self._check_fit(y)
         check_consistent_length(texts, y)
-        inner = {name: getattr(self, name) for name in TransductiveClassifier._get_param_names()}
-        settings = self._encoding(), self.ngrams, self.words_share, y, TransductiveClassifier(**inner)
-        self.vectorizer_, rows, self.choice_ = fit_texts(texts, self.features, *settings)
+        self.vectorizer_, rows, self.choice_ = self._fit_texts(texts, y)
         super().fit(rows, y, sample_weight, sampled)
         self.about_ = self._describe(texts, rows, y) | {"seconds": round(time.perf_counter() - start, 3)}
         return self
+
+    def hidden_log_likelihood(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> float:
+        """Return a score of features or parameters; see `transduce.TransductiveClassifier.hidden_log_likelihood`."""
+        self._check_fit(y)
+        rows = self._fit_texts(read_texts(X), y).X
+        return self._inner().hidden_log_likelihood(rows, y, sample_weight, sampled)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes; see `transduce.TransductiveClassifier.decision_function`."""
@@ -180,6 +188,16 @@ class TextClassifier(TransductiveClassifier):
             raise ValueError(
                 f"words_share must be above 0 and below 1 for features='mix', else None, but is {share!r}."
             )
+
+    def _inner(self) -> TransductiveClassifier:
+        """Return the classifier of the rows."""
+        return TransductiveClassifier(
+            **{name: getattr(self, name) for name in TransductiveClassifier._get_param_names()}
+        )
+
+    def _fit_texts(self, texts: list[str], y: Any) -> TextRows:
+        choose = partial(choose_share, y=y, estimator=self._inner())
+        return fit_texts(texts, self.features, self._encoding(), self.ngrams, self.words_share, choose)
 
     def _encoding(self) -> Encoding:
         return Encoding(self.encoder, self.cache, None if self.n_jobs is None else effective_n_jobs(self.n_jobs))

@@ -13,7 +13,6 @@ from transduce.class_prior.estimation import (
     MIN_SAMPLED,
     HiddenLabels,
     SizeEstimate,
-    estimate_from_labels,
     estimate_sizes,
 )
 from transduce.class_prior.proportions import labeled_proportions
@@ -62,7 +61,7 @@ def test_the_estimate_is_nearly_unbiased():
 def test_predictions_help_the_more_the_better_they_are_and_never_harm_much(right, most):
     errors = []
     for hidden, truth, estimate, _ in draws(right=right):
-        alone = estimate_from_labels(np.bincount(hidden.labels, minlength=3))
+        alone = labeled_proportions(np.bincount(hidden.labels, minlength=3))
         errors.append([np.abs(each.mean - truth).sum() for each in (estimate, alone)])
     with_predictions, without = np.mean(errors, axis=0)
     assert with_predictions < most * without

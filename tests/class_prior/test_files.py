@@ -5,7 +5,7 @@ import json
 import pytest
 
 from transduce.class_prior.files import parse_prior
-from transduce.class_prior.spec import parse_size
+from transduce.class_prior.spec import UNKNOWN, parse_size
 from transduce.errors import PriorError, PriorErrorKind
 
 FILES = {
@@ -22,7 +22,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_every_format_says_the_same(name):
     prior = parse_prior(FILES[name], name.rpartition(".")[2], name)
-    assert prior == {"tea": parse_size(0.3, ""), "coffee": parse_size("20%-50%", ""), "cocoa": None}
+    assert prior == {"tea": parse_size(0.3, ""), "coffee": parse_size("20%-50%", ""), "cocoa": UNKNOWN}
 
 
 BAD_FILES = {

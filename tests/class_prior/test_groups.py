@@ -6,6 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from transduce.class_prior.belief import Belief
+from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.groups import Groups
 
 TWO = Groups([2, 2, 3], [0], [1])
@@ -54,8 +56,22 @@ def test_levels_are_partitions_of_the_classes():
 
 def test_the_center_follows_the_groups():
     groups = Groups([3, 3, 4, 4], [30], [30])
-    proportions = groups.center(np.zeros(3, int), np.full(3, 90), 90)
+    proportions = Bounds(np.zeros(3, int), np.full(3, 90), groups).center(90)
     np.testing.assert_allclose(proportions, [1 / 6, 1 / 6, 2 / 3])
+
+
+def test_the_center_of_a_belief_meets_all_bounds():
+    rng, n_possible = np.random.default_rng(1), 0
+    for _ in range(300):
+        groups, low, high, n_rows = random_bounds(rng)
+        if groups.find_conflict(low, high, n_rows) is None:
+            belief = Belief.create(rng.gamma(1.0, size=3) + 0.01, 1.0)
+            counts = n_rows * Bounds(low, high, groups, belief).center(n_rows)
+            nodes = np.concatenate((counts, groups.members(3) @ counts, [counts.sum()]))
+            assert np.all(nodes >= np.concatenate((low, groups.low, [n_rows])) - 1e-6)
+            assert np.all(nodes <= np.concatenate((high, groups.high, [n_rows])) + 1e-6)
+            n_possible += 1
+    assert n_possible > 20
 
 
 @pytest.mark.parametrize(

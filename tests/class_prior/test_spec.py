@@ -6,20 +6,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from transduce.class_prior.spec import Size, SizeKind, parse_size, read_sizes
+from transduce.class_prior.spec import UNKNOWN, Size, parse_size, read_sizes
 from transduce.errors import PriorError, PriorErrorKind
 
 
 def rough(value, in_rows=False):
-    return Size(SizeKind.ROUGH, value, value, in_rows)
+    return Size(value, value, True, in_rows)
 
 
 def exact(value, in_rows=True):
-    return Size(SizeKind.EXACT, value, value, in_rows)
+    return Size(value, value, False, in_rows)
 
 
 def limits(low, high, in_rows=False):
-    return Size(SizeKind.RANGE, low, high, in_rows)
+    return Size(low, high, False, in_rows)
 
 
 SPELLINGS = [
@@ -41,7 +41,7 @@ SPELLINGS = [
     ((1, np.inf), limits(1.0, np.inf, True)), ("1:inf", limits(1.0, np.inf, True)), ((0, np.inf), limits(0.0, np.inf)),
     ((0.1, np.inf), limits(0.1, np.inf)), ((0, 2), limits(0.0, 2.0, True)),
     ((4, 4), exact(4.0)), ((0.25, 0.25), exact(0.25, False)), ((1, 1), exact(1.0)), ([3], exact(3.0)),
-    (None, None), ("?", None), ("", None), (" ", None),
+    (None, UNKNOWN), ("?", UNKNOWN), ("", UNKNOWN), (" ", UNKNOWN),
 ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_sizes_come_in_the_order_of_the_classes_or_by_name(kind):
     prior = dict(zip("abc", sizes, strict=True)) if kind is dict else kind(sizes)
     assert list(read_sizes(prior, "abc").values()) == [rough(0.25), rough(0.5), rough(0.25)]
     assert read_sizes(np.array([(0.1, 0.2), (0.8, 0.9)]), "ab") == {"a": limits(0.1, 0.2), "b": limits(0.8, 0.9)}
-    assert read_sizes(np.array(["20%", "?"]), "ab") == {"a": rough(0.2), "b": None}
+    assert read_sizes(np.array(["20%", "?"]), "ab") == {"a": rough(0.2), "b": UNKNOWN}
 
 
 def test_equal_is_a_rough_size_of_every_class():

@@ -1,6 +1,7 @@
 """The fit behind `label` and `queue`: checkpoints, files without a row to label, and rows without a word."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ from helpers.commands import QUICK, read
 from helpers.documents import documents
 from scipy import sparse
 
+from transduce.cli import label_fit
 from transduce.cli.main import run
 from transduce.cli.progress import Progress
 
@@ -82,7 +84,7 @@ def test_a_file_without_a_row_to_label_is_reported_and_written(run_ok, tmp_path,
     assert f"every row of {tmp_path / 'documents.csv'} has a label, so there is nothing to label." in result.err
     assert "'label' is not the column of labels, name another with --label." in result.err
     assert "Estimating" not in result.err
-    assert "overruled" not in result.err
+    assert "class sizes decided" not in result.err
     assert read(tmp_path / "out.csv")["label"].to_list() == frame["label"].to_list()
 
 
@@ -123,6 +125,25 @@ def test_rows_without_a_word_are_reported(run_ok, tmp_path, features, n_empty):
     again = tmp_path / "again.html"
     run_ok("report", model, tmp_path / "out.csv", "-o", again)
     assert (sentence in again.read_text()) == (n_empty > 0)
+
+
+@pytest.mark.parametrize(("n_empty", "get"), [(1, "It gets its label"), (4, "They get their labels")])
+def test_with_none_empty_rows_may_stay_without_a_label(run_ok, tmp_path, n_empty, get):
+    with_empty_texts(n_empty).write_csv(tmp_path / "documents.csv")
+    result = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, "--none", "4")
+    assert f"{get} by class size alone, or none by --none." in result.err
+
+
+@pytest.mark.parametrize(
+    ("rows", "needs_supervised", "asks"),
+    [(50.0, True, True), (50.0, False, False), (4.0, True, False), (0.0, True, False)],
+)
+def test_predictions_of_a_fit_ask_whether_rows_were_meant_as_per_cents(rows, needs_supervised, asks):
+    task = SimpleNamespace(plain_rows={"tea": rows}, n_unlabeled=4000, parsed=SimpleNamespace(classes=("milk", "tea")))
+    found = SimpleNamespace(needs_supervised=needs_supervised, predicted=np.array([0.6, 0.4]))
+    notes = list(label_fit._percent_notes(task, SimpleNamespace(prior_diagnostics_=found)))
+    sentence = "Note: --prior tea=50 is 50 rows (1.25 %), but the supervised classifier gives it 40%. Did you mean 50%?"
+    assert [note.startswith(sentence) for note in notes] == [True] * asks
 
 
 def test_empty_rows_with_a_label_are_not_counted(run_ok, tmp_path):

@@ -7,6 +7,8 @@ import pytest
 from helpers.commands import QUICK
 from helpers.documents import documents
 
+from transduce.cli import label_fit
+from transduce.cli.errors import InputError
 from transduce.cli.formats import write_table
 from transduce.errors import LabelError, LabelErrorKind, PriorError, PriorErrorKind
 from transduce.model_file import load_model
@@ -151,3 +153,28 @@ def test_an_answer_that_is_a_set_is_not_a_new_class(label, tmp_path):
     assert "'banking|travel'" not in result.err.split("transduce:")[0]
     assert "the answer 'travl' in" in result.err
     assert result.code == 2
+
+
+@pytest.mark.parametrize("size", ["33", "=33", "33%"])
+def test_a_number_of_rows_that_was_meant_as_per_cents_is_refused(run_command, tmp_path, size):
+    write_table(documents(3000, 60), str(tmp_path / "documents.csv"))
+    checked = run_command("check", tmp_path / "documents.csv", "--prior", f"banking={size}")
+    assert ("Did you mean 33%?" in " ".join(checked.out.split())) == (size == "33")
+    if size == "33":
+        result = run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", "--prior", "banking=33")
+        assert (result.code, (tmp_path / "o.csv").exists()) == (2, False)
+        assert "--prior banking=33 is 33 rows (1.12 %), but " in result.err
+        assert "Did you mean 33%? Write banking=33% for per cent, or banking==33 for exactly 33 rows." in result.err
+
+
+@pytest.mark.parametrize("labels_are", ["random", "chosen"])
+def test_labels_that_are_chosen_do_not_tell_rows_from_per_cents(run_command, tmp_path, monkeypatch, labels_are):
+    def stop(task, *_):
+        raise InputError(f"to be fitted with {task.plain_rows}")
+
+    monkeypatch.setattr(label_fit, "label_rows", stop)
+    write_table(documents(3000, 60), str(tmp_path / "documents.csv"))
+    options = ("--prior", "banking=33", "--labels-are", labels_are)
+    result = run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", *options)
+    assert ("Did you mean 33%?" in result.err) == (labels_are == "random")
+    assert ("to be fitted with {'banking': 33.0}" in result.err) == (labels_are == "chosen")

@@ -5,14 +5,13 @@ import string
 import numpy as np
 import pytest
 
-from transduce.class_prior.groups import Groups
 from transduce.class_prior.spec import read_sizes
 from transduce.class_prior.stated_sizes import read_statement
-from transduce.class_prior.statement import Statement
 from transduce.cli.errors import InputError
 from transduce.cli.fit_messages import _PRIOR_ERRORS
 from transduce.cli.prior_options import assumptions, prior_errors, read_prior, stated_counts
 from transduce.errors import PriorError, PriorErrorKind
+from transduce.taxonomy import Taxonomy
 
 
 def test_options_override_files_and_names_may_hold_equals_signs(tmp_path):
@@ -44,8 +43,8 @@ def test_options_and_python_give_the_same_statement(sizes):
     )
     for prior in (list(sizes), np.array(sizes), dict(zip(names, sizes, strict=True))):
         other = read_statement(prior, names, labels, 1000)
-        for field in ("low", "high", "rough", "branches", "in_rows", "divided_by"):
-            assert np.array_equal(getattr(one, field), getattr(other, field), equal_nan=field == "rough")
+        for field in ("low", "high", "is_rough", "is_in_rows", "divided_by"):
+            assert np.array_equal(getattr(one, field), getattr(other, field))
 
 
 @pytest.mark.parametrize(
@@ -91,17 +90,16 @@ def test_missing_binary_and_large_files(tmp_path):
 
 def test_stated_sizes_are_repeated_as_rows():
     names = [f"c{k}" for k in range(20)]
-    low, high = np.full(20, 3), np.full(20, 3)
-    high[1] = 5
-    (sentence,) = stated_counts(dict.fromkeys(names, 0.01), names, Statement(low, high, np.full(20, np.nan)), 300)
-    assert sentence.startswith("Class sizes: c0: 3 rows (1 %); c1: 3 to 5 rows (1 to 1.67 %); c2")
+    prior = read_sizes({**dict.fromkeys(names, 3), "c1": (3, 5), "c2": "~4"}, ())
+    (sentence,) = stated_counts(prior, read_statement(prior, np.array(names), np.arange(20), 300))
+    assert sentence.startswith(
+        "Class sizes: c0: 3 rows (1 %); c1: 3 to 5 rows (1 to 1.67 %); c2: about 4 rows (1.33 %);"
+    )
     assert sentence.endswith("; and 8 more.")
-    hot = Groups([2, 2, 3], [40], [60], ("hot",))
-    stated = Statement(np.zeros(2, int), np.full(2, 100), np.full(2, np.nan), hot)
-    prior = {"hot/tea": None, "hot/milk": None, "hot": (0.4, 0.6)}
-    assert stated_counts(prior, ["hot/milk", "hot/tea"], stated, 100) == [
-        "Class sizes: hot: 40 to 60 rows (40 to 60 %)."
-    ]
+    tree = Taxonomy.create(["hot/milk", "hot/tea", "cold"])
+    prior = read_sizes({"hot/tea": None, "hot/milk": None, "hot": (0.4, 0.6)}, ())
+    statement = read_statement(prior, np.array(tree.labels, object), np.arange(3), 100, tree)
+    assert stated_counts(prior, statement) == ["Class sizes: hot: 40 to 60 rows (40 to 60 %)."]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from scipy import sparse
 
 from transduce.errors import InputError
 from transduce.features import text_rows
-from transduce.features.choose import Choice, choose_share
 from transduce.features.embeddings import Encoding
-from transduce.features.text_rows import fit_texts, transform_texts
+from transduce.features.text_rows import Choice, fit_texts, transform_texts
 from transduce.features.tfidf import Features
 
 TEXTS = ["green tea", "black tea", "black coffee", "coffee with milk", "", "thé vert, 茶"]
@@ -49,31 +48,27 @@ def test_other_texts_get_the_words_and_the_centre_of_training(encoding):
 
 
 @pytest.mark.parametrize(("share", "kind"), [(1.0, "tfidf"), (0.0, "embeddings"), (0.4, "mix")])
-def test_auto_makes_what_was_chosen_from_all_training_data(share, kind, encoding, monkeypatch):
+def test_auto_makes_what_was_chosen_from_all_training_data(share, kind, encoding):
     asked = []
 
     def choose(*arguments):
         asked.append(arguments)
         return Choice(share, "By lot.")
 
-    monkeypatch.setattr(text_rows, "choose_share", choose)
-    rows = fit_texts(TEXTS, "auto", encoding, y=["tea"], estimator="an estimator")
+    rows = fit_texts(TEXTS, "auto", encoding, choose=choose)
     expected = fit_texts(TEXTS, kind, encoding, words_share=share)
     assert rows.vectorizer.features == expected.vectorizer.features
     dense = [X.toarray() if sparse.issparse(X) else X for X in (rows.X, expected.X)]
     assert np.array_equal(*dense)
     assert str(rows.choice).endswith(" By lot.")
-    ((words, vectors, y, estimator),) = asked
+    ((words, vectors),) = asked
     assert words.shape[0] == vectors.shape[0] == len(TEXTS)
-    assert (y, estimator) == (["tea"], "an estimator")
 
 
-def test_a_choice_says_what_and_why(encoding):
+def test_a_choice_says_what_and_why():
     assert str(Choice(1.0, "So.")) == "Features are words. So."
     assert str(Choice(0.0, "So.")) == "Features are vectors of the encoder. So."
     assert str(Choice(0.25, "So.")) == "Features are a mix of 25% words and 75% vectors. So."
-    words, vectors = fit_texts(TEXTS, "tfidf", encoding), fit_texts(TEXTS, "embeddings", encoding)
-    assert 0 <= choose_share(words.X, vectors.X, ["tea", None]).share <= 1
 
 
 def test_without_an_encoder_auto_encodes_nothing():

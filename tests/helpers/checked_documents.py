@@ -2,6 +2,7 @@
 
 import random
 
+from transduce.class_prior.spec import read_sizes
 from transduce.cli.validation import check_documents, render_findings
 
 WORDS = ["river", "stone", "cloud", "amber", "field", "winter", "signal", "garden", "copper", "violin", "harbour"]
@@ -15,8 +16,8 @@ def clean(n=60, classes=("tea", "coffee", "cocoa"), n_labeled=30):
     return texts, labels
 
 
-def check(texts, labels, prior=None, tree=False):
-    return check_documents(texts, labels, prior, tree=tree)
+def check(texts, labels, prior=None, tree=False, **options):
+    return check_documents(texts, labels, read_sizes(prior or {}, ()), tree=tree, **options)
 
 
 def only(findings):

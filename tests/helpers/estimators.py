@@ -1,4 +1,4 @@
-"""Classifiers that general checks run on: quick ones, and the others."""
+"""Classifiers that general checks run on: two that stand for all, quick ones, and the others."""
 
 from transduce import (
     EntropyRegularizedClassifier,
@@ -8,12 +8,8 @@ from transduce import (
     TransductiveClassifier,
 )
 
-FAST = [
-    TransductiveClassifier(),
-    TransductiveClassifier("maxent", annealing="paper"),
-    EntropyRegularizedClassifier(),
-    PosteriorRegularizedClassifier(),
-]
+COMMON = [TransductiveClassifier(), EntropyRegularizedClassifier()]
+QUICK = [TransductiveClassifier("maxent", annealing="paper"), PosteriorRegularizedClassifier()]
 SLOW = [
     TransductiveClassifier("maxent"),
     TransductiveClassifier("squared_hinge"),

@@ -8,7 +8,7 @@ from scipy import sparse
 from transduce import TransductiveClassifier
 
 
-def rows(n=240, seed=0):
+def rows(n=120, seed=0):
     rng = np.random.default_rng(seed)
     truth = np.repeat([0, 1, 2], [n // 2, n // 3, n - n // 2 - n // 3])
     X = 1.2 * np.eye(3, 30)[truth] + rng.normal(scale=0.4, size=(n, 30))

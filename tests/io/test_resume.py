@@ -37,7 +37,7 @@ SLOW_FITS = [
 ]
 
 
-def data(kind, n=120):
+def data(kind, n=60):
     """X, y and sample weights of one kind."""
     X, y = rows(n)
     weights = None

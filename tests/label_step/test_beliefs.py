@@ -283,6 +283,6 @@ def test_bounds_without_belief_can_be_met(seed):
         return
     low, high, groups, _ = bounds.without_belief(n_rows)
     assert np.all((low >= made.low) & (high <= made.high))
-    if groups is None:
-        assert low.sum() <= n_rows <= high.sum()
-        assert CountTree.create(Bounds(low, high), n_rows).n_rows == n_rows
+    assert low.sum() <= n_rows <= high.sum()
+    assert groups is None or groups.find_conflict(low, high, n_rows) is None
+    assert CountTree.create(Bounds(low, high, groups), n_rows).n_rows == n_rows

@@ -147,7 +147,7 @@ def test_the_entropy_is_the_wanted_fraction_of_the_greatest(share):
     made = large(0, n=1000)
     soft, _ = solve_at_entropy(made.problem, share, None, None)
     check_soft(made, soft, tol=1e-3)
-    greatest = mean_entropy(made.groups.center(made.low, made.high, 1000)[None, :])
+    greatest = mean_entropy(made.problem.bounds.center(1000)[None, :])
     assert soft.entropy == pytest.approx(share * greatest, rel=0.1 + 1e-9)
 
 

@@ -7,7 +7,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.classifiers import PAPER, InterruptedLabelStep, RecordingClassifier
+from helpers.classifiers import PAPER as ESTIMATING
+from helpers.classifiers import InterruptedLabelStep, RecordingClassifier
 from helpers.test_ids import without_address
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -23,6 +24,9 @@ from transduce.losses import LargeMargin
 from transduce.model_selection import HiddenLabelSplit, TransductiveClassifierCV
 from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 
+SIZES = ["=1/2", "=1/3", "=1/6"]
+"""Those of the blobs: a fit that need not estimate them is one fit and not six."""
+PAPER = clone(ESTIMATING).set_params(class_prior=SIZES)
 QUICK = TransductiveClassifierCV(
     (0.1, 1.0), estimator=TransductiveClassifier(annealing=None, fit_intercept=False, max_iter=5), cv=2
 )
@@ -39,7 +43,10 @@ def test_every_fit_has_all_unlabelled_rows_and_no_label_of_its_test_rows(plain):
         return 0.5
 
     RecordingClassifier.fits.clear()
-    spy, folds = RecordingClassifier(annealing="paper", random_state=0), HiddenLabelSplit(3, random_state=0)
+    spy, folds = (
+        RecordingClassifier(annealing="paper", class_prior=SIZES, random_state=0),
+        HiddenLabelSplit(3, random_state=0),
+    )
     if plain:
         GridSearchCV(spy, {"alpha": [1e-3, 1e-2]}, cv=folds, scoring=scorer).fit(X, y)
         seen = RecordingClassifier.fits[:-1]
@@ -88,7 +95,7 @@ CHECKS = [
 @pytest.mark.filterwarnings("ignore::transduce.errors.PriorWarning")
 @pytest.mark.parametrize("check", CHECKS)
 def test_semi_supervised_checks(check):
-    check(Forwarding((1e-3,), estimator=clone(PAPER), cv=2))
+    check(Forwarding((1e-3,), estimator=clone(ESTIMATING), cv=2))
 
 
 EXPECTED_FAILURES = {
@@ -163,7 +170,7 @@ def test_ties_go_to_the_first_loss_then_the_default_alpha_then_the_larger(scores
 def test_there_may_be_fewer_folds_and_any_splitter():
     X, truth, y = blobs()
     few = np.where((y == 0) | (np.arange(len(y)) == np.flatnonzero(y == 1)[0]), y, -1)
-    assert clone(SMALL).set_params(cv=9).fit(X, few).n_splits_ == 4
+    assert clone(SMALL).set_params(cv=9, estimator=ESTIMATING).fit(X, few).n_splits_ == 4
     assert clone(SMALL).set_params(cv=HiddenLabelSplit(2, n_repeats=2)).fit(X, y).n_splits_ == 4
     assert clone(SMALL).set_params(cv=KFold(3, shuffle=True, random_state=1)).fit(X, truth).n_splits_ == 3
     first = np.flatnonzero(y >= 0)[0]

@@ -105,7 +105,7 @@ class Belief(NamedTuple):
         """The same belief about a sample with this fraction of the rows."""
         return Belief(self.mean * factor, self.strength, self.offset * factor)
 
-    def center(self, low: NDArray[Any], high: NDArray[Any], n_rows: int) -> FloatArray:
+    def center(self, low: NDArray[Any], high: NDArray[Any], n_rows: float) -> FloatArray:
         """Real class counts (K,) in the proportions of the means, between bounds (K,), that sum to n_rows."""
         limits = np.log(1e-12), np.log(_LARGEST_COUNT)
         for _ in range(100):

@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from transduce.arrays import IntArray
+from transduce.arrays import FloatArray, IntArray
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.groups import Groups
 from transduce.class_prior.rounding import apportion
@@ -41,10 +40,8 @@ class Bounds(NamedTuple):
         """
         return cls(counts, counts)
 
-    def center(self, n_rows: int) -> NDArray[np.float64]:
-        """Return class proportions (K,) that are believed; or those in the middle of the bounds without a belief.
-
-        The middle is low + t (high − low), the same t for every class, or for all parts of a group (`Groups.center`).
+    def center(self, n_rows: int) -> FloatArray:
+        """Return class proportions (K,) that are believed; without a belief, the middle of the bounds is.
 
         Parameters
         ----------
@@ -56,18 +53,12 @@ class Bounds(NamedTuple):
         >>> Bounds(np.array([0, 0]), np.array([10, 2])).center(10).round(2)
         array([0.83, 0.17])
         """
-        high = np.minimum(self.high, n_rows)
-        if self.belief is not None:
-            narrow = (self.low, high)
-            if self.groups is not None:
-                narrow = self.groups.narrowed(self.low, high, self.belief.mean)
-            counts = self.belief.center(*narrow, n_rows)
-            return np.asarray(counts / max(counts.sum(), 1.0))
-        if self.groups is not None:
-            return self.groups.center(self.low, self.high, n_rows)
-        width = int((high - self.low).sum())
-        t = (n_rows - int(self.low.sum())) / width if width else 0.0
-        counts = self.low + t * (high - self.low)
+        low, high = self.low, np.minimum(self.high, n_rows)
+        belief = self.belief or Belief.create(np.maximum(low + high, 1) / 2.0, 1.0)
+        if self.groups is None:
+            counts = belief.center(low, high, n_rows)
+        else:
+            counts = self.groups.center(low, high, belief, n_rows)
         return np.asarray(counts / max(counts.sum(), 1.0))
 
     def with_outliers(self, n_rows: int, low: int, high: int) -> "Bounds":
@@ -83,14 +74,14 @@ class Bounds(NamedTuple):
         low, high : int
             Bounds on the rows that fit no class.
         """
-        n, groups = max(n_rows, 1), self.groups
-        least, most = _scaled_outwards(self.low, self.high, n - high, n - low, n)
+        bounds = self._in_proportion(n_rows - high, n_rows - low, n_rows)
+        least, most, groups = bounds.low, bounds.high, bounds.groups
         if groups is None and low == high and self.low.any() and np.array_equal(self.low, self.high):
-            least = most = apportion(self.low, n - low)
+            least = most = apportion(self.low, n_rows - low)
         if groups is not None:
             K = self.low.size
             above = np.concatenate((groups.above[:K] + 1, [groups.above.size + 1], groups.above[K:] + 1))
-            groups = Groups(above, *_scaled_outwards(groups.low, groups.high, n - high, n - low, n), groups.names)
+            groups = Groups(above, groups.low, groups.high, groups.names)
         return Bounds(np.append(least, low), np.append(most, high), groups)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
@@ -105,12 +96,16 @@ class Bounds(NamedTuple):
         """
         if n_rows == n_sample:
             return self
-        factor, groups = n_sample / n_rows, self.groups
-        low, high = (np.floor(self.low * factor).astype(np.int64), np.ceil(self.high * factor).astype(np.int64))
+        belief = None if self.belief is None else self.belief.scaled(n_sample / n_rows)
+        return self._in_proportion(n_sample, n_sample, n_rows)._replace(belief=belief)
+
+    def _in_proportion(self, least: int, most: int, n_rows: int) -> "Bounds":
+        """Bounds for `least` to `most` of n_rows rows, rounded outwards, without the belief."""
+        groups, n = self.groups, max(n_rows, 1)
         if groups is not None:
-            least, most = np.floor(groups.low * factor), np.ceil(groups.high * factor)
-            groups = Groups(groups.above, least.astype(np.int64), most.astype(np.int64), groups.names)
-        return Bounds(low, high, groups, None if self.belief is None else self.belief.scaled(factor))
+            low, high = groups.low * least // n, -(-np.minimum(groups.high, n) * most // n)
+            groups = Groups(groups.above, low, high, groups.names)
+        return Bounds(self.low * least // n, -(-np.minimum(self.high, n) * most // n), groups)
 
     def without_belief(self, n_rows: int) -> "Bounds":
         """Return bounds for methods that take no belief: the whole numbers on both sides of the believed counts.
@@ -131,8 +126,3 @@ class Bounds(NamedTuple):
         counts = n_rows * self.center(n_rows)
         low, high = np.floor(counts + 1e-6).astype(np.int64), np.ceil(counts - 1e-6).astype(np.int64)
         return Bounds(np.clip(low, self.low, self.high), np.clip(high, self.low, self.high), self.groups)
-
-
-def _scaled_outwards(low: IntArray, high: IntArray, least: int, most: int, n_rows: int) -> tuple[IntArray, IntArray]:
-    """Bounds for `least` to `most` of n_rows rows, in proportion and rounded outwards."""
-    return low * least // n_rows, -(-np.minimum(high, n_rows) * most // n_rows)

@@ -11,17 +11,14 @@ predictions of the supervised classifier: sizes that force more than half of the
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.groups import Groups
 from transduce.class_prior.proportions import are_balanced_by_design, contributions, disagreement, distance
 from transduce.errors import PriorConflict, PriorWarning, PriorWarningKind
-
-Array = NDArray[Any]
 
 HARMFUL_DISAGREEMENT = 4.0
 """Disagreement above which harm is more likely than not."""
@@ -36,18 +33,16 @@ _NOISE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PriorDiagnostics:
-    """Stated class sizes beside what labels and classifier say; sizes are fractions of the rows to label.
+    """Stated sizes of nodes, the K classes and then the G branches with a size, beside labels and classifier.
 
     Attributes
     ----------
-    low : ndarray of shape (K,)
-        Smallest stated size of each class.
-    high : ndarray of shape (K,)
-        Largest stated size of each class.
-    labeled : ndarray of shape (K,)
-        Fraction of the labelled rows in each class.
-    predicted : ndarray of shape (K,)
-        Fraction of the rows to label that the classifier gives to each class without prices. It is the supervised
+    low, high : ndarray of shape (K+G,)
+        Smallest and largest stated size of each node, as fractions of the rows to label.
+    labeled : ndarray of shape (K+G,)
+        Fraction of the labelled rows in each node.
+    predicted : ndarray of shape (K+G,)
+        Fraction of the rows to label that the classifier gives to each node without prices. It is the supervised
         classifier, learnt from the labelled rows alone, where `needs_supervised` is true and sizes were stated; else
         the fitted one.
     prices : ndarray of shape (K,)
@@ -56,7 +51,7 @@ class PriorDiagnostics:
         Likelihood ratio between stated and labelled sizes for each degree of freedom: about 1 by chance, of classes or
         of branches, whichever is larger.
     farthest : tuple of int
-        Up to three classes with the largest conflict, the worst first; K and larger numbers are branches.
+        Up to three nodes with the largest conflict, the worst first.
     n_rows : int
         Number of rows to label.
     in_rows : bool
@@ -90,15 +85,26 @@ class PriorDiagnostics:
 
     def with_supervised(self, counts: Array) -> "PriorDiagnostics":
         """Compare with the class counts (K,) that the supervised classifier predicts for the rows to label."""
-        found = replace(self, predicted=counts / max(int(counts.sum()), 1))
-        low, high, _, predicted = found._nodes()
-        levels = found._levels()
+        predicted = _of_nodes(counts / max(int(counts.sum()), 1), self.groups)
+        low, high, levels, farthest = self.low, self.high, self._levels(), self.farthest
         distances = [distance(predicted[nodes], low[nodes], high[nodes]) for nodes in levels]
-        found = replace(found, distance=max(distances))
-        if not self.balanced_labels:
-            return found
-        nodes = levels[int(np.argmax(distances))]
-        return replace(found, farthest=_farthest(nodes, np.abs(np.clip(predicted, low, high) - predicted)[nodes]))
+        if self.balanced_labels:
+            nodes = levels[int(np.argmax(distances))]
+            farthest = _farthest(nodes, np.abs(np.clip(predicted, low, high) - predicted)[nodes])
+        return replace(self, predicted=predicted, distance=max(distances), farthest=farthest)
+
+    def with_labels(self, counts: Array) -> "PriorDiagnostics":
+        """Compare with the class counts (K,) of the labelled rows."""
+        counts, low, high, levels = _of_nodes(counts, self.groups), self.low, self.high, self._levels()
+        ratios = [disagreement(counts[nodes], low[nodes], high[nodes]) for nodes in levels]
+        nodes = levels[int(np.argmax(ratios))]
+        outside = (self.labeled < low) | (self.labeled > high)  # a class within its bounds is no conflict
+        amounts = contributions(counts[nodes], low[nodes], high[nodes]) * outside[nodes]
+        return replace(self, disagreement=max(ratios), farthest=_farthest(nodes, amounts))
+
+    def _levels(self) -> list[Array]:
+        """Partitions of the rows, by branches and by classes."""
+        return [np.arange(self.low.size)] if self.groups is None else list(self.groups.levels())
 
     def suggested_ranges(self) -> list[tuple[float, float]]:
         """For each class, then each branch, a range that agrees with the data.
@@ -106,44 +112,30 @@ class PriorDiagnostics:
         It covers what is stated, what is predicted and, unless their numbers say nothing, the labels; in rows where
         sizes were stated in rows, else in fractions.
         """
-        low, high, labeled, predicted = self._nodes()
-        labeled = predicted if self.balanced_labels else labeled
+        witnesses = [self.predicted, self.predicted if self.balanced_labels else self.labeled]
         unit = self.n_rows if self.in_rows else 1000
-        least = np.floor(np.minimum(low, np.minimum(predicted, labeled)) * unit + _NOISE)
-        most = np.ceil(np.maximum(high, np.maximum(predicted, labeled)) * unit - _NOISE)
+        least = np.floor(np.min([self.low, *witnesses], axis=0) * unit + _NOISE)
+        most = np.ceil(np.max([self.high, *witnesses], axis=0) * unit - _NOISE)
         if self.in_rows:
             return [(int(a), int(b)) for a, b in zip(least, most, strict=True)]
         return [(float(a), float(b)) for a, b in zip(least / unit, most / unit, strict=True)]
 
     def conflicts(self, classes: Array, n_labeled: int) -> tuple[PriorConflict, ...]:
         """The classes and branches in `farthest`, as records for a warning."""
-        low, high, labeled, predicted = self._nodes()
         names = [*classes.tolist(), *(() if self.groups is None else self.groups.names)]
         ranges = self.suggested_ranges()
         return tuple(
             PriorConflict(
                 names[k],
-                float(low[k]),
-                float(high[k]),
-                None if self.balanced_labels else float(labeled[k]),
-                float(predicted[k]),
+                float(self.low[k]),
+                float(self.high[k]),
+                None if self.balanced_labels else float(self.labeled[k]),
+                float(self.predicted[k]),
                 ranges[k],
                 n_labeled,
             )
             for k in self.farthest
         )
-
-    def _nodes(self) -> tuple[Array, Array, Array, Array]:
-        """Low, high, labelled and predicted fractions (K+G,) of classes, then branches."""
-        if self.groups is None:
-            return self.low, self.high, self.labeled, self.predicted
-        low = np.concatenate((self.low, self.groups.low / self.n_rows))
-        high = np.concatenate((self.high, np.minimum(self.groups.high / self.n_rows, 1.0)))
-        return low, high, _with_groups(self.labeled, self.groups), _with_groups(self.predicted, self.groups)
-
-    def _levels(self) -> list[Array]:
-        """Partitions of the rows, by branches and by classes."""
-        return [np.arange(self.low.size)] if self.groups is None else list(self.groups.levels())
 
 
 def diagnose_prior(
@@ -156,37 +148,27 @@ def diagnose_prior(
     >>> found.disagreement > HARMFUL_DISAGREEMENT, found.suggested_ranges()
     (True, [(0.5, 0.95), (0.05, 0.5)])
     """
-    n_rows, n_labeled = max(int(predicted_counts.sum()), 1), max(float(labeled_counts.sum()), 1.0)
+    (low, high, groups, _), n_rows = bounds, max(int(predicted_counts.sum()), 1)
+    if groups is not None:
+        low, high = np.append(low, groups.low), np.append(high, np.minimum(groups.high, n_rows))
     found = PriorDiagnostics(
-        bounds.low / n_rows,
-        bounds.high / n_rows,
-        labeled_counts / n_labeled,
-        predicted_counts / n_rows,
+        low / n_rows,
+        high / n_rows,
+        _of_nodes(labeled_counts / max(float(labeled_counts.sum()), 1.0), groups),
+        _of_nodes(predicted_counts / n_rows, groups),
         prices,
         disagreement=0.0,
         n_rows=n_rows,
         in_rows=in_rows,
-        groups=bounds.groups,
+        groups=groups,
         balanced_labels=are_balanced_by_design(labeled_counts),
     )
-    return _with_disagreement(found, labeled_counts) if predicted_counts.sum() else found
+    return found.with_labels(labeled_counts) if predicted_counts.sum() else found
 
 
-def _with_groups(values: Array, groups: Groups) -> Array:
+def _of_nodes(values: Array, groups: Groups | None) -> Array:
     """Values of classes (K,), then their sums over the groups."""
-    return np.concatenate((values, groups.members(values.size) @ values))
-
-
-def _with_disagreement(found: PriorDiagnostics, labeled_counts: Array) -> PriorDiagnostics:
-    """Compare stated and labelled sizes, by branches and by classes."""
-    low, high, labeled, _ = found._nodes()
-    counts = labeled_counts if found.groups is None else _with_groups(labeled_counts, found.groups)
-    levels = found._levels()
-    ratios = [disagreement(counts[nodes], low[nodes], high[nodes]) for nodes in levels]
-    nodes = levels[int(np.argmax(ratios))]
-    outside = (labeled < low) | (labeled > high)  # a class within its bounds is no conflict
-    worst = _farthest(nodes, contributions(counts[nodes], low[nodes], high[nodes]) * outside[nodes])
-    return replace(found, disagreement=max(ratios), farthest=worst)
+    return values if groups is None else np.append(values, groups.members(values.size) @ values)
 
 
 def _farthest(nodes: Array, amounts: Array) -> tuple[int, ...]:

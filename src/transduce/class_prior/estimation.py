@@ -11,19 +11,13 @@ mean probability of class j for labelled rows of class k, sizes φ predict the m
 the EM algorithm lead from those observed, mean_u p_u, to sizes that explain them better. More steps fit noise.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import betaincinv
 
-from transduce.class_prior.proportions import Proportions, disagreement, labeled_proportions
+from transduce.arrays import Array, FloatArray
+from transduce.class_prior.proportions import SizeEstimate, disagreement, labeled_proportions
 
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
-
-LEVEL = 0.9
-"""Probability that an interval contains the true size."""
 WIDENING = 1.4
 """Factor of the deviations that errors on hidden labels suggest: the classifiers share most of their labels."""
 EM_STEPS, PRIOR_LABELS = 5, 2.0
@@ -65,42 +59,6 @@ class HiddenLabels(NamedTuple):
         return truth
 
 
-class SizeEstimate(NamedTuple):
-    """Estimated class sizes, as fractions of the rows to label.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (K,)
-        Estimates, which sum to 1.
-    deviation : ndarray of shape (K,)
-        Their standard deviations.
-    """
-
-    mean: FloatArray
-    deviation: FloatArray
-
-    @property
-    def low(self) -> FloatArray:
-        """Lower ends (K,) of intervals that contain the true sizes with a probability of 90 %."""
-        return self._quantile((1.0 - LEVEL) / 2.0)
-
-    @property
-    def high(self) -> FloatArray:
-        """Upper ends (K,) of these intervals."""
-        return self._quantile((1.0 + LEVEL) / 2.0)
-
-    def _quantile(self, probability: float) -> FloatArray:
-        """Quantiles of the beta distributions with these means and deviations."""
-        mean = np.clip(self.mean, 1e-9, 1.0 - 1e-9)
-        size = np.maximum(mean * (1.0 - mean) / np.maximum(self.deviation, 1e-9) ** 2 - 1.0, 1e-3)
-        return np.asarray(betaincinv(mean * size, (1.0 - mean) * size, probability))
-
-
-def estimate_from_labels(labeled_counts: Array) -> SizeEstimate:
-    """Estimate class sizes from the numbers of labels (K,) alone."""
-    return SizeEstimate(*labeled_proportions(labeled_counts))
-
-
 def estimate_from_predictions(predicted_counts: Array) -> SizeEstimate:
     """Estimate class sizes from the numbers of rows (K,) that a classifier predicts; they are uncertain."""
     mean = (predicted_counts + 1.0) / (predicted_counts + 1.0).sum()
@@ -124,14 +82,16 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_known: bool = False)
     enough = int(sampled.sum()) >= MIN_SAMPLED
     contradicted = bool(enough and not is_known and _contradiction(hidden, sampled) > CONTRADICTED)
     if enough and not contradicted:
-        return _widened(_rectified(hidden, sampled)), False
+        return _smoothed(*_rectified(hidden, sampled)), False
     truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     n_labels = _as_labels(truth, truth - predicted, hidden.n_unlabeled)
-    return _widened(labeled_proportions(_adjusted(hidden) * max(n_labels, 1.0))), contradicted
+    return _smoothed(_adjusted(hidden), max(n_labels, 1.0)), contradicted
 
 
-def _widened(proportions: Proportions) -> SizeEstimate:
-    return SizeEstimate(proportions.mean, WIDENING * proportions.deviation)
+def _smoothed(sizes: FloatArray, n_labels: float) -> SizeEstimate:
+    """Sizes that are as precise as those of so many labels, smoothed as these are, with wider intervals."""
+    estimate = labeled_proportions(sizes * n_labels)
+    return SizeEstimate(estimate.mean, WIDENING * estimate.deviation)
 
 
 def _contradiction(hidden: HiddenLabels, sampled: Array) -> float:
@@ -148,8 +108,8 @@ def _contradiction(hidden: HiddenLabels, sampled: Array) -> float:
     return disagreement(len(predicted) * mean, hidden.unlabeled, hidden.unlabeled) / max(effect, 1e-6)
 
 
-def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
-    """Prediction-powered sizes from labels drawn at random, smoothed."""
+def _rectified(hidden: HiddenLabels, sampled: Array) -> tuple[FloatArray, float]:
+    """Prediction-powered sizes from labels drawn at random, and the number of labels that are as precise."""
     truth, was_hidden = hidden.truth[sampled], hidden.was_hidden[sampled]
     predicted = np.where(was_hidden[:, None], hidden.predicted[sampled], truth)
     deviations = predicted[was_hidden] - predicted[was_hidden].mean(axis=0) if was_hidden.any() else np.zeros((0, 1))
@@ -161,7 +121,7 @@ def _rectified(hidden: HiddenLabels, sampled: Array) -> Proportions:
     weight = float(np.clip(common / scale, 0.0, 1.0)) if scale > 0 else 0.0
     errors = truth - weight * predicted
     mean = np.maximum(weight * hidden.unlabeled + errors.mean(axis=0), 0.0)
-    return labeled_proportions(mean / mean.sum() * _as_labels(truth, errors, hidden.n_unlabeled))
+    return mean / mean.sum(), _as_labels(truth, errors, hidden.n_unlabeled)
 
 
 def _as_labels(truth: FloatArray, errors: FloatArray, n_unlabeled: int) -> float:

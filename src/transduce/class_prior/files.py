@@ -23,8 +23,8 @@ def parse_prior(text: str, file_format: str, source: str) -> Prior:
     """Read a class prior from the text of a file; `source` is the file's name for error messages.
 
     >>> prior = parse_prior('{"tea": 0.3, "milk": "?"}', "json", "prior.json")
-    >>> prior["tea"].low, prior["milk"]
-    (0.3, None)
+    >>> prior["tea"].low, prior["milk"].is_known
+    (0.3, False)
     """
     if file_format == "csv":
         return _parse_csv(text, source)

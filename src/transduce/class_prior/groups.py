@@ -1,14 +1,15 @@
 """Nested groups of classes with bounds on their counts, as branches of a taxonomy have them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from transduce.arrays import IntArray
+from transduce.arrays import BoolArray, FloatArray, IntArray
+from transduce.class_prior.belief import Belief
 from transduce.class_prior.counts import check_order, whole_numbers
 from transduce.suggest import name_list
 
@@ -86,14 +87,14 @@ class Groups:
         return int(self.low.size)
 
     @cached_property
-    def _members(self) -> NDArray[np.bool_]:
+    def _members(self) -> BoolArray:
         members = np.zeros((self.above.size + 1, self.n_classes), bool)
         members[: self.n_classes] = np.eye(self.n_classes, dtype=bool)
         for node, above in enumerate(self.above.tolist()):
             members[above] |= members[node]
         return members[self.n_classes : -1]
 
-    def members(self, n_classes: int) -> NDArray[np.bool_]:
+    def members(self, n_classes: int) -> BoolArray:
         """Return a mask (G, K) of the classes in each group.
 
         Parameters
@@ -168,44 +169,43 @@ class Groups:
                 f"{conflict.needed} and allow at most {conflict.allowed}. Change some of these counts."
             )
 
-    def narrowed(self, low: IntArray, high: IntArray, mean: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return bounds (K,) of the classes, in rows, at which counts in the proportions of the means meet the groups.
+    def center(self, low: IntArray, high: IntArray, belief: Belief, n_rows: int) -> FloatArray:
+        """Return real counts (K,) within all bounds; the parts of a group have the proportions believed of them.
 
         Parameters
         ----------
-        low, high : ndarray of shape (K,)
-            Bounds on the counts of the classes.
-        mean : ndarray of shape (K,)
-            Believed counts.
+        low, high, n_rows
+            As in `find_conflict`.
+        belief : Belief
+            Believed counts of the classes.
         """
-        least, most = low.astype(np.float64), high.astype(np.float64)
-        for members, group_low, group_high in zip(self._members, self.low, self.high, strict=True):
-            inside = np.clip(mean, least, most)[members]
-            parts = inside / max(inside.sum(), np.finfo(np.float64).tiny)
-            if inside.sum() < group_low:
-                least[members] = np.clip(group_low * parts, least[members], most[members])
-            elif inside.sum() > group_high:
-                most[members] = np.clip(group_high * parts, least[members], most[members])
-        return least, most
+        K = self.n_classes
+        parts = [np.flatnonzero(self.above == node) for node in range(K, self.above.size + 1)]
+        least, most = np.append(low, self.low), np.append(high, self.high)
+        for node, inside in enumerate(parts[:-1], K):
+            least[node], most[node] = max(least[node], least[inside].sum()), min(most[node], most[inside].sum())
+        mean, offset = (np.append(each, self._members @ each) for each in (belief.mean, belief.offset))
+        counts = np.full(self.above.size + 1, float(n_rows))
+        for node, inside in reversed(list(enumerate(parts, K))):
+            believed = belief._replace(mean=mean[inside], offset=offset[inside])
+            counts[inside] = believed.center(least[inside], most[inside], counts[node])
+        return counts[:K]
 
-    def center(self, low: IntArray, high: IntArray, n_rows: int) -> NDArray[np.float64]:
-        """Return class proportions (K,) in the middle of all bounds: low + t (high − low), one t for parts of a group.
 
-        For the parameters see `Groups.find_conflict`.
-        """
-        least = np.concatenate((low, self.low, [0])).astype(np.float64)
-        most = np.minimum(np.concatenate((high, self.high, [n_rows])).astype(np.float64), n_rows)
-        sums = np.zeros((2, least.size))
-        for j, above in enumerate(self.above.tolist()):
-            if j >= low.size:
-                least[j], most[j] = max(least[j], sums[0, j]), min(most[j], sums[1, j])
-            sums[:, above] += least[j], most[j]
-        counts = np.full(least.size, float(n_rows))
-        for j in range(self.above.size - 1, -1, -1):
-            needed, allowed = sums[:, self.above[j]]
-            t = (counts[self.above[j]] - needed) / (allowed - needed) if allowed > needed else 0.0
-            counts[j] = least[j] + t * (most[j] - least[j])
-        return np.asarray(counts[: low.size] / max(counts[: low.size].sum(), 1.0))
+def nested_groups(members: BoolArray, low: IntArray, high: IntArray, names: Sequence[str]) -> Groups | None:
+    """Groups from their classes (G, K), smaller ones first, each below the smallest that contains it; None for none."""
+    if not len(members):
+        return None
+    order = np.argsort(members.sum(axis=1), kind="stable")
+    members, n_groups, n_classes = members[order], *members.shape
+    sets = np.vstack((np.eye(n_classes, dtype=bool), members))
+    above = np.full(n_classes + n_groups, n_classes + n_groups)
+    for node, inside in enumerate(sets):
+        for g in range(max(node - n_classes + 1, 0), n_groups):
+            if np.all(members[g][inside]):
+                above[node] = n_classes + g
+                break
+    return Groups(above, low[order], high[order], tuple(names[g] for g in order))
 
 
 def _nodes_above(above: ArrayLike, n_groups: int) -> IntArray:

@@ -10,11 +10,13 @@ no more than by chance, a is large and the fractions shrink towards each other; 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammainc, gammaln
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, gammainc, gammaln
 
-FloatArray = NDArray[np.float64]
+from transduce.arrays import FloatArray
 
+LEVEL = 0.9
+"""Probability that an interval contains the true size."""
 CONCENTRATIONS = np.logspace(-1.5, 3.0, 91)
 """Values of a that are summed over, with equal prior probability."""
 MOST_CLASSES = 0.6
@@ -23,14 +25,38 @@ DESIGN_PROBABILITY = 0.02
 """Labels are balanced by design if chance makes counts as equal as theirs with a lower probability."""
 
 
-class Proportions(NamedTuple):
-    """Posterior mean and standard deviation (K,) of the class proportions."""
+class SizeEstimate(NamedTuple):
+    """Estimated class sizes, as fractions of the rows to label.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (K,)
+        Estimates, which sum to 1.
+    deviation : ndarray of shape (K,)
+        Their standard deviations.
+    """
 
     mean: FloatArray
     deviation: FloatArray
 
+    @property
+    def low(self) -> FloatArray:
+        """Lower ends (K,) of intervals that contain the true sizes with a probability of 90 %."""
+        return self._quantile((1.0 - LEVEL) / 2.0)
 
-def labeled_proportions(counts: ArrayLike) -> Proportions:
+    @property
+    def high(self) -> FloatArray:
+        """Upper ends (K,) of these intervals."""
+        return self._quantile((1.0 + LEVEL) / 2.0)
+
+    def _quantile(self, probability: float) -> FloatArray:
+        """Quantiles of the beta distributions with these means and deviations."""
+        mean = np.clip(self.mean, 1e-9, 1.0 - 1e-9)
+        size = np.maximum(mean * (1.0 - mean) / np.maximum(self.deviation, 1e-9) ** 2 - 1.0, 1e-3)
+        return np.asarray(betaincinv(mean * size, (1.0 - mean) * size, probability))
+
+
+def labeled_proportions(counts: ArrayLike) -> SizeEstimate:
     """Posterior of the class proportions, given the labelled rows of each class; weighted rows may count by fractions.
 
     >>> labeled_proportions([3, 5, 4, 4, 6, 2]).mean.round(2).tolist()
@@ -49,7 +75,7 @@ def labeled_proportions(counts: ArrayLike) -> Proportions:
     second = first * (c + a + 1.0) / (n + K * a + 1.0)
     mean = weights @ first
     variance = np.maximum(weights @ second - mean**2, 0.0)
-    return Proportions(mean / mean.sum(), np.sqrt(variance))
+    return SizeEstimate(mean / mean.sum(), np.sqrt(variance))
 
 
 def are_balanced_by_design(counts: ArrayLike) -> bool:

@@ -1,21 +1,17 @@
 """From a class prior, the labels and an estimate to bounds and beliefs on the class counts of the rows to label."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import Array, BoolArray, FloatArray, IntArray
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.estimation import MIN_SAMPLED, SizeEstimate, estimate_from_labels
-from transduce.class_prior.proportions import are_balanced_by_design
+from transduce.class_prior.estimation import MIN_SAMPLED
+from transduce.class_prior.proportions import SizeEstimate, are_balanced_by_design, labeled_proportions
 from transduce.class_prior.stated_sizes import read_statement
 from transduce.class_prior.statement import MIN_ROWS, Statement
 from transduce.taxonomy import Taxonomy
-
-Array: TypeAlias = NDArray[Any]
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 STRENGTHS, LABELS_PER_STRENGTH = (2.0, 64.0), 120.0
 """Least and greatest strength of the belief in a size, in units of the loss, and labels that a unit stands for.
@@ -27,24 +23,20 @@ Rows follow a belief unless their scores are clear. One that is much weaker lets
 class ResolvedPrior(NamedTuple):
     """A class prior for the rows to label.
 
-    stated          the class prior as the user wrote it
-    statement       what is stated, in rows
-    n_rows          number of rows to label
-    labels          (l,) class of each labelled row
-    labeled_rows    (K,) labelled rows of each class
-    labeled_weight  (K,) the same by weight
-    sampled         (l,) whether each label was drawn at random, as far as is known
-    is_known        whether the user said that all were
-    forbidden       labels that rows must not get, or None
+    stated     the class prior as the user wrote it
+    statement  what is stated, in rows
+    labels     (l,) class of each labelled row
+    weights    (l,) their sample weights, or None
+    sampled    (l,) whether each label was drawn at random, as far as is known
+    is_known   whether the user said that all were
+    forbidden  labels that rows must not get, or None
     """
 
     stated: object
     statement: Statement
-    n_rows: int
     labels: IntArray
-    labeled_rows: IntArray
-    labeled_weight: FloatArray
-    sampled: NDArray[np.bool_]
+    weights: FloatArray | None
+    sampled: BoolArray
     is_known: bool = False
     forbidden: Array | None = None
 
@@ -71,41 +63,44 @@ class ResolvedPrior(NamedTuple):
         >>> prior.bounds(prior.from_labels())[:2]
         (array([0, 4, 3]), array([12,  6,  3]))
         """
-        rows, weight = np.bincount(labels, minlength=classes.size), labeled_counts(classes.size, labels, weights)
-        if isinstance(stated, str) and stated in ("labeled", "estimate"):
-            statement = Statement.nothing(classes.size, n_rows)
-        else:
-            statement = read_statement(stated, classes, labels, n_rows, taxonomy)
-        known = sampled is not None and bool(np.all(sampled))
+        statement = read_statement({} if _is_keyword(stated) else stated, classes, labels, n_rows, taxonomy)
+        is_known = sampled is not None and bool(np.all(sampled))
         if sampled is None:
-            sampled = np.full(labels.size, not are_balanced_by_design(rows))
-        return cls(stated, statement, n_rows, labels, rows, weight, sampled, known, forbidden)
-
-    @property
-    def is_estimated(self) -> bool:
-        """Whether class sizes are estimated from hidden labels."""
-        is_labeled = isinstance(self.stated, str) and self.stated == "labeled"
-        return not is_labeled and self.n_rows > 0 and not self.statement.is_exact
+            is_sample = not are_balanced_by_design(np.bincount(labels, minlength=classes.size))
+            sampled = np.full(labels.size, is_sample)
+        return cls(stated, statement, labels, weights, sampled, is_known, forbidden)
 
     @property
     def is_stated(self) -> bool:
         """Whether the user stated any size."""
-        return not (isinstance(self.stated, str) and self.stated in ("labeled", "estimate"))
+        return not _is_keyword(self.stated)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether class sizes are estimated from hidden labels."""
+        return not (_is_keyword(self.stated) and self.stated == "labeled") and not self.statement.all_exact
+
+    @property
+    def labeled_rows(self) -> IntArray:
+        """Labelled rows of each class (K,)."""
+        return np.bincount(self.labels, minlength=self.statement.n_classes)
 
     def from_labels(self) -> SizeEstimate | None:
         """Estimate class sizes from the labels alone; None if too few of them were drawn at random."""
-        if self.sampled.all() or not self.is_estimated:
-            return estimate_from_labels(self.labeled_weight)
-        if self.sampled.sum() < MIN_SAMPLED:
+        chosen = self.sampled if self.is_estimated else np.ones_like(self.sampled)
+        if chosen.sum() < MIN_SAMPLED and not chosen.all():
             return None
-        return estimate_from_labels(labeled_counts(self.labeled_rows.size, self.labels[self.sampled]))
+        weights = None if self.weights is None else self.weights[chosen]
+        return labeled_proportions(labeled_counts(self.statement.n_classes, self.labels[chosen], weights))
 
     def combine(self, estimate: SizeEstimate) -> SizeEstimate:
         """Combine an estimate with what is stated, and with the labels that rows may get."""
-        if self.n_rows == 0:
+        n_rows = self.statement.n_rows
+        if n_rows == 0:
             return estimate
-        counts = expected_counts(estimate.mean, self.n_rows, self.forbidden)
-        return self.statement.combine(estimate._replace(mean=counts / self.n_rows), self.n_rows)
+        return self.statement.combine(
+            estimate._replace(mean=expected_counts(estimate.mean, n_rows, self.forbidden) / n_rows)
+        )
 
     def bounds(self, estimate: SizeEstimate) -> Bounds:
         """Bounds on the counts, and a belief around an estimate combined with what is stated.
@@ -113,12 +108,16 @@ class ResolvedPrior(NamedTuple):
         A belief is as strong as the number of labels that would show the size of the class as precisely.
         """
         hard = self.statement.hard_bounds
-        if self.n_rows == 0 or self.statement.is_exact:
-            return Bounds.exact(self.statement.low if self.n_rows else np.zeros_like(self.labeled_rows))
+        if self.statement.all_exact:
+            return Bounds.exact(hard.low)
         mean, deviation = self.combine(estimate)
         as_labels = mean * (1.0 - mean) / np.maximum(deviation, 1e-6) ** 2
         strengths = np.clip(as_labels / LABELS_PER_STRENGTH, *STRENGTHS)
-        return hard._replace(belief=Belief.create(np.maximum(self.n_rows * mean, MIN_ROWS), strengths))
+        return hard._replace(belief=Belief.create(np.maximum(self.statement.n_rows * mean, MIN_ROWS), strengths))
+
+
+def _is_keyword(stated: object) -> bool:
+    return isinstance(stated, str) and stated in ("labeled", "estimate")
 
 
 def expected_counts(proportions: FloatArray, n_rows: int, forbidden: Array | None) -> FloatArray:

@@ -5,12 +5,11 @@ n. Equal remainders go to the class that comes first, so the same proportions al
 """
 
 from numbers import Integral
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-IntArray: TypeAlias = NDArray[np.int64]
+from transduce.arrays import FloatArray, IntArray
 
 SUM_TOLERANCE = 1e-6
 """Fractions whose sum differs from 1 by more are not fractions of one whole."""
@@ -64,8 +63,7 @@ def apportion(weights: ArrayLike, n_rows: int) -> IntArray:
         raise ValueError("weights must not all be 0. Give at least one class a weight.")
     exact = weights / weights.sum() * n_rows
     nearest = np.rint(exact)
-    noise = 8 * np.finfo(np.float64).eps * np.maximum(nearest, 1.0)
-    exact = np.where(np.abs(exact - nearest) <= noise, nearest, exact)
+    exact = np.where(np.abs(exact - nearest) <= rounding_noise(nearest), nearest, exact)
     counts: IntArray = np.floor(exact).astype(np.int64)
     by_remainder = np.argsort(-np.round(exact - counts, _TIE_DECIMALS), kind="stable")
     left = n_rows - int(counts.sum())
@@ -75,3 +73,24 @@ def apportion(weights: ArrayLike, n_rows: int) -> IntArray:
         positive = by_remainder[counts[by_remainder] > 0]
         counts[positive[left:]] -= 1
     return counts
+
+
+def on_both_sides(sizes: FloatArray) -> tuple[IntArray, IntArray]:
+    """The whole numbers on both sides of each size, the same number twice for one that is whole but for noise."""
+    noise = rounding_noise(sizes)
+    return np.floor(sizes + noise).astype(np.int64), np.ceil(sizes - noise).astype(np.int64)
+
+
+def outlier_counts(fractions: tuple[float, float], n_rows: int) -> tuple[int, int]:
+    """The least and the greatest number of n_rows rows that these fractions are, rounded outwards.
+
+    >>> outlier_counts((0.1, 0.1), 30), outlier_counts((0.0, 0.05), 30)
+    ((3, 3), (0, 2))
+    """
+    low, high = on_both_sides(n_rows * np.array(fractions))
+    return int(low[0]), int(high[1])
+
+
+def rounding_noise(sizes: FloatArray) -> FloatArray:
+    """Errors that arithmetic with these sizes may have."""
+    return np.asarray(8 * np.finfo(np.float64).eps * np.maximum(np.where(np.isfinite(sizes), sizes, 1.0), 1.0))

@@ -27,7 +27,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import Enum
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -44,46 +43,37 @@ _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
 _UNITS = re.compile(r"\s*(%|/)\s*")
 
 
-class SizeKind(Enum):
-    """How a stated size is meant."""
-
-    ROUGH = "about this size"
-    EXACT = "exactly this size"
-    RANGE = "between two limits"
-
-
 @dataclass(frozen=True)
 class Size:
     """A stated size.
 
-    Attributes
-    ----------
-    kind : SizeKind
-        Rough, exact, or a range.
-    low, high : float
-        Limits of a range; otherwise both are the size. The high limit may be infinite.
-    in_rows : bool
-        Whether this is a number of rows; otherwise it is a fraction of the rows to label.
-    is_plain : bool
-        Whether this is a single number without any sign, whose unit the sum of all sizes may decide.
-    source : str
-        Where it is stated, for error messages.
+    low, high  limits; an exact or a rough size is both. The high one may be infinite
+    is_rough   whether this is about the size; otherwise the limits always hold
+    in_rows    whether this is a number of rows; otherwise it is a fraction of the rows to label
+    is_plain   whether this is a single number without any sign, whose unit the sum of all sizes may decide
+    source     where it is stated, for error messages
     """
 
-    kind: SizeKind
     low: float
     high: float
+    is_rough: bool = False
     in_rows: bool = False
     is_plain: bool = field(default=False, compare=False)
     source: str = field(default="class_prior", compare=False, repr=False)
 
     @property
+    def is_known(self) -> bool:
+        """Whether this says anything."""
+        return self.low > 0 or self.high < np.inf
+
+    @property
     def is_count(self) -> bool:
         """Whether this is an exact number of rows."""
-        return self.kind is SizeKind.EXACT and self.in_rows
+        return self.in_rows and not self.is_rough and self.low == self.high
 
 
-Prior: TypeAlias = dict[Any, Size | None]
+UNKNOWN = Size(0.0, np.inf)
+Prior: TypeAlias = dict[Any, Size]
 
 
 class _Number(NamedTuple):
@@ -104,15 +94,15 @@ def read_prior(class_prior: object) -> object:
 def read_sizes(class_prior: object, classes: Sequence[Any]) -> Prior:
     """Sizes by name, from "equal", from sizes in the order of the classes, or from a mapping.
 
-    >>> {name: size and size.low for name, size in read_sizes(["20%", None], ["milk", "tea"]).items()}
-    {'milk': 0.2, 'tea': None}
+    >>> {name: size.low for name, size in read_sizes(["20%", "~7"], ["milk", "tea"]).items()}
+    {'milk': 0.2, 'tea': 7.0}
     """
     if class_prior is None:
         raise PriorError(PriorErrorKind.NONE)
     if isinstance(class_prior, str):
         if class_prior != "equal":
             raise PriorError(PriorErrorKind.KEYWORD, value=class_prior)
-        return dict.fromkeys(classes, Size(SizeKind.ROUGH, 1 / len(classes), 1 / len(classes)))
+        return dict.fromkeys(classes, Size(1 / len(classes), 1 / len(classes), is_rough=True))
     if not isinstance(class_prior, Mapping):
         sizes = _in_order(class_prior)
         if len(sizes) != len(classes):
@@ -128,21 +118,21 @@ def _in_order(class_prior: Any) -> list[object]:
     return list(class_prior)
 
 
-def parse_size(value: object, source: str) -> Size | None:
+def parse_size(value: object, source: str) -> Size:
     """Read a size from text, a number, or a pair of either; `source` says where it is stated.
 
     >>> size = parse_size("12 %", "here")
-    >>> size.kind.name, size.low, size.in_rows
-    ('ROUGH', 0.12, False)
-    >>> parse_size((5, 9), "here") == parse_size("5-9", "here"), parse_size("?", "here")
-    (True, None)
+    >>> size.low, size.is_rough, size.in_rows
+    (0.12, True, False)
+    >>> parse_size((5, 9), "here") == parse_size("5-9", "here"), parse_size("?", "here").is_known
+    (True, False)
     """
-    if value is None or isinstance(value, Size):
+    if isinstance(value, Size):
         return value
     mark, parts = "", [value]
+    if value is None or (isinstance(value, str) and value.strip() in ("", "?")):
+        return UNKNOWN
     if isinstance(value, str):
-        if value.strip() in ("", "?"):
-            return None
         found = _SIZE.fullmatch(value.strip())
         if found is None or (found[1] and found[3]):
             raise PriorError(PriorErrorKind.SYNTAX, source=source, value=value)
@@ -194,9 +184,8 @@ def _single(number: _Number, mark: str, source: str, value: object) -> Size:
     if mark == "=" and in_rows and not size.is_integer():
         raise PriorError(PriorErrorKind.NEITHER_UNIT, source=source, value=value)
     if mark != "~" and size == 0:
-        return Size(SizeKind.EXACT, 0.0, 0.0, True, is_plain, source)
-    is_rough = mark == "~" or (not mark and not in_rows)
-    return Size(SizeKind.ROUGH if is_rough else SizeKind.EXACT, size, size, in_rows, is_plain, source)
+        return Size(0.0, 0.0, False, True, is_plain, source)
+    return Size(size, size, mark == "~" or (not mark and not in_rows), in_rows, is_plain, source)
 
 
 def _range(low: _Number, high: _Number, source: str, value: object) -> Size:
@@ -212,4 +201,4 @@ def _range(low: _Number, high: _Number, source: str, value: object) -> Size:
         raise PriorError(PriorErrorKind.MIXED_UNITS, source=source, value=value)
     if in_rows and not all(end.is_integer() for end in ends if end < np.inf):
         raise PriorError(PriorErrorKind.NEITHER_UNIT, source=source, value=value)
-    return Size(SizeKind.RANGE, ends[0], ends[1], in_rows, False, source)
+    return Size(ends[0], ends[1], False, in_rows, False, source)

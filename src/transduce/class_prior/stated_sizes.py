@@ -6,31 +6,21 @@
 3. Exact sizes and ranges become whole numbers low <= count <= high. Rough sizes stay as they are.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from transduce.class_prior.rounding import apportion
-from transduce.class_prior.spec import Prior, Size, SizeKind, read_sizes
-from transduce.class_prior.statement import (
-    RoughBranch,
-    Statement,
-    check_feasible,
-    nested_groups,
-    on_both_sides,
-    rounding_noise,
-)
+from transduce.arrays import Array, BoolArray, IntArray
+from transduce.class_prior.bounds import Bounds
+from transduce.class_prior.groups import Groups
+from transduce.class_prior.rounding import apportion, on_both_sides, rounding_noise
+from transduce.class_prior.spec import UNKNOWN, Prior, Size, read_sizes
+from transduce.class_prior.statement import Statement
 from transduce.errors import Names, PriorError, PriorErrorKind
 from transduce.suggest import did_you_mean
 from transduce.taxonomy import Taxonomy
-
-Array: TypeAlias = NDArray[Any]
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 ROUNDING = 0.021
 """Fractions whose sum differs from 1 by no more are taken as rounded ones."""
@@ -45,105 +35,31 @@ def read_statement(
 ) -> Statement:
     """Read sizes in the order of the classes, by name, or "equal", as a statement about the rows to label.
 
-    Parameters
-    ----------
-    class_prior : object
-        The class prior (see `spec`), but neither "labeled" nor "estimate".
-    classes : ndarray of shape (K,)
-        Names of the classes.
-    labels : ndarray of shape (n_labeled,)
-        Class indices of the rows with a full label.
-    n_rows : int
-        Number of rows to label, including those with a partial label.
-    taxonomy : Taxonomy or None, default=None
-        Tree of the classes, whose branches may have a size too.
+    classes (K,) are names, labels (l,) the class indices of the rows with a full label; n_rows counts the rows to
+    label, including those with a partial label. Branches of the taxonomy may have a size too.
 
-    Examples
-    --------
     >>> names, labels = np.array(["cocoa", "coffee", "tea"]), np.array([0, 1, 2])
     >>> stated = read_statement({"tea": "25%", "coffee": (3, 5)}, names, labels, 10)
-    >>> stated.low, stated.high, stated.rough
-    (array([0, 3, 0]), array([10,  5, 10]), array([nan, nan, 2.5]))
+    >>> stated.low, stated.high, stated.is_rough
+    (array([0. , 3. , 2.5]), array([10. ,  5. ,  2.5]), array([False, False,  True]))
     """
     names = classes.tolist()
-    nodes = _Nodes.create(read_sizes(class_prior, names), names, n_rows, n_rows + labels.size, taxonomy)
-    K = len(names)
+    prior = read_sizes(class_prior, names)
+    branches = _find_branches(prior, names, taxonomy)
+    below = [] if taxonomy is None else [taxonomy.below(name) for name in branches]
+    members, nodes = np.array([*np.eye(len(names)), *below], bool), [*names, *branches]
+    counted = [name for name, top in zip(nodes, topmost(members), strict=True) if top and name in prior]
+    prior = with_units(prior, counted, n_rows, n_rows + labels.size)
+    sizes = [prior.get(name, UNKNOWN) for name in nodes]
+    is_rough, in_rows = (np.array([getattr(size, name) for size in sizes]) for name in ("is_rough", "in_rows"))
+    low, high = np.array([(size.low, size.high) for size in sizes]).T * np.where(in_rows, 1.0, max(n_rows, 1))
+    nodes[len(names) :] = ["/".join(name) if isinstance(name, tuple) else name for name in branches]
     if n_rows == 0:
-        return Statement(np.zeros(K, np.int64), np.zeros(K, np.int64), np.full(K, np.nan))
-    nodes, divided_by = _match_sums(nodes, np.bincount(labels, minlength=K), n_rows)
-    low, high = _whole_numbers(nodes, n_rows)
-    hard = nodes.is_exact[K:] | nodes.is_range[K:]
-    called = ["/".join(name) if isinstance(name, tuple) else str(name) for name in nodes.names[K:]]
-    hard_names = [name for name, each in zip(called, hard, strict=True) if each]
-    groups = nested_groups(nodes.members[hard], low[K:][hard], high[K:][hard], hard_names)
-    check_feasible(low[:K], high[:K], groups, n_rows)
-    rough, sizes = nodes.is_rough, nodes.low
-    branches = zip(called, nodes.members, sizes[K:], rough[K:], strict=True)
-    soft = tuple(RoughBranch(name, members, float(rows)) for name, members, rows, is_rough in branches if is_rough)
-    in_rows = bool(np.any(nodes.in_rows & (nodes.high > 0)))
-    return Statement(low[:K], high[:K], np.where(rough, sizes, np.nan)[:K], groups, soft, in_rows, divided_by)
-
-
-@dataclass(frozen=True, eq=False)
-class _Nodes:
-    """Sizes of K classes, then of B branches, in rows.
-
-    names    (K+B) names
-    low      (K+B,) the size, or the low end of a range
-    high     (K+B,) the same, or the high end
-    kinds    (K+B,) kind of each size, None where it is unknown
-    in_rows  (K+B,) whether it is stated in rows
-    members  (B, K) classes of each branch
-    topmost  (K+B,) whether a node is in no stated branch
-    """
-
-    names: list[Any]
-    low: FloatArray
-    high: FloatArray
-    kinds: Array
-    in_rows: Mask
-    members: Mask
-    topmost: Mask
-
-    @classmethod
-    def create(cls, prior: Prior, names: list[Any], n_rows: int, n_total: int, taxonomy: Taxonomy | None) -> "_Nodes":
-        """Find the branches among the names of a prior, and convert sizes to rows."""
-        branches = _find_branches(prior, names, taxonomy)
-        below = [] if taxonomy is None else [taxonomy.below(name) for name in branches]
-        members = np.array(below, bool).reshape(len(branches), len(names))
-        topmost = np.append(~members.any(axis=0), [not is_inside(each, members) for each in members]).astype(bool)
-        nodes = [*names, *branches]
-        counted = [name for name, top in zip(nodes, topmost, strict=True) if top and name in prior]
-        prior = with_units(prior, counted, n_rows, n_total)
-        sizes = [prior.get(name) or Size(SizeKind.RANGE, 0.0, np.inf) for name in nodes]
-        in_rows = np.array([size.in_rows for size in sizes])
-        low, high = np.array([(size.low, size.high) for size in sizes]).T * np.where(in_rows, 1.0, max(n_rows, 1))
-        kinds = np.array(
-            [None if prior.get(name) is None else size.kind for name, size in zip(nodes, sizes, strict=True)]
-        )
-        return cls(nodes, low, high, kinds, in_rows, members, topmost)
-
-    @property
-    def is_rough(self) -> Mask:
-        return np.asarray(self.kinds == SizeKind.ROUGH)
-
-    @property
-    def is_exact(self) -> Mask:
-        return np.asarray(self.kinds == SizeKind.EXACT)
-
-    @property
-    def is_range(self) -> Mask:
-        return np.asarray(self.kinds == SizeKind.RANGE)
-
-    @property
-    def is_count(self) -> Mask:
-        """Whether a size is an exact number of rows."""
-        return self.is_exact & self.in_rows
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether sizes that are single numbers cover all classes, and so must sum to all rows."""
-        return bool(np.all((self.is_rough | self.is_exact)[self.topmost]))
+        return Statement(nodes, members, np.zeros_like(low), np.zeros_like(low), is_rough & False, in_rows, 0)
+    stated = Statement(nodes, members, low, high, is_rough, in_rows, n_rows)
+    stated = _with_whole_numbers(_match_sums(stated, np.bincount(labels, minlength=len(names))))
+    _check_feasible(stated.hard_bounds, n_rows)
+    return stated
 
 
 def _find_branches(prior: Prior, names: list[Any], taxonomy: Taxonomy | None) -> list[Any]:
@@ -153,12 +69,7 @@ def _find_branches(prior: Prior, names: list[Any], taxonomy: Taxonomy | None) ->
     for name in branches:
         if taxonomy is None or not taxonomy.is_inner(name):
             _refuse_unknown(name, names, taxonomy)
-    return [name for name in branches if prior[name] is not None]
-
-
-def is_inside(members: Mask, others: Mask) -> bool:
-    """Whether the classes of a branch are part of those of a larger one."""
-    return bool(np.any(others[:, members].all(axis=1) & (others.sum(axis=1) > members.sum())))
+    return [name for name in branches if prior[name].is_known]
 
 
 def _refuse_unknown(name: Any, names: list[Any], taxonomy: Taxonomy | None) -> None:
@@ -172,7 +83,20 @@ def _refuse_unknown(name: Any, names: list[Any], taxonomy: Taxonomy | None) -> N
     raise PriorError(PriorErrorKind.UNKNOWN_CLASS, name=written, hint=hint, classes=Names(names))
 
 
-def with_units(sizes: Mapping[Any, Size | None], topmost: Collection[Any], n_rows: int, n_total: int) -> Prior:
+def topmost(members: BoolArray) -> BoolArray:
+    """Which nodes with these classes (N, K), all nested or disjoint, are in no other; of equal ones the last.
+
+    >>> topmost(np.array([[True, False], [False, True], [True, False]])).tolist()
+    [False, True, True]
+    """
+    found, covered = np.zeros(len(members), bool), np.zeros(members.shape[1], bool)
+    for node in np.lexsort((-np.arange(len(members)), -members.sum(axis=1))):
+        found[node] = not np.any(covered & members[node])
+        covered |= members[node]
+    return found
+
+
+def with_units(sizes: Prior, topmost: Collection[Any], n_rows: int, n_total: int) -> Prior:
     """Decide the unit of plain numbers by the sum of those that are in no stated branch, the `topmost` ones.
 
     If all sizes are plain numbers, at least two, they are numbers of rows where they sum to the `n_rows` rows to label
@@ -182,85 +106,95 @@ def with_units(sizes: Mapping[Any, Size | None], topmost: Collection[Any], n_row
     >>> [size.low for size in with_units(sizes, list(sizes), 2000, 2030).values()]
     [0.6, 0.395, 0.005]
     """
-    plain = [size for size in sizes.values() if size is not None and size.is_plain]
-    total, found = sum(size.low for name in topmost if (size := sizes[name]) is not None), dict(sizes)
-    if len(plain) == len(sizes) > 1:
-        if total in (n_rows, n_total) and all(size.low.is_integer() for size in plain):
-            found = {name: _in_unit(size, SizeKind.EXACT) for name, size in sizes.items()}
+    total, found = sum(sizes[name].low for name in topmost), dict(sizes)
+    if len(sizes) > 1 and all(size.is_plain for size in sizes.values()):
+        if total in (n_rows, n_total) and all(size.low.is_integer() for size in sizes.values()):
+            found = {name: _in_unit(size, in_rows=True) for name, size in sizes.items()}
         elif abs(total - 1) <= ROUNDING:
-            found = {name: _in_unit(size, SizeKind.ROUGH) for name, size in sizes.items()}
+            found = {name: _in_unit(size) for name, size in sizes.items()}
         elif abs(total - 100) <= _PERCENT_ROUNDING:
-            found = {name: _in_unit(size, SizeKind.ROUGH, 100.0) for name, size in sizes.items()}
-    wrong = next((size for size in found.values() if size and size.is_count and not size.low.is_integer()), None)
+            found = {name: _in_unit(size, divisor=100.0) for name, size in sizes.items()}
+    wrong = next((size for size in found.values() if size.is_count and not size.low.is_integer()), None)
     if wrong is not None:
         raise PriorError(PriorErrorKind.NEITHER_UNIT, source=wrong.source, value=wrong.low)
     return found
 
 
-def _in_unit(size: Size | None, kind: SizeKind, divisor: float = 1.0) -> Size | None:
+def _in_unit(size: Size, *, in_rows: bool = False, divisor: float = 1.0) -> Size:
     """A plain number as rows, which are exact, or as a fraction, which is rough; 0 stays exact."""
-    if size is None or size.low == 0:
+    if size.low == 0:
         return size
-    return replace(size, kind=kind, low=size.low / divisor, high=size.low / divisor, in_rows=kind is SizeKind.EXACT)
+    return replace(size, low=size.low / divisor, high=size.low / divisor, is_rough=not in_rows, in_rows=in_rows)
 
 
-def _match_sums(nodes: _Nodes, labeled: IntArray, n_rows: int) -> tuple[_Nodes, float | None]:
-    """Make sizes sum to the rows to label; return the sum of fractions that were divided by it, too."""
-    top, closed = nodes.topmost, nodes.is_closed
-    if closed and np.all(nodes.is_count[top]):
-        return _without_labeled(nodes, labeled, n_rows), None
-    _check_too_many(nodes, n_rows)
-    total = float(nodes.low[top].sum()) / n_rows
-    scaled = (nodes.is_rough | nodes.is_exact) & ~nodes.is_count if closed else nodes.is_rough
-    movable, fixed = float(nodes.low[top & scaled].sum()), float(nodes.low[top & ~scaled].sum())
+def _match_sums(stated: Statement, labeled: IntArray) -> Statement:
+    """Make sizes sum to the rows to label, if single numbers cover all classes; lower rough ones that sum to more."""
+    n_rows, top, is_single = stated.n_rows, topmost(stated.members), stated.is_rough | stated.is_exact
+    is_count, closed = stated.is_exact & stated.is_in_rows, bool(np.all(is_single[top]))
+    if np.all(is_count[top]):
+        return _without_labeled(stated, top, labeled)
+    too_many = stated.low > n_rows + rounding_noise(stated.low)
+    _refuse(PriorErrorKind.TOO_MANY_ROWS, stated, too_many, value=stated.low, n_rows=n_rows)
+    total = float(stated.low[top].sum()) / n_rows
+    scaled = is_single & ~is_count if closed else stated.is_rough
+    movable, fixed = (float(stated.low[top & each].sum()) for each in (scaled, ~scaled))
     is_contradiction = closed and (abs(total - 1) > ROUNDING or not movable or fixed >= n_rows)
     if is_contradiction or (movable and total > 1 + ROUNDING):
         raise PriorError(PriorErrorKind.SUM, total=total, n_rows=n_rows)
     if not movable or (not closed and total <= 1):
-        return nodes, None
+        return stated
     factor = np.where(scaled, max(n_rows - fixed, 0.0) / movable, 1.0)
-    nodes = replace(nodes, low=nodes.low * factor, high=nodes.high * factor)
-    return nodes, total if abs(total - 1) > _EXACT_SUM else None
+    divided_by = total if abs(total - 1) > _EXACT_SUM else None
+    return replace(stated, low=stated.low * factor, high=stated.high * factor, divided_by=divided_by)
 
 
-def _without_labeled(nodes: _Nodes, labeled: IntArray, n_rows: int) -> _Nodes:
+def _without_labeled(stated: Statement, top: BoolArray, labeled: IntArray) -> Statement:
     """Exact counts of all classes: of the rows to label, or of all rows, less the labelled ones."""
-    total, n_total = int(nodes.low[nodes.topmost].sum()), n_rows + int(labeled.sum())
-    if total == n_rows:
-        return nodes
+    total, n_total = int(stated.low[top].sum()), stated.n_rows + int(labeled.sum())
+    if total == stated.n_rows:
+        return stated
     if total != n_total:
-        raise PriorError(PriorErrorKind.COUNT_SUM, total=total, n_rows=n_rows, n_total=n_total)
-    counts = np.where(nodes.in_rows, np.append(labeled, nodes.members @ labeled), 0)
-    negative = nodes.high < counts
-    if negative.any():
-        j = int(np.argmax(negative))
-        fields = {"name": nodes.names[j], "value": int(nodes.high[j]), "n_labeled": int(counts[j])}
-        raise PriorError(PriorErrorKind.BELOW_LABELED, n_total=n_total, **fields)
-    return replace(nodes, low=np.maximum(nodes.low - counts, 0.0), high=nodes.high - counts)
+        raise PriorError(PriorErrorKind.COUNT_SUM, total=total, n_rows=stated.n_rows, n_total=n_total)
+    counts = np.where(stated.is_in_rows, stated.members @ labeled, 0)
+    values = np.minimum(stated.high, n_total).astype(np.int64)
+    _refuse(PriorErrorKind.BELOW_LABELED, stated, stated.high < counts, value=values, n_labeled=counts, n_total=n_total)
+    return replace(stated, low=np.maximum(stated.low - counts, 0.0), high=stated.high - counts)
 
 
-def _check_too_many(nodes: _Nodes, n_rows: int) -> None:
-    too_many = nodes.low > n_rows + rounding_noise(nodes.low)
-    if too_many.any():
-        j = int(np.argmax(too_many))
-        raise PriorError(PriorErrorKind.TOO_MANY_ROWS, name=nodes.names[j], value=float(nodes.low[j]), n_rows=n_rows)
+def _refuse(kind: PriorErrorKind, stated: Statement, wrong: BoolArray, **fields: Any) -> None:
+    """Raise PriorError about the first node that is wrong; fields that are arrays have a value for each node."""
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        own = {name: value[j].item() if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+        raise PriorError(kind, name=stated.names[j], **own)
 
 
-def _whole_numbers(nodes: _Nodes, n_rows: int) -> tuple[IntArray, IntArray]:
-    """Hard bounds (K+B,): within ranges, and on both sides of an exact fraction; fractions of all classes add up."""
-    exact, ends = nodes.is_exact, (nodes.low, np.minimum(nodes.high, n_rows))
-    low, high = np.zeros(exact.size, np.int64), np.full(exact.size, n_rows)
-    low[exact], high[exact] = on_both_sides(nodes.low[exact])
-    for bound, end, sign in ((low, ends[0], 1), (high, ends[1], -1)):
-        inward = sign * np.ceil(sign * end - rounding_noise(end))
-        bound[nodes.is_range] = inward[nodes.is_range]
-    if nodes.is_closed and not nodes.members.size and not np.all(nodes.is_count):
-        rest = ~nodes.is_count
-        counts = np.zeros_like(low)
-        counts[rest] = apportion(nodes.low[rest], n_rows - int(low[nodes.is_count].sum()))
-        low[rest & exact] = high[rest & exact] = counts[rest & exact]
-    if np.any(low > high):
-        j = int(np.argmax(low > high))
-        limits = {"low": float(nodes.low[j]), "high": float(nodes.high[j])}
-        raise PriorError(PriorErrorKind.NO_WHOLE_NUMBER, name=nodes.names[j], n_rows=n_rows, **limits)
-    return low, high
+def _with_whole_numbers(stated: Statement) -> Statement:
+    """Round ranges inwards, exact fractions to both sides; exact fractions of classes without branches add up."""
+    n_rows, exact, is_count = stated.n_rows, stated.is_exact, stated.is_exact & stated.is_in_rows
+    (least, low), (high, most) = map(on_both_sides, (stated.low, np.minimum(stated.high, n_rows)))
+    low, high = np.where(exact, least, low), np.where(exact, most, high)
+    is_flat = len(stated.names) == stated.n_classes
+    if is_flat and np.all(exact | stated.is_rough) and not np.all(is_count):
+        counts, rest = np.zeros_like(low), ~is_count
+        counts[rest] = apportion(stated.low[rest], n_rows - int(low[is_count].sum()))
+        low, high = (np.where(rest & exact, counts, end) for end in (low, high))
+    is_empty, ends = (low > high) & ~stated.is_rough, {"low": stated.low, "high": stated.high}
+    _refuse(PriorErrorKind.NO_WHOLE_NUMBER, stated, is_empty, n_rows=n_rows, **ends)
+    rounded = [np.where(stated.is_rough, stated.low, end) for end in (low, high)]
+    return replace(stated, low=rounded[0], high=rounded[1])
+
+
+def _check_feasible(bounds: Bounds, n_rows: int) -> None:
+    """Raise PriorError if no whole numbers of rows meet the bounds of classes and branches."""
+    n_classes = bounds.low.size
+    groups = bounds.groups or Groups(np.full(n_classes, n_classes), *np.zeros((2, 0), np.int64))
+    conflict = groups.find_conflict(bounds.low, bounds.high, n_rows)
+    if conflict is None:
+        return
+    if conflict.group is not None:
+        kind = PriorErrorKind.BRANCH_TOO_SMALL if conflict.is_too_small else PriorErrorKind.BRANCH_TOO_LARGE
+        raise PriorError(kind, name=groups.names[conflict.group], n_rows=n_rows, **conflict._asdict())
+    kind = PriorErrorKind.LOW_SUM if conflict.is_too_small else PriorErrorKind.HIGH_SUM
+    total = conflict.needed if conflict.is_too_small else conflict.allowed
+    raise PriorError(kind, total=total, n_rows=n_rows, fraction=total / n_rows)

@@ -1,21 +1,16 @@
-"""What is stated about class sizes, in rows to label: hard bounds, and rough sizes, which are beliefs."""
+"""What is stated about class sizes, in rows to label: limits that always hold, and rough sizes, which are beliefs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from transduce.arrays import BoolArray, FloatArray
 from transduce.class_prior.bounds import Bounds
-from transduce.class_prior.estimation import SizeEstimate
-from transduce.class_prior.groups import Groups
-from transduce.errors import PriorError, PriorErrorKind
-
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
-
+from transduce.class_prior.groups import Groups, nested_groups
+from transduce.class_prior.proportions import SizeEstimate
 
 ROUGHNESS = 0.1
 """Relative standard deviation of a rough size."""
@@ -24,109 +19,94 @@ MIN_ROWS = 0.5
 MAX_PASSES = 1000
 
 
-class RoughBranch(NamedTuple):
-    """A branch of the taxonomy with a rough size: its name, a mask (K,) of its classes, and about how many rows."""
-
-    name: str
-    members: Mask
-    rows: float
-
-
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """Stated sizes of K classes, in rows to label; `stated_sizes.read_statement` creates it.
+    """Stated sizes of nodes: all K classes, then the branches with a size; `stated_sizes.read_statement` creates it.
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (K,)
-        Whole numbers that the counts must lie between: exact sizes and ranges; 0 and all rows for other classes.
-    rough : ndarray of shape (K,)
-        About how many rows each class has; NaN where no rough size is stated.
-    groups : Groups or None
-        Hard bounds of branches.
-    branches : tuple of RoughBranch
-        Rough sizes of branches.
-    in_rows : bool
-        Whether sizes were stated in rows.
-    divided_by : float or None
-        The sum of rounded fractions, which were divided by it; None where they were not.
+    names       (N) classes, then branches
+    members     (N, K) classes of each node
+    low, high   (N,) rows that a node must get at least and at most, whole numbers; twice the size of a rough node
+    is_rough    (N,) whether a size is rough
+    is_in_rows  (N,) whether a size was stated in rows
+    n_rows      number of rows to label
+    divided_by  sum of rounded fractions, which were divided by it; None where they were not
     """
 
-    low: IntArray
-    high: IntArray
-    rough: FloatArray
-    groups: Groups | None = None
-    branches: tuple[RoughBranch, ...] = ()
-    in_rows: bool = False
+    names: list[Any]
+    members: BoolArray
+    low: FloatArray
+    high: FloatArray
+    is_rough: BoolArray
+    is_in_rows: BoolArray
+    n_rows: int
     divided_by: float | None = None
 
-    @classmethod
-    def nothing(cls, n_classes: int, n_rows: int) -> "Statement":
-        """Nothing is stated."""
-        return cls(np.zeros(n_classes, np.int64), np.full(n_classes, n_rows), np.full(n_classes, np.nan))
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.members.shape[1])
 
     @property
+    def is_exact(self) -> BoolArray:
+        """Whether each size is exact (N,)."""
+        return np.asarray(~self.is_rough & (self.low == self.high))
+
+    @property
+    def all_exact(self) -> bool:
+        """Whether the sizes of all classes are exact."""
+        return bool(self.is_exact[: self.n_classes].all())
+
+    @property
+    def all_stated(self) -> bool:
+        """Whether all classes have a size of their own, exact or rough."""
+        return bool(np.array_equal(self.low[: self.n_classes], self.high[: self.n_classes]))
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether any size was stated in rows."""
+        return bool(np.any(self.is_in_rows & (self.high > 0)))
+
+    @property
+    def groups(self) -> Groups | None:
+        """Limits of branches."""
+        return self.hard_bounds.groups
+
+    @cached_property
     def hard_bounds(self) -> Bounds:
         """Bounds that the counts must meet."""
-        return Bounds(self.low, self.high, self.groups)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the counts of all classes are stated exactly."""
-        return bool(np.array_equal(self.low, self.high))
+        return self._bounds(np.where(self.is_rough, 0, self.low), np.where(self.is_rough, self.n_rows, self.high))
 
     def likely_bounds(self) -> Bounds:
         """Bounds that the counts are likely to meet: rough sizes within two standard deviations."""
-        rough, low, high = np.isfinite(self.rough), self.low.copy(), self.high.copy()
-        low[rough], most = _likely_range(self.rough[rough])
-        high[rough] = np.minimum(most, high[rough])
-        return Bounds(low, high, self._likely_groups())
+        spread = np.where(self.is_rough, np.exp(2.0 * ROUGHNESS), 1.0)
+        return self._bounds(np.floor(self.low / spread), np.minimum(np.ceil(self.high * spread), self.n_rows))
 
-    def _likely_groups(self) -> Groups | None:
-        """Hard bounds of branches, and likely ones of those with a rough size."""
-        if not self.branches:
-            return self.groups
-        members, names = np.array([branch.members for branch in self.branches]), [each.name for each in self.branches]
-        low, high = _likely_range(np.array([branch.rows for branch in self.branches]))
-        if self.groups is not None:
-            members, names = np.vstack((self.groups.members(self.low.size), members)), [*self.groups.names, *names]
-            low, high = np.concatenate((self.groups.low, low)), np.concatenate((self.groups.high, high))
-        return nested_groups(members, low, high, names)
+    def _bounds(self, low: FloatArray, high: FloatArray) -> Bounds:
+        """Bounds of classes, and of the branches that are limited."""
+        least, most, K = low.astype(np.int64), high.astype(np.int64), self.n_classes
+        limited = ((least > 0) | (most < self.n_rows)) & (np.arange(least.size) >= K)
+        names = [str(name) for name, each in zip(self.names, limited, strict=True) if each]
+        return Bounds(least[:K], most[:K], nested_groups(self.members[limited], least[limited], most[limited], names))
 
-    def combine(self, estimate: SizeEstimate, n_rows: int) -> SizeEstimate:
+    def combine(self, estimate: SizeEstimate) -> SizeEstimate:
         """Combine what is stated with an estimate, each by its precision.
 
         A rough size has a relative standard deviation of `ROUGHNESS`. Classes without a size share what is left in the
         estimated proportions: the result has the least Kullback-Leibler divergence from the estimate.
-
-        Parameters
-        ----------
-        estimate : SizeEstimate
-        n_rows : int
-
-        Examples
-        --------
-        >>> estimate = SizeEstimate(np.array([0.2, 0.3, 0.5]), np.array([0.1, 0.1, 0.1]))
-        >>> stated = Statement(np.zeros(3, np.int64), np.full(3, 100), np.array([np.nan, np.nan, 80.0]))
-        >>> stated.combine(estimate, 100).mean.round(2).tolist()
-        [0.11, 0.16, 0.73]
         """
-        mean, deviation = estimate.mean * n_rows, estimate.deviation * n_rows
-        targets = [(np.arange(mean.size) == k, self.rough[k]) for k in np.flatnonzero(np.isfinite(self.rough))]
-        targets += [(branch.members, branch.rows) for branch in self.branches]
+        mean, deviation = estimate.mean * self.n_rows, estimate.deviation * self.n_rows
         pooled = []
-        for members, rows in targets:
-            rows, variance = _pooled(mean[members].sum(), np.sqrt((deviation[members] ** 2).sum()), rows)
+        for members, stated in zip(self.members[self.is_rough], self.low[self.is_rough], strict=True):
+            rows, variance = _pooled(mean[members].sum(), np.sqrt((deviation[members] ** 2).sum()), stated)
             deviation = np.where(members, np.minimum(deviation, rows * np.sqrt(variance)), deviation)
             pooled.append((members, rows, rows))
-        bounded = np.flatnonzero((self.low > 0) | (self.high < n_rows))
-        hard = [(np.arange(mean.size) == k, self.low[k], self.high[k]) for k in bounded]
-        if self.groups is not None:
-            hard += zip(self.groups.members(mean.size), self.groups.low, self.groups.high, strict=True)
-        hard.append((np.ones(mean.size, bool), n_rows, n_rows))
+        limited = ~self.is_rough & ((self.low > 0) | (self.high < self.n_rows))
+        hard = list(zip(self.members[limited], self.low[limited], self.high[limited], strict=True))
+        hard.append((np.ones(mean.size, bool), self.n_rows, self.n_rows))
         new = _project(_project(np.maximum(mean, MIN_ROWS), [*pooled, *hard]), hard)  # hard ones win over rough ones
-        deviation = np.where(self.low == self.high, 0.0, deviation * np.minimum(new / np.maximum(mean, MIN_ROWS), 1.0))
-        return SizeEstimate(new / n_rows, deviation / n_rows)
+        deviation = deviation * np.minimum(new / np.maximum(mean, MIN_ROWS), 1.0)
+        deviation[self.is_exact[: self.n_classes]] = 0.0
+        return SizeEstimate(new / self.n_rows, deviation / self.n_rows)
 
 
 def _pooled(mean: float, deviation: float, stated: float) -> tuple[float, float]:
@@ -136,13 +116,7 @@ def _pooled(mean: float, deviation: float, stated: float) -> tuple[float, float]
     return float(np.exp(np.dot(precisions, logs) / sum(precisions))), 1.0 / sum(precisions)
 
 
-def _likely_range(rough: FloatArray) -> tuple[IntArray, IntArray]:
-    """Whole numbers of rows two standard deviations below and above rough sizes."""
-    spread = np.exp(2.0 * ROUGHNESS)
-    return np.floor(rough / spread).astype(np.int64), np.ceil(rough * spread).astype(np.int64)
-
-
-def _project(mean: FloatArray, ranges: Sequence[tuple[Mask, float, float]]) -> FloatArray:
+def _project(mean: FloatArray, ranges: Sequence[tuple[BoolArray, float, float]]) -> FloatArray:
     """Scale sets of classes into their ranges in turn until all are met (iterative proportional fitting)."""
     for _ in range(MAX_PASSES):
         before = mean
@@ -154,60 +128,3 @@ def _project(mean: FloatArray, ranges: Sequence[tuple[Mask, float, float]]) -> F
         if np.abs(mean - before).max(initial=0.0) < 1e-9 * mean.sum():
             break
     return mean
-
-
-def on_both_sides(sizes: FloatArray) -> tuple[IntArray, IntArray]:
-    """The whole numbers on both sides of each size, the same number twice for one that is whole but for noise."""
-    noise = rounding_noise(sizes)
-    return np.floor(sizes + noise).astype(np.int64), np.ceil(sizes - noise).astype(np.int64)
-
-
-def outlier_counts(fractions: tuple[float, float], n_rows: int) -> tuple[int, int]:
-    """The least and the greatest number of n_rows rows that these fractions are, rounded outwards.
-
-    >>> outlier_counts((0.1, 0.1), 30), outlier_counts((0.0, 0.05), 30)
-    ((3, 3), (0, 2))
-    """
-    low, high = on_both_sides(n_rows * np.array(fractions))
-    return int(low[0]), int(high[1])
-
-
-def rounding_noise(sizes: FloatArray) -> FloatArray:
-    """Errors that arithmetic with these sizes may have."""
-    return np.asarray(8 * np.finfo(np.float64).eps * np.maximum(np.where(np.isfinite(sizes), sizes, 1.0), 1.0))
-
-
-def nested_groups(members: Mask, low: IntArray, high: IntArray, names: Sequence[str]) -> Groups | None:
-    """Groups from their classes (G, K), smaller ones first, each below the smallest that contains it; None for none."""
-    if not len(members):
-        return None
-    order = np.argsort(members.sum(axis=1), kind="stable")
-    members, n_groups, n_classes = members[order], *members.shape
-    sets = np.vstack((np.eye(n_classes, dtype=bool), members))
-    above = np.full(n_classes + n_groups, n_classes + n_groups)
-    for node, inside in enumerate(sets):
-        for g in range(max(node - n_classes + 1, 0), n_groups):
-            if np.all(members[g][inside]):
-                above[node] = n_classes + g
-                break
-    return Groups(above, low[order], high[order], tuple(names[g] for g in order))
-
-
-def check_feasible(low: IntArray, high: IntArray, groups: Groups | None, n_rows: int) -> None:
-    """Raise PriorError if no whole numbers of rows meet the bounds of classes and branches."""
-    conflict = None if groups is None else groups.find_conflict(low, high, n_rows)
-    if groups is None:
-        _check_sums(int(low.sum()), int(high.sum()), n_rows)
-    elif conflict is not None and conflict.group is None:
-        _check_sums(conflict.needed, conflict.allowed, n_rows)
-    elif conflict is not None and conflict.group is not None:
-        kind = PriorErrorKind.BRANCH_TOO_SMALL if conflict.is_too_small else PriorErrorKind.BRANCH_TOO_LARGE
-        raise PriorError(kind, name=groups.names[conflict.group], n_rows=n_rows, **conflict._asdict())
-
-
-def _check_sums(low: int, high: int, n_rows: int) -> None:
-    """Raise PriorError if the low counts sum to more than the rows to label, or the high counts to fewer."""
-    if low > n_rows:
-        raise PriorError(PriorErrorKind.LOW_SUM, total=low, n_rows=n_rows, fraction=low / n_rows)
-    if high < n_rows:
-        raise PriorError(PriorErrorKind.HIGH_SUM, total=high, n_rows=n_rows, fraction=high / n_rows)

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.fit_messages import describe_error, describe_warning
 from transduce.cli.formats import texts_of
-from transduce.cli.label_task import LabelTask, library_prior
+from transduce.cli.label_task import LabelTask
 from transduce.cli.predictions import make_predictions
+from transduce.cli.prior_options import library_prior, rows_text
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
 from transduce.cli.validation.findings import row_list
+from transduce.cli.validation.prior_checks import is_mistaken_percent
 from transduce.estimators import TransductiveClassifier
 from transduce.features.embeddings import fit_vectors
 from transduce.features.encoders import EncoderError
@@ -32,6 +35,7 @@ from transduce.features.text_rows import TextRows, fit_texts
 from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.history import HistoryRow
 from transduce.model_file import Model, make_model
+from transduce.words_share import choose_share
 
 UNLABELED = ""
 NOT_RANDOM = (
@@ -42,6 +46,9 @@ NOT_RANDOM_OR_WRONG = (
     "the labels do not look like a random sample of rows with these class sizes. Check the sizes; if they are right "
     "and the labels are a random sample, pass --labels-are random."
 )
+
+ROUGHLY = 1.5
+"""The supervised classifier finds class sizes to about this factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +103,8 @@ def _features(
         kind = "tfidf" if options["encoder"] is None and local_encoder() is None else "auto"
     try:
         with encoding_of(options, progress) as encoding:
-            rows = fit_texts(texts, kind, encoding, options["ngrams"], options["words_share"], y, clf)
+            choose = partial(choose_share, y=y, estimator=clf)
+            rows = fit_texts(texts, kind, encoding, options["ngrams"], options["words_share"], choose)
     except EncoderError:
         raise
     except InputError as error:
@@ -118,7 +126,7 @@ def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -
         lack = f"{have} a vector of zeros" if kind == "vectors" else f"{are} empty or {have} no known word"
         get = "It gets its label" if is_one else "They get their labels"
         rows = f"{len(empty)} of {n_unlabeled} rows to label {lack} ({row_list(empty)})"
-        yield f"Note: {rows}. {get} by class size alone."
+        yield f"Note: {rows}. {get} by class size alone{'' if task.none is None else ', or none by --none'}."
 
 
 def _labels(task: LabelTask) -> NDArray[Any]:
@@ -159,9 +167,22 @@ def _fit(
         except ValueError as error:
             raise InputError(describe_error(error, task.table.name)) from None
     progress.say(*resuming, *(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
+    progress.say(*_percent_notes(task, clf))
     if clf._contradicted:
         progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
     return clf
+
+
+def _percent_notes(task: LabelTask, clf: TransductiveClassifier) -> Iterator[str]:
+    """Ask whether a number of rows was meant as per cents, where the supervised classifier suggests so."""
+    if not clf.prior_diagnostics_.needs_supervised:
+        return
+    for name, predicted in zip(task.parsed.classes, clf.prior_diagnostics_.predicted.tolist(), strict=True):
+        rows = task.plain_rows.get(name, 0.0)
+        if is_mistaken_percent(rows, task.n_unlabeled, predicted / ROUGHLY, predicted * ROUGHLY):
+            stated = f"--prior {name}={rows:g} is {rows_text(rows, rows, task.n_unlabeled)}"
+            suggested = f"the supervised classifier gives it {predicted:.0%}"
+            yield f"Note: {stated}, but {suggested}. Did you mean {rows:g}%? Then label again with {name}={rows:g}%."
 
 
 def _classifier(task: LabelTask, options: Mapping[str, Any]) -> TransductiveClassifier:

@@ -1,6 +1,6 @@
 """What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,17 @@ from transduce.cli.formats import Table
 from transduce.cli.label_origin import CONTRADICTED, find_sample
 from transduce.cli.labeled_table import LabeledTable
 from transduce.cli.none_option import Rows, divide_sizes, fraction_left, none_rows, read_none
-from transduce.cli.prior_options import assumptions, has_size, prior_errors, rows_text, stated_counts, unstated
+from transduce.cli.prior_options import (
+    assumptions,
+    has_size,
+    library_prior,
+    plain_rows,
+    prior_errors,
+    rows_text,
+    stated_counts,
+    unstated,
+)
+from transduce.cli.validation.prior_checks import mistaken_percents
 from transduce.features.tfidf import ENCODER_KINDS, WORD_KINDS
 from transduce.label_step import InfeasibleError, solve_labels
 from transduce.suggest import name_list
@@ -61,6 +71,14 @@ class LabelTask:
         """Number of rows to label, including those with a partial label."""
         return int(np.count_nonzero(self.codes < 0))
 
+    @property
+    def plain_rows(self) -> dict[str, float]:
+        """Stated numbers of rows that may have been meant as per cents."""
+        if isinstance(self.prior, str):
+            return {}
+        n_rows = self.n_unlabeled
+        return plain_rows(self.prior, self.parsed.classes, n_rows, self.codes.size - n_rows, tree=self.parsed.tree)
+
     def describe_prior(self, *, contradicted: bool) -> str:
         """Where class sizes come from, in a sentence; `contradicted`: the labels do not look like a random sample."""
         estimated = f"estimated from {CONTRADICTED if contradicted else self.basis}"
@@ -89,7 +107,9 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     if none is not None:
         prior = _without_none(prior, parsed, codes, none, say)
     statement = _resolve(prior, parsed, codes, fraction_left(none, n_rows), say)
-    return LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis, none)
+    task = LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis, none)
+    _check_units(task)
+    return task
 
 
 def _check_encoder(table: Table, options: Mapping[str, Any]) -> None:
@@ -121,6 +141,18 @@ def _without_none(
     return divided
 
 
+def _check_units(task: LabelTask) -> None:
+    """Refuse a plain number of rows that was probably meant as per cents.
+
+    A class that gets a hundredth of its rows spoils the whole fit, and NAME==SIZE states a number of rows beyond doubt.
+    """
+    codes = task.codes if task.sampled is None else task.codes[task.sampled]
+    counts = np.bincount(codes[codes >= 0], minlength=len(task.parsed.classes))
+    labeled = dict(zip(task.parsed.classes, counts.tolist(), strict=True))
+    for found, advice in mistaken_percents(task.plain_rows, labeled, task.n_unlabeled):
+        raise InputError(f"{found} {advice}")
+
+
 def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64], left: float, say: Say) -> Statement:
     """Stated sizes in rows; reports how they were read, and refuses those that cannot be met.
 
@@ -134,17 +166,9 @@ def _resolve(prior: Prior | str, parsed: ParsedLabels, codes: NDArray[np.int64],
     if not isinstance(prior, str):
         without = unstated(prior, parsed.classes, tree=parsed.tree)
         say(*(f"Note: {note}." for note in assumptions(without, resolved.statement)))
-        say(*stated_counts(prior, parsed.classes, resolved.statement, n_rows, left))
+        say(*stated_counts(prior, resolved.statement, left))
         _check_feasible(parsed, codes, resolved.statement.hard_bounds)
     return resolved.statement
-
-
-def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:
-    """The class prior as the library takes it: a branch is a path, which no class can be confused with."""
-    if isinstance(prior, str):
-        return prior
-    known = set(classes)
-    return {name if name in known else tuple(name.split("/")): size for name, size in prior.items()}
 
 
 def _check_feasible(parsed: ParsedLabels, codes: NDArray[np.int64], bounds: Bounds) -> None:

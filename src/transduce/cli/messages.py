@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from transduce.cli.errors import output_list
+from transduce.suggest import number_of
 
 NAME = "transduce"
 MAX_CLASSES = 20
@@ -57,12 +58,11 @@ def single_label_note(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say that classes with one label only make the estimate of the accuracy rough, if there are many.
 
     >>> single_label_note([{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
-    ['Note: 2 of 3 classes have one label only, so the estimate is rough. Label more rows of these classes.']
+    ['Note: 2 of 3 classes have one label only, so this estimate is rough.']
     """
     n_single, n_classes = count_single_labels(sizes), len(sizes)
     classes = f"{n_single} of {n_classes} classes {'has' if n_single == 1 else 'have'} one label only"
-    which = "this class" if n_single == 1 else "these classes"
-    return [f"Note: {classes}, so the estimate is rough. Label more rows of {which}."] if n_single else []
+    return [f"Note: {classes}, so this estimate is rough."] if n_single else []
 
 
 def size_table(
@@ -93,11 +93,20 @@ def _short(name: str) -> str:
 def labeled_sentence(n_rows: int, n_none: int) -> str:
     """How many rows were labelled, and how many fit no class.
 
-    >>> labeled_sentence(100, 0), labeled_sentence(100, 1)
-    ('Labelled 100 rows', 'Labelled 99 rows and left 1 that fits no class without a label')
+    >>> labeled_sentence(1, 0), labeled_sentence(100, 1)
+    ('Labelled 1 row', 'Labelled 99 rows and left 1 that fits no class without a label')
     """
     left = f" and left {n_none} that {'fits' if n_none == 1 else 'fit'} no class without a label" if n_none else ""
-    return f"Labelled {n_rows - n_none} rows{left}"
+    return f"Labelled {number_of(n_rows - n_none, 'row')}{left}"
+
+
+def overruled_clause(n_overruled: int) -> str:
+    """In how many rows class sizes changed the choice of the classifier; they act in training, too, so 0 says little.
+
+    >>> overruled_clause(0), overruled_clause(1), overruled_clause(20)
+    ('', '; class sizes decided 1 label', '; class sizes decided 20 labels')
+    """
+    return f"; class sizes decided {number_of(n_overruled, 'label')}" if n_overruled else ""
 
 
 def wrote(written: Sequence[str]) -> str:

@@ -6,12 +6,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from transduce.class_prior.spec import Prior, Size, SizeKind, parse_size
+from transduce.class_prior.rounding import outlier_counts
+from transduce.class_prior.spec import Prior, Size, parse_size
 from transduce.class_prior.stated_sizes import ROUNDING, with_units
-from transduce.class_prior.statement import outlier_counts
-from transduce.cli.classes import parents_of
 from transduce.cli.errors import InputError
-from transduce.cli.prior_options import prior_errors
+from transduce.cli.prior_options import has_size, prior_errors, topmost_names
 
 EXPECTED = "a fraction or a number of rows, such as 5%, 0%:5% or 120"
 
@@ -25,7 +24,7 @@ def read_none(option: str | None) -> Size | None:
         return None
     with prior_errors():
         size = parse_size(option, "--none")
-    if size is None:
+    if not size.is_known:
         raise InputError(f"--none must be {EXPECTED}, but is {option!r}. For a guess, state a range from 0.")
     if not size.in_rows and size.high >= 1:
         raise InputError(f"--none must be below 100 % of the rows, but is {option!r}. Lower it.")
@@ -42,7 +41,7 @@ def none_rows(size: Size | None, n_rows: int) -> Rows | None:
         return None
     if not size.in_rows:
         low, high = outlier_counts((size.low, size.high), n_rows)
-        if size.kind is not SizeKind.RANGE:
+        if size.low == size.high:
             low = high = round(size.low * n_rows)
         return min(low, n_rows - 1), min(high, n_rows - 1)
     if size.low >= n_rows:
@@ -66,33 +65,35 @@ def divide_sizes(
     >>> [round(size.low, 3) for size in divide_sizes(prior, ["tea", "milk"], {}, (5, 5), 50, tree=False).values()]
     [0.667, 0.333]
     """
-    topmost = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
-    covered = all(any(node in prior for node in (name, *(parents_of(name) if tree else ()))) for name in classes)
     n_total = n_rows + sum(labeled.values())
-    sizes = {name: size for name, size in with_units(prior, topmost, n_rows, n_total).items() if size is not None}
-    if not covered or len(sizes) < len(prior) or any(size.kind is SizeKind.RANGE for size in sizes.values()):
+    outer = topmost_names(prior, tree=tree)
+    sizes = with_units(prior, outer, n_rows, n_total)
+    if not all(has_size(name, prior, tree=tree) for name in classes) or any(s.low < s.high for s in sizes.values()):
         return prior
-    total = sum(sizes[name].low for name in topmost)
+    total = sum(sizes[name].low for name in outer)
     if not any(size.in_rows and size.low for size in sizes.values()):
         low, high = (1.0 - rows / n_rows for rows in reversed(none))
         is_sum = abs(total - 1.0) > ROUNDING and low - ROUNDING <= total <= high + ROUNDING
-        return {name: _divided(size, total) for name, size in sizes.items()} if is_sum and total else prior
+        return _divided(sizes, total) if is_sum and total else prior
     if not all(size.is_count for size in sizes.values()) or total in (n_rows, n_total):
         return prior
     if n_rows - none[1] <= total <= n_rows - none[0]:
-        return {name: _divided(size, total) for name, size in sizes.items()}
+        return _divided(sizes, total)
     if n_total - none[1] <= total <= n_total - none[0]:
         left = {name: max(size.low - _labeled(name, labeled, tree=tree), 0.0) for name, size in sizes.items()}
-        whole = sum(left[name] for name in topmost)
-        return (
-            {name: _divided(replace(size, low=left[name]), whole) for name, size in sizes.items()} if whole else prior
-        )
+        sizes = {name: replace(size, low=left[name]) for name, size in sizes.items()}
+        whole = sum(left[name] for name in outer)
+        return _divided(sizes, whole) if whole else prior
     return prior
 
 
-def _divided(size: Size, total: float) -> Size:
-    """A size as a fraction of the total; whether it is rough or exact stays."""
-    return replace(size, low=size.low / total, high=size.low / total, in_rows=False, is_plain=False)
+def _divided(sizes: Prior, total: float) -> Prior:
+    """Sizes as fractions of the total; whether they are rough or exact stays."""
+    fractions = {name: size.low / total for name, size in sizes.items()}
+    return {
+        name: replace(size, low=fractions[name], high=fractions[name], in_rows=False, is_plain=False)
+        for name, size in sizes.items()
+    }
 
 
 def _labeled(name: str, labeled: Mapping[str, int], *, tree: bool) -> int:

@@ -4,14 +4,12 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from transduce.class_prior.files import FORMATS, parse_prior
-from transduce.class_prior.spec import KEYWORDS, Prior, Size, parse_size
+from transduce.class_prior.spec import KEYWORDS, UNKNOWN, Prior, parse_size
 from transduce.class_prior.stated_sizes import with_units
 from transduce.class_prior.statement import Statement
 from transduce.cli.classes import parents_of
@@ -74,14 +72,14 @@ def _check_option(option: str, name: str, equals: str, value: str, stated: Prior
         raise InputError(f"--prior states the size of {name!r} twice; keep one of them.")
 
 
-def unstated(prior: Mapping[str, Size | None], classes: Iterable[str], *, tree: bool) -> list[str]:
+def unstated(prior: Prior, classes: Iterable[str], *, tree: bool) -> list[str]:
     """Classes that are not named and are in no branch with a size."""
     return [name for name in classes if name not in prior and not has_size(name, prior, tree=tree)]
 
 
-def has_size(name: str, prior: Mapping[str, Size | None], *, tree: bool) -> bool:
+def has_size(name: str, prior: Prior, *, tree: bool) -> bool:
     """Whether a class, or a branch that it is in, has a stated size."""
-    return any(prior.get(node) is not None for node in (name, *(parents_of(name) if tree else ())))
+    return any(prior.get(node, UNKNOWN).is_known for node in (name, *(parents_of(name) if tree else ())))
 
 
 def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
@@ -95,42 +93,43 @@ def assumptions(unstated: Sequence[str], statement: Statement) -> list[str]:
     return found
 
 
-def fraction_ranges(prior: Prior, n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, tuple[float, float]]:
-    """Sizes as ranges of fractions: of the rows to label, or of all rows where counts sum to those.
+def topmost_names(prior: Prior, *, tree: bool) -> list[str]:
+    """Names of classes and branches that are in no stated branch."""
+    return [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
+
+
+def plain_rows(prior: Prior, classes: Iterable[str], n_rows: int, n_labeled: int, *, tree: bool) -> dict[str, float]:
+    """Plain numbers of rows, which may have been meant as per cents; none if the sizes of all classes are stated.
 
     >>> from transduce.class_prior.spec import read_sizes
-    >>> prior = read_sizes({"tea": 30, "coffee": (50, 70), "cocoa": None}, ())
-    >>> fraction_ranges(prior, 100, 10, tree=False)
-    {'tea': (0.3, 0.3), 'coffee': (0.5, 0.7), 'cocoa': (0.0, 1.0)}
+    >>> prior = read_sizes({"tea": 30, "coffee": "=20", "cocoa": 0.1}, ())
+    >>> plain_rows(prior, ["tea", "coffee", "cocoa", "milk"], 500, 10, tree=False)
+    {'tea': 30.0}
     """
-    topmost = [name for name in prior if not tree or not any(node in prior for node in parents_of(name))]
-    sizes = with_units(prior, topmost, n_rows, n_rows + n_labeled)
-    counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
-    is_all_rows = len(counts) == len(topmost) and sum(counts) == n_rows + n_labeled
-    rows = max(n_rows + n_labeled if is_all_rows else n_rows, 1)
-    found = dict.fromkeys(sizes, (0.0, 1.0))
-    for name, size in sizes.items():
-        if size is not None:
-            unit = rows if size.in_rows else 1
-            found[name] = size.low / unit, 1.0 if size.high == np.inf else size.high / unit
-    return found
+    if all(has_size(name, prior, tree=tree) for name in classes):
+        return {}
+    sizes = with_units(prior, topmost_names(prior, tree=tree), n_rows, n_rows + n_labeled)
+    return {name: size.low for name, size in sizes.items() if size.is_known and size.is_count and size.is_plain}
 
 
-def stated_counts(
-    prior: Prior, classes: Sequence[str], statement: Statement, n_rows: int, left: float = 1.0
-) -> list[str]:
+def library_prior(prior: Prior | str, classes: Iterable[str]) -> object:
+    """The class prior as the library takes it: a branch is a path, which no class can be confused with."""
+    if isinstance(prior, str):
+        return prior
+    known = set(classes)
+    return {name if name in known else tuple(name.split("/")): size for name, size in prior.items()}
+
+
+def stated_counts(prior: Prior, statement: Statement, left: float = 1.0) -> list[str]:
     """The stated sizes as numbers of rows, in a sentence; none if nothing is stated.
 
     `left` is the fraction of the rows to label that gets a class.
     """
-    ranges = zip(classes, left * statement.low, left * statement.high, strict=True)
-    rows = {name: rows_text(low, high, n_rows) for name, low, high in ranges}
-    if statement.groups is not None:
-        bounds = zip(statement.groups.names, left * statement.groups.low, left * statement.groups.high, strict=True)
-        rows |= {name: rows_text(low, high, n_rows) for name, low, high in bounds}
-    rough = [*zip(classes, statement.rough, strict=True), *((name, size) for name, _, size in statement.branches)]
-    rows |= {name: f"about {rows_text(*2 * (left * size,), n_rows)}" for name, size in rough if np.isfinite(size)}
-    sizes = [f"{name}: {rows[name]}" for name, size in prior.items() if size is not None and name in rows]
+    nodes = zip(statement.names, left * statement.low, left * statement.high, statement.is_rough, strict=True)
+    rows = {
+        name: f"{'about ' if rough else ''}{rows_text(low, high, statement.n_rows)}" for name, low, high, rough in nodes
+    }
+    sizes = [f"{name}: {rows[name]}" for name, size in prior.items() if size.is_known and name in rows]
     more = f"; and {len(sizes) - MOST_SIZES} more" if len(sizes) > MOST_SIZES else ""
     return [f"Class sizes: {'; '.join(sizes[:MOST_SIZES])}{more}."] if sizes else []
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import transduce
 from transduce import provenance
+from transduce.class_prior.spec import UNKNOWN
 from transduce.cli.fit_messages import describe_status
 from transduce.cli.label_task import LabelTask
 from transduce.cli.none_option import fraction_left
@@ -35,28 +36,25 @@ def describe_fit(
 def _with_stated(sizes: Sequence[Mapping[str, Any]], task: LabelTask) -> list[dict[str, Any]]:
     """Sizes of classes with what the user stated: whether there was anything, and rough sizes in rows."""
     prior = {} if isinstance(task.prior, str) else task.prior
-    found = [{**size, "stated": prior.get(size["class"]) is not None} for size in sizes]
-    for k in np.flatnonzero(np.isfinite(task.statement.rough)).tolist():
-        found[k]["rough"] = fraction_left(task.none, task.n_unlabeled) * float(task.statement.rough[k])
+    found = [{**size, "stated": prior.get(size["class"], UNKNOWN).is_known} for size in sizes]
+    for k in np.flatnonzero(task.statement.is_rough[: len(sizes)]).tolist():
+        found[k]["rough"] = fraction_left(task.none, task.n_unlabeled) * float(task.statement.low[k])
     return found
 
 
 def _branch_sizes(task: LabelTask, sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For every branch with a stated size: rows asked for, and the sums over its classes."""
     n_rows = task.n_unlabeled
-    groups, found, left = task.statement.groups, [], fraction_left(task.none, n_rows)
-    if groups is not None and task.none is not None:
-        groups = task.statement.hard_bounds.with_outliers(n_rows, *task.none).groups
-    asked: list[tuple[str, NDArray[np.bool_], dict[str, Any]]] = []
-    if groups is not None:
-        members = groups.members(len(sizes) + (task.none is not None))[:, : len(sizes)]
-        bounds = zip(groups.names, members, groups.low, groups.high, strict=True)
-        asked = [(name, m, {"asked_low": int(low), "asked_high": int(high)}) for name, m, low, high in bounds]
-    for name, members, rows in task.statement.branches:
-        asked.append((name, members, {"asked_low": 0, "asked_high": n_rows, "rough": left * float(rows)}))
-    for name, members, size in asked:
-        if not isinstance(task.prior, str) and task.prior.get(name) is not None:
-            inside = [sizes[k] for k in np.flatnonzero(members).tolist()]
-            sums = {key: sum(one[key] for one in inside) for key in ("labelled", "assigned", "own")}
-            found.append({"branch": name, **sums, **size})
+    stated, left = task.statement, fraction_left(task.none, n_rows)
+    bounds = stated.hard_bounds if task.none is None else stated.hard_bounds.with_outliers(n_rows, *task.none)
+    limits = {}
+    if bounds.groups is not None:
+        limits = dict(zip(bounds.groups.names, zip(bounds.groups.low, bounds.groups.high, strict=True), strict=True))
+    found = []
+    for node in range(len(sizes), len(stated.names)):
+        name, inside = stated.names[node], [sizes[k] for k in np.flatnonzero(stated.members[node]).tolist()]
+        low, high = limits.get(name, (0, n_rows))
+        sums = {key: sum(one[key] for one in inside) for key in ("labelled", "assigned", "own")}
+        rough = {"rough": left * float(stated.low[node])} if stated.is_rough[node] else {}
+        found.append({"branch": name, **sums, "asked_low": int(low), "asked_high": int(high), **rough})
     return found

@@ -167,8 +167,26 @@ def doubtful_below(best: Array, confidence: Array, n_classes: int) -> float:
 
 
 def best_scores(scores: Array) -> Array:
-    """The best of the scores (n, K) of each row; for two classes, as for `decision_function`, their difference."""
-    return np.asarray(np.abs(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores.max(axis=1))
+    """The best score of each row, of scores (n, K); for two classes, as for `decision_function`, their difference.
+
+    Scores (n,) are those of `decision_function` for two classes.
+
+    >>> best_scores(np.array([[0.5, 2.0, -1.0]])), best_scores(np.array([[0.5, -1.0]])), best_scores(np.array([-1.5]))
+    (array([2.]), array([1.5]), array([1.5]))
+    """
+    if scores.ndim == 2 and scores.shape[1] != 2:
+        return np.asarray(scores.max(axis=1))
+    return np.asarray(np.abs(scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]))
+
+
+def opposite_scores(scores: Array) -> Array:
+    """Scores of both classes (2, ...) from those in favour of the second: opposite, with these as their difference.
+
+    >>> opposite_scores(np.array([1.5]))
+    array([[-0.75],
+           [ 0.75]])
+    """
+    return np.stack((-scores / 2, scores / 2))
 
 
 def threshold_below(values: Array, n: int) -> float:

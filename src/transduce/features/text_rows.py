@@ -3,7 +3,7 @@
 x = (√s · w, √(1 − s) · v),     w tf-idf, v a centred vector, both of length 1, and s the share of words
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,13 +12,28 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from transduce.arrays import Array
-from transduce.features.choose import DEFAULT_SHARE, Choice, choose_share
 from transduce.features.embeddings import Encoding, fit_embeddings, transform_embeddings
 from transduce.features.pretrained import local_encoder
 from transduce.features.tfidf import WORD_KINDS, Features, Vectorizer, fit_vectorizer
 
 TEXT_KINDS = ("auto", *WORD_KINDS, "embeddings", "mix")
 """What texts can become; "auto" chooses between tf-idf, embeddings and a mix."""
+DEFAULT_SHARE = 0.3
+"""The share of words in a mix unless another one is chosen."""
+
+
+class Choice(NamedTuple):
+    """The share of words, 1 for words alone and 0 for vectors alone, and the reason for it in a sentence."""
+
+    share: float
+    reason: str
+
+    def __str__(self) -> str:
+        mix = f"a mix of {self.share:.0%} words and {1 - self.share:.0%} vectors"
+        what = {1.0: "words", 0.0: "vectors of the encoder"}.get(self.share, mix)
+        return f"Features are {what}. {self.reason}"
+
+
 NO_ENCODER = Choice(1.0, "There is no encoder on this machine; docs/features.md says how to install one.")
 
 
@@ -36,10 +51,11 @@ def fit_texts(
     encoding: Encoding,
     ngrams: int = 1,
     words_share: float | None = None,
-    y: Any = None,
-    estimator: Any = None,
+    choose: Callable[[csr_matrix, Array], Choice] | None = None,
 ) -> TextRows:
-    """Turn training texts into rows; `kind` is one of TEXT_KINDS, y and the estimator are those of `choose_share`.
+    """Turn training texts into rows; `kind` is one of TEXT_KINDS.
+
+    For "auto", `choose` is called with the words (n, d) and vectors (n, e) of all texts.
 
     >>> rows = fit_texts(["tea", "milk tea"], "mix", Encoding(lambda texts: [[len(text), 1] for text in texts]))
     >>> rows.X.toarray().astype(float).round(2).tolist()
@@ -53,7 +69,7 @@ def fit_texts(
         return TextRows(*fit_embeddings(texts, encoding))
     words, W = fit_vectorizer(texts, Features("tfidf", ngrams), encoding.n_jobs)
     vectors, V = fit_embeddings(texts, encoding)
-    choice = choose_share(W, V, y, estimator) if kind == "auto" else None
+    choice = choose(W, V) if kind == "auto" and choose is not None else None
     share = choice.share if choice else DEFAULT_SHARE if words_share is None else float(words_share)
     if share in (0.0, 1.0):
         return TextRows(words, W, choice) if share else TextRows(vectors, V, choice)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 
 from transduce.arrays import Array, IntArray
-from transduce.class_prior.spec import Size, SizeKind, read_prior, read_sizes
-from transduce.class_prior.stated_sizes import is_inside, with_units
+from transduce.class_prior.spec import Size, read_prior, read_sizes
+from transduce.class_prior.stated_sizes import topmost, with_units
 from transduce.history import FitStatus
 from transduce.labels.classes import as_objects
 from transduce.labels.encode import find_full_labels
@@ -85,12 +85,12 @@ def scale_prior(class_prior: Any, n_before: int, n_after: int, n_total: int, tax
     is_mapping = isinstance(prior, Mapping)
     try:
         sizes = read_sizes(prior, list(prior) if is_mapping else range(len(prior)))
-        topmost = _topmost(sizes, taxonomy) if is_mapping and taxonomy is not None else list(sizes)
-        sizes = with_units(sizes, topmost, n_before, n_total)
+        outer = _topmost(sizes, taxonomy) if is_mapping and taxonomy is not None else list(sizes)
+        sizes = with_units(sizes, outer, n_before, n_total)
     except (TypeError, ValueError):  # the fit reports what is invalid
         return prior
-    counts = [size.low for name in topmost if (size := sizes[name]) is not None and size.is_count]
-    if len(counts) == len(topmost) and (sum(counts) == n_total or (not is_mapping and sum(counts) != n_before)):
+    counts = [sizes[name].low for name in outer if sizes[name].is_count]
+    if len(counts) == len(outer) and (sum(counts) == n_total or (not is_mapping and sum(counts) != n_before)):
         return prior
     scaled = {name: _scale_size(size, n_before, n_after) for name, size in sizes.items()}
     return scaled if is_mapping else list(scaled.values())
@@ -103,14 +103,14 @@ def _topmost(names: Iterable[Any], taxonomy: Any) -> list[Any]:
     members = np.zeros((len(leaves), tree.n_classes), bool)
     for each, inside in zip(members, leaves.values(), strict=True):
         each[inside] = True
-    return [name for name, each in zip(leaves, members, strict=True) if not is_inside(each, members)]
+    return [name for name, is_top in zip(leaves, topmost(members), strict=True) if is_top]
 
 
-def _scale_size(size: Size | None, n_before: int, n_after: int) -> Size | None:
+def _scale_size(size: Size, n_before: int, n_after: int) -> Size:
     """An exact or rough count as a fraction of the rows, a range of counts as a wider range of counts."""
-    if size is None or not size.in_rows or size.high == 0:
+    if not size.in_rows or size.high == 0:
         return size
-    if size.kind is not SizeKind.RANGE:
+    if size.low == size.high:
         return replace(size, low=size.low / n_before, high=size.high / n_before, in_rows=False, is_plain=False)
     factor = n_after / n_before
     return replace(size, low=np.floor(size.low * factor + 1e-9), high=np.ceil(size.high * factor - 1e-9))

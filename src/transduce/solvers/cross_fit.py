@@ -71,6 +71,12 @@ class CrossFit(NamedTuple):
         best = minimize_scalar(lambda t: losses(t).min(), bounds=LOG_TEMPERATURES, method="bounded").x
         return Calibration(float(np.exp(best)), float(SMOOTHINGS[losses(best).argmin()]))
 
+    def log_likelihood(self, calibration: Calibration) -> float:
+        """Mean logarithm of the probabilities of the hidden labels."""
+        scores, labels = self.scores[self.was_hidden], self.labels[self.was_hidden]
+        probabilities = calibration.probabilities(self.loss, scores)[np.arange(labels.size), labels]
+        return float(np.log(probabilities, dtype=np.float64).mean())
+
     def hidden_labels(self, calibration: Calibration) -> HiddenLabels:
         """Return the predictions as probabilities."""
         unlabeled, confidence = np.zeros(self.unlabeled.shape[2]), 0.0

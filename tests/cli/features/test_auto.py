@@ -8,8 +8,9 @@ from helpers.commands import EXACT_SIZES, QUICK, read
 from helpers.documents import vectors_of
 from helpers.encoders import DIMENSION, save_static_model
 
+from transduce.cli import label_fit
 from transduce.features import text_rows
-from transduce.features.choose import Choice
+from transduce.features.text_rows import Choice
 from transduce.model_file import load_model
 
 SIZES = [word for name, rows in EXACT_SIZES.items() for word in ("--prior", f"{name}={rows}")]
@@ -73,7 +74,7 @@ def test_the_rows_are_those_that_were_chosen(share, kind, labeled, encoder, tmp_
         asked.append((words.shape[0], vectors.shape[0], sum(map(bool, y)), sorted(estimator.class_prior)))
         return Choice(share, "By lot.")
 
-    monkeypatch.setattr(text_rows, "choose_share", choose)
+    monkeypatch.setattr(label_fit, "choose_share", choose)
     _, model, _ = labeled("--encoder", encoder)
     assert (model.vectorizer.features.kind, asked) == (kind, [(120, 120, 24, sorted(EXACT_SIZES))])
     chosen = (tmp_path / "o.csv").read_bytes()

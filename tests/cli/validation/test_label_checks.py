@@ -68,11 +68,14 @@ def test_rare_label_close_to_a_frequent_one():
         assert not [one for one in check(texts, labels) if "close to" in one.message]
 
 
-def test_short_names_with_swapped_letters():
+def test_short_names_with_swapped_letters_or_another_one():
     texts, labels = clean(classes=("earn", "grain", "wine"))
-    labels[40], labels[41] = "eran", "wind"
-    (found,) = (one for one in check(texts, labels) if "close to" in one.message)
-    assert (found.rows, "'eran' (row 41) is rare and close to 'earn' (10 rows)" in found.message) == ((41,), True)
+    labels[40:44] = ["eran", "wind", "earm", "corn"]
+    swapped, *others = (one for one in check(texts, labels) if "close to" in one.message)
+    assert (swapped.severity, swapped.rows) == ("warning", (41,))
+    assert "'eran' (row 41) is rare and close to 'earn' (10 rows)" in swapped.message
+    assert {(one.severity, one.rows) for one in others} == {("note", (42,)), ("note", (43,))}
+    assert not [one for one in label_warnings(labels) if "'wind'" in one and "close to" in one]
     misspelt, *_ = check(*clean(classes=("earn", "grain", "wine")), {"eran": (0.3, 0.3), "wine": (0.3, 0.3)})
     assert "'eran', which no row has as its label; did you mean 'earn'?" in misspelt.message
 

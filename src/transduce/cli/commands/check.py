@@ -26,7 +26,7 @@ def check(file: str, **options: Any) -> int:
     from transduce.cli.formats import texts_of
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.none_option import divide_sizes, none_rows, read_none
-    from transduce.cli.prior_options import fraction_ranges, prior_errors, read_prior
+    from transduce.cli.prior_options import plain_rows, prior_errors, read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
 
@@ -41,12 +41,13 @@ def check(file: str, **options: Any) -> int:
         if isinstance(stated, str):
             stated = read_sizes(stated, names.classes) if stated == "equal" else {}
         none = none_rows(size, n_unlabeled)
-        with prior_errors():
-            if none is not None:
-                counts = Counter(name for name in labels if name in names.classes)
+        if none is not None:
+            counts = Counter(name for name in labels if name in names.classes)
+            with prior_errors():
                 stated = divide_sizes(stated, names.classes, counts, none, n_unlabeled, tree=names.tree)
-            ranges = fraction_ranges(stated, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
-        findings = check_documents(texts, labels, ranges, tree=names.tree, flat=flat, none=none)
+        with prior_errors():
+            plain = plain_rows(stated, names.classes, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
+        findings = check_documents(texts, labels, stated, tree=names.tree, flat=flat, none=none, plain_rows=plain)
     if options["as_json"]:
         messages.print_json({"file": file, "findings": as_json(findings)})
     else:

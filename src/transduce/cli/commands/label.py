@@ -63,9 +63,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         none = about.get("none")
         n_none = 0 if none is None else none["assigned"]
         labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
-        if about["n_unlabelled"]:
-            n_overruled = result.frame[result.names.overruled].sum()
-            labeled += f"; class sizes overruled the classifier in {n_overruled} rows"
+        labeled += messages.overruled_clause(int(result.frame[result.names.overruled].sum()))
         progress.say(f"{labeled}. {about['ending']} {messages.wrote(written)}")
         if "accuracy" in about:
             progress.say(messages.accuracy_sentence(about["accuracy"]), *messages.single_label_note(about["sizes"]))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from transduce.class_prior.spec import Prior
 from transduce.cli.classes import read_class_names
 from transduce.cli.validation.findings import Documents, Finding
 from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
@@ -19,17 +20,18 @@ _WIDTH, _INDENT = 100, 9
 def check_documents(
     texts: Sequence[str],
     labels: Sequence[str | None],
-    prior: Mapping[str, tuple[float, float]] | None,
+    prior: Prior | None,
     *,
     tree: bool,
     flat: bool = False,
     none: tuple[int, int] | None = None,
+    plain_rows: Mapping[str, float] | None = None,
 ) -> list[Finding]:
     """Return findings, the most severe first.
 
-    Labels are None or blank where missing. `prior` has the lowest and highest proportion of each class. `tree` says
-    whether labels are paths; with `flat`, all labels are plain names, even "a|b". `none` is the least and the greatest
-    number of rows that are to stay without a label.
+    Labels are None or blank where missing. `prior` has the stated size of each class. `tree` says whether labels are
+    paths; with `flat`, all labels are plain names, even "a|b". `none` is the least and the greatest number of rows that
+    are to stay without a label; `plain_rows` are sizes that may have been meant as per cents.
 
     >>> for one in check_documents(["green tea", "coffee", ""], ["tea", "coffee", None], None, tree=False):
     ...     print(one.severity, one.message)
@@ -40,7 +42,7 @@ def check_documents(
         found = f"there are {len(texts)} texts and {len(labels)} labels"
         raise ValueError(f"every text needs a label or None, but {found}.")
     given = [label if label is not None and label.strip() else None for label in labels]
-    documents = Documents(texts, given, prior or {}, tree, flat, none)
+    documents = Documents(texts, given, prior or {}, tree, flat, none, plain_rows or {})
     checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *NONE_CHECKS, *TEXT_CHECKS)
     findings = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
     return sorted(findings, key=lambda one: ("problem", "warning", "note").index(one.severity))

@@ -1,11 +1,12 @@
 """The documents that checks examine, the findings that they report, and lists of rows and names for sentences."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
 from transduce import suggest
+from transduce.class_prior.spec import Prior
 from transduce.cli.classes import ClassNames, read_class_names
 
 Severity: TypeAlias = Literal["problem", "warning", "note"]
@@ -27,14 +28,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, labels (None where missing), stated proportions, rows without a class; see `check_documents`."""
+    """Texts, labels (None where missing), stated sizes, rows without a class; see `check_documents`."""
 
     texts: Sequence[str]
     labels: Sequence[str | None]
-    prior: Mapping[str, tuple[float, float]]
+    prior: Prior
     tree: bool
     flat: bool = False
     none: tuple[int, int] | None = None
+    plain_rows: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def rows_with(self) -> dict[str, list[int]]:

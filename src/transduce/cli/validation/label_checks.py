@@ -4,8 +4,17 @@ import re
 from collections.abc import Iterator, Mapping
 
 from transduce.cli.classes import ADVICE, are_paths, parents_of
-from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list, row_list
-from transduce.suggest import is_misspelling, normalize_name, number_of
+from transduce.cli.validation.findings import (
+    Documents,
+    Finding,
+    Severity,
+    finding,
+    first_of,
+    merged,
+    name_list,
+    row_list,
+)
+from transduce.suggest import differ_in_one_letter, is_misspelling, normalize_name, number_of
 
 FEW = 5
 _RARE, _FREQUENT = 2, 5
@@ -122,12 +131,14 @@ def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[Finding]:
     by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MAX_NAMES]
     for name in rare if len(rare) <= _MAX_RARE else ():
         rows = rows_of[name]
-        frequent = (other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows))
+        frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows)]
         usual = next((other for other in frequent if is_misspelling(name, other)), None)
-        if usual is not None:
-            close = f"close to {usual!r} ({number_of(len(rows_of[usual]), 'row')})"
+        similar = usual or next((other for other in frequent if differ_in_one_letter(name, other)), None)
+        if similar is not None:
+            close = f"close to {similar!r} ({number_of(len(rows_of[similar]), 'row')})"
             message = f"The label {name!r} ({row_list(rows)}) is rare and {close}."
-            yield finding("warning", message, rows, "Correct it if it is a misspelling.")
+            severity: Severity = "warning" if usual else "note"  # in names of four letters it may well be another word
+            yield finding(severity, message, rows, "Correct it if it is a misspelling.")
 
 
 def class_tree(documents: Documents) -> Iterator[Finding]:
