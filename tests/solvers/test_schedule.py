@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transduce.solvers.schedule import COOLINGS, LAST_ENTROPY, PAPER, cooling_schedules, stages
+from transduce.solvers.schedule import COOLINGS, LAST_ENTROPY, N_STAGES, PAPER, cooling_schedules, stages
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_schedules_of_no_numbers_get_one_sentence(annealing):
 def test_coolings_go_evenly_from_their_first_weight_and_entropy_to_the_last(final):
     schedules = cooling_schedules(final)
     assert len(schedules) == len(COOLINGS)
-    for schedule, (weight, entropy, n_stages) in zip(schedules, COOLINGS, strict=True):
-        assert len(schedule) == n_stages
+    for schedule, (weight, entropy) in zip(schedules, COOLINGS, strict=True):
+        assert len(schedule) == N_STAGES
         assert schedule[0].weight == pytest.approx(final * weight)
         assert schedule[0].entropy == entropy
         assert schedule[-1].weight == pytest.approx(final)
         assert schedule[-1].entropy == LAST_ENTROPY
         weights = np.log([stage.weight for stage in schedule])
         entropies = np.log([stage.entropy for stage in schedule])
-        np.testing.assert_allclose(np.diff(weights), np.log(1.0 / weight) / (n_stages - 1), atol=1e-12)
-        np.testing.assert_allclose(np.diff(entropies), np.log(LAST_ENTROPY / entropy) / (n_stages - 1), atol=0.08)
+        np.testing.assert_allclose(np.diff(weights), np.log(1.0 / weight) / (N_STAGES - 1), atol=1e-12)
+        np.testing.assert_allclose(np.diff(entropies), np.log(LAST_ENTROPY / entropy) / (N_STAGES - 1), atol=0.08)
         assert np.all(np.diff(entropies) < 0)

@@ -3,9 +3,9 @@
     weights   one sweep of the weight step for the present distributions
     labels    q_ik ∝ exp((v_k − cost_ik) / T), prices v for the counts, T for the entropy that the stage asks for
 
-Which minimum the rounds reach depends on the cooling schedule, and no schedule is best everywhere. They all end at the
-same weight and entropy. So only the labels with the lowest objective there go through Algorithm 1, at the final weight.
-Algorithm 1 with the paper's schedule is another restart, and the one with the lowest J wins.
+Which minimum the rounds reach depends on the cooling schedule, and no schedule is best everywhere. So each schedule is
+one restart, and Algorithm 1 with the paper's schedule is another. Cooled labels go through Algorithm 1 at the final
+weight, and the restart with the lowest J wins.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.solvers.alternating import Alternation, Settings
 from transduce.solvers.loop import Loop
-from transduce.solvers.schedule import SoftStage
+from transduce.solvers.schedule import ROUNDS, SoftStage
 
 MIN_IMPROVEMENT = 5e-3
 """Minimum relative improvement over the paper's schedule."""
@@ -30,60 +30,54 @@ COOLED_TOL = 3e-2
 class CooledAlternation(Alternation):
     """Alternating minimisation at the final weight that starts from cooled labels instead of greedy ones.
 
-    schedules       stages of each cooling
-    cooling_slots   checkpoint of the soft labels of each cooling
-    soft_labels     while labels are soft
-    number          of the present cooling
-    n_cooled        its completed stages
-    soft_objective  objective of the soft labels
+    schedule      stages of the cooling
+    cooling_slot  checkpoint of the soft labels
+    soft_labels   while labels are soft
+    n_cooled      completed stages of the cooling
     """
 
-    schedules: tuple[tuple[SoftStage, ...], ...] = ()
-    cooling_slots: tuple[CheckpointSlot, ...] = ()
+    schedule: tuple[SoftStage, ...] = ()
+    cooling_slot: CheckpointSlot = field(default_factory=CheckpointSlot)
     soft_labels: SoftLabels | None = None
-    number: int = 0
     n_cooled: int = 0
-    soft_objective: float = np.inf
 
     def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
         """Generate the stages of the cooling, then those of the alternation."""
         if self.n_done < 0:
-            lowest = np.inf
-            for number, schedule in enumerate(self.schedules):
-                self.number, self.soft_labels = number, self.restart.soft_labels()
-                yield from self._cooling(self.soft_labels, schedule)
-                if number == 0 or self.soft_objective < lowest:
-                    lowest = self.soft_objective
-                    self.soft_labels.harden(schedule[-1].weight)
-            self.soft_labels, self.n_done = None, 0
+            yield from self._cooling(self.restart.soft_labels())
         yield from super().stages(result)
 
-    def _cooling(self, soft_labels: SoftLabels, schedule: tuple[SoftStage, ...]) -> Iterator[Iterator[HistoryRow]]:
-        saved = soft_labels.load(self.cooling_slots[self.number])
+    def _cooling(self, soft_labels: SoftLabels) -> Iterator[Iterator[HistoryRow]]:
+        saved = soft_labels.load(self.cooling_slot)
         if saved is None:
             soft_labels.start()
-        self.n_cooled, self.soft_objective = (0, np.inf) if saved is None else (saved["stage"], saved["objective"])
-        for stage in schedule[self.n_cooled :]:
+        else:
+            self.n_cooled = saved["stage"]
+        self.soft_labels = soft_labels
+        for stage in self.schedule[self.n_cooled :]:
             yield self._soft_stage(soft_labels, stage)
+        soft_labels.harden(self.schedule[-1].weight)
+        self.soft_labels, self.n_done = None, 0
 
     def _soft_stage(self, soft_labels: SoftLabels, stage: SoftStage) -> Iterator[HistoryRow]:
         self.n_cooled += 1
-        soft = soft_labels.round(stage.weight, stage.entropy)
-        self.soft_objective, number = soft.objective, sum(map(len, self.schedules[: self.number])) + self.n_cooled
-        yield HistoryRow(number, stage.weight, soft.objective, soft.n_moved, soft.gap, temperature=soft.temperature)
+        for _ in range(ROUNDS):
+            soft = soft_labels.round(stage.weight, stage.entropy)
+            yield HistoryRow(
+                self.n_cooled, stage.weight, soft.objective, soft.n_moved, soft.gap, temperature=soft.temperature
+            )
 
     def save(self, slot: CheckpointSlot, result: FitResult) -> None:
         """Save the stage that was just completed."""
         if self.soft_labels is None:
             super().save(slot, result)
         else:
-            metadata = {"stage": self.n_cooled, "objective": float(self.soft_objective)}
-            self.soft_labels.save(self.cooling_slots[self.number], metadata)
+            self.soft_labels.save(self.cooling_slot, {"stage": self.n_cooled})
 
 
 @dataclass(frozen=True, eq=False)
 class SoftAnnealing:
-    """Algorithm 1 with the paper's schedule and from cooled labels, maybe in two threads; `run` returns the best."""
+    """Algorithm 1 and the cooling schedules, as independent restarts, maybe in threads; `run` returns the best."""
 
     engine: Engine
     steps: StepSettings
@@ -96,15 +90,16 @@ class SoftAnnealing:
     def run(self) -> FitResult:
         """Run all restarts and return the result of the best."""
         possible = self.settings.weights and self.engine.n_unlabeled and self.engine.n_classes > 1
-        rngs = [self.rng, *self.rng.spawn(1 if possible and self.schedules else 0)]
-        n_threads, engine = self.engine.split_threads(len(rngs))
+        n_schedules = len(self.schedules) if possible else 0
+        n_threads, engine = self.engine.split_threads(1 + n_schedules)
+        rngs = [self.rng, *self.rng.spawn(n_schedules)]
         slots = [self.checkpoint.slot(f"restart {k}") for k in range(len(rngs))]
         loop = Loop(self.on_round, histories={k: slot.reported for k, slot in enumerate(slots)})
         results: dict[int, FitResult] = {}
 
         def run_one(k: int) -> None:
             restart = engine.new_restart(self.steps, rngs[k])
-            solver = self._cooled(restart, slots[k]) if k else Alternation(restart, self.settings)
+            solver = self._cooled(restart, k, slots[k]) if k else Alternation(restart, self.settings)
             result = loop.run(solver, slots[k], k)
             with loop.lock:
                 results[k] = result
@@ -121,15 +116,13 @@ class SoftAnnealing:
         best.status = FitStatus.INTERRUPTED if interrupted else best.status
         return best
 
-    def _cooled(self, restart: Restart, slot: CheckpointSlot) -> CooledAlternation:
-        """The solver of the restart from cooled labels."""
-        schedules, settings = self.schedules, self.settings
+    def _cooled(self, restart: Restart, k: int, slot: CheckpointSlot) -> CooledAlternation:
+        """The solver of restart k, with the cooling schedule k − 1."""
+        schedule, settings = self.schedules[k - 1], self.settings
         tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
         settings = replace(settings, weights=settings.weights[-1:], early_tol=tol)
-        slots = (self.checkpoint.slot(f"cooling {k}") for k in range(1, len(schedules) + 1))
-        coolings = tuple(replace(one, reported=slot.reported) for one in slots)
-        first = sum(map(len, schedules)) + 1
-        return CooledAlternation(restart, settings, first, schedules=schedules, cooling_slots=coolings)
+        cooling = replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported)
+        return CooledAlternation(restart, settings, len(schedule) + 1, schedule=schedule, cooling_slot=cooling)
 
 
 def _best_complete(results: dict[int, FitResult]) -> FitResult | None:

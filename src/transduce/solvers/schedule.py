@@ -12,11 +12,10 @@ import numpy as np
 PAPER = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 """C^u of Algorithm 1, as fractions of the final weight."""
 
-COOLINGS, LAST_ENTROPY = ((0.3, 0.9, 10), (1.0, 0.9, 20)), 0.01
-"""First weight, first entropy and stages of each cooling schedule, none of which is best everywhere (see
-docs/how-to-choose.md); and the relative entropy of the last stage."""
-N_STAGES = sum(n_stages for *_, n_stages in COOLINGS)
-"""Stages of all cooling schedules, with one round each."""
+N_STAGES, ROUNDS, LAST_ENTROPY = 20, 2, 0.01
+"""Stages of a cooling schedule, rounds in each, and the relative entropy of the last stage."""
+COOLINGS = ((0.03, 0.6), (1.0, 0.9))
+"""First weight and first entropy of each cooling schedule: none is best everywhere (see docs/how-to-choose.md)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
         entropy = round(float(entropy ** (1.0 - t) * LAST_ENTROPY**t), 3)
         return SoftStage(final_weight * float(weight ** (1.0 - t)), entropy)
 
-    return tuple(tuple(stage(w, e, t) for t in np.linspace(0.0, 1.0, n)) for w, e, n in COOLINGS)
+    return tuple(tuple(stage(*first, t) for t in np.linspace(0.0, 1.0, N_STAGES)) for first in COOLINGS)
 
 
 def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tuple[float, ...]:
