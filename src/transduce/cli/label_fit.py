@@ -177,7 +177,8 @@ def _percent_notes(task: LabelTask, clf: TransductiveClassifier) -> Iterator[str
     """Ask whether a number of rows was meant as per cents, where the supervised classifier suggests so."""
     if not clf.prior_diagnostics_.needs_supervised:
         return
-    for name, predicted in zip(task.parsed.classes, clf.prior_diagnostics_.predicted.tolist(), strict=True):
+    of_classes = clf.prior_diagnostics_.predicted[: len(task.parsed.classes)].tolist()  # branches follow
+    for name, predicted in zip(task.parsed.classes, of_classes, strict=True):
         rows = task.plain_rows.get(name, 0.0)
         if is_mistaken_percent(rows, task.n_unlabeled, predicted / ROUGHLY, predicted * ROUGHLY):
             stated = f"--prior {name}={rows:g} is {rows_text(rows, rows, task.n_unlabeled)}"

