@@ -2,6 +2,9 @@
 
 import doctest
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,18 @@ def test_examples_run(page):
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     runner.run(parser.get_doctest(text, {}, page.name, str(page), 0))
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_run(tmp_path):
+    text = (ROOT / "docs" / "tutorial-short-texts.md").read_text(encoding="utf-8").split("## With an encoder")[0]
+    script = re.search("```python\n(.*?)```", text, re.S).group(1)
+    commands = [shlex.split(command) for command in re.findall(r"^ *transduce (.*)$", text, re.MULTILINE)]
+    assert [command[0] for command in commands] == ["check", "label", "evaluate", "queue", "label", "predict"]
+    for arguments in (["-c", script], *(["-m", "transduce", *command] for command in commands)):
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "next-week-labelled.csv").read_text().splitlines()) == 101
 
 
 def test_the_pages_with_examples_were_found():

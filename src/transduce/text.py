@@ -48,8 +48,8 @@ class TextClassifier(TransductiveClassifier):
     ----------
     features : {"auto", "tfidf", "hashing", "embeddings", "mix"}, default="auto"
         What texts become: words, weighted by tf-idf; hashed words; vectors of an encoder, centred; or words and vectors
-        side by side. "auto" chooses between words, vectors and a mix by the training data if there is an encoder on
-        this machine, or `encoder` names one; otherwise it uses words.
+        side by side. "auto" is a mix that suits the length of the texts, or words alone if vectors do not help. Without
+        an encoder on this machine, or one that `encoder` names, it uses words.
     encoder : Encoder, callable, str, Path or None, default=None
         Encoder of the vectors, in any form that `features.encode_texts` takes. None is the one that
         `features.load_encoder` chooses; after `load`, the one that the model was trained with.

@@ -17,7 +17,7 @@ from transduce.features.pretrained import local_encoder
 from transduce.features.tfidf import WORD_KINDS, Features, Vectorizer, fit_vectorizer
 
 TEXT_KINDS = ("auto", *WORD_KINDS, "embeddings", "mix")
-"""What texts can become; "auto" chooses between tf-idf, embeddings and a mix."""
+"""What texts can become; "auto" chooses a mix, or tf-idf alone."""
 DEFAULT_SHARE = 0.3
 """The share of words in a mix unless another one is chosen."""
 

@@ -10,7 +10,7 @@ from transduce.cli.report import plots
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out the charts, which take most of the time."""
-    monkeypatch.setattr(plots, "_chart", lambda draw, title: plots.Chart(Markup(""), Markup("")))
+    monkeypatch.setattr(plots, "make_chart", lambda draw, title: plots.Chart(Markup(""), Markup("")))
 
 
 @pytest.fixture(scope="module")

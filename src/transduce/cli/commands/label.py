@@ -54,7 +54,8 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         result = label_rows(read_task(source, stated, options, progress.say), options, progress)
         progress.close()
         about = result.model.about
-        page = "" if report is None else build_report(result.model, result.frame, result.names, truth=truth)
+        fitted = result.model, result.frame, result.names
+        page = "" if report is None else build_report(*fitted, truth=truth, X=result.X)
         write_table(result.frame, out, keep_formulas=options["keep_formulas"], dialect=source.table.dialect)
         if model is not None:
             save_model(result.model, model)

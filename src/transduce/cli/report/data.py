@@ -17,7 +17,7 @@ Section = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """Input of a report; `file` is named if its rows are not the ones that the model was trained on."""
+    """Input of a report; `file` is named if its rows are not those of training, `X` has their features if known."""
 
     model: Model
     results: pl.DataFrame
@@ -25,6 +25,7 @@ class ReportData:
     truth: Sequence[str | None] | None
     words: Sequence[Sequence[tuple[str, float]]]
     file: str | None = None
+    X: Any = None
 
     @cached_property
     def sizes(self) -> list[Section]:
@@ -46,8 +47,8 @@ class ReportData:
         return int(self.model.about["n_unlabelled"]) - int(self.none.get("assigned", 0))
 
     @cached_property
-    def new_rows(self) -> pl.DataFrame:
-        """Rows whose label was not given, with their row number, under fixed column names; no class is ""."""
+    def rows(self) -> pl.DataFrame:
+        """All rows, with their row number, under fixed column names; no class is ""."""
         names = self.names
         texts = texts_of(Table("the results", self.results, ""), names.text) if names.text else pl.lit("")
         given = pl.lit(False) if names.given is None else pl.col(names.given).fill_null(False)
@@ -59,7 +60,12 @@ class ReportData:
             pl.col(names.confidence).cast(pl.Float64).alias("confidence"),
             pl.col(names.runner_up).cast(pl.String).fill_null("").alias("runner_up"),
             pl.col(names.overruled).fill_null(False).alias("overruled"),
-        ).filter(~pl.col("given"))
+        )
+
+    @cached_property
+    def new_rows(self) -> pl.DataFrame:
+        """Rows whose label was not given."""
+        return self.rows.filter(~pl.col("given"))
 
     @cached_property
     def new_labels(self) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from transduce.cli.report import sections
 from transduce.cli.report.data import ReportData
+from transduce.cli.report.document_map import MAX_COLORS
 from transduce.cli.report.plots import MAX_BARS, MAX_CELLS, NARROW, WIDE, thousands
 from transduce.cli.report.size_sentences import percent_text
 from transduce.cli.results import ResultNames
@@ -35,15 +36,17 @@ def build_report(
     truth: Sequence[str | None] | None = None,
     words: Sequence[Sequence[tuple[str, float]]] | None = None,
     file: str | None = None,
+    X: Any = None,
 ) -> str:
     """Build the page from a model and the frame that `label` or `predict` made with it; the output is deterministic.
 
     truth  the true label of each row of `results`, None where unknown; adds the section on accuracy
     words  strongest words of each class; None for those of `strongest_words`
     file   name of the file whose rows were predicted; None if they are the rows that the model was trained on
+    X      feature rows (n, d) of `results`, sparse or dense; adds the map of documents
     """
     strongest = strongest_words(model) if words is None else words
-    data = ReportData(model, results, names, truth, strongest, file)
+    data = ReportData(model, results, names, truth, strongest, file, X)
     contents = {section.__name__: section(data) for section in sections.SECTIONS}
     return _template().render(
         **contents,
@@ -53,6 +56,7 @@ def build_report(
         text_column=", ".join(names.text) or "document",
         fold=sections.MAX_UNFOLDED,
         max_bars=MAX_BARS,
+        max_colors=MAX_COLORS,
         max_cells={"wide": MAX_CELLS[WIDE], "narrow": MAX_CELLS[NARROW]},
     )
 

@@ -34,7 +34,9 @@ class Chart(NamedTuple):
     narrow: Markup
 
 
-def _chart(draw: Callable[[int], Drawing], title: str) -> Chart:
+def make_chart(draw: Callable[[int], Drawing], title: str) -> Chart:
+    """Draw a chart in both widths."""
+
     def svg(width: int) -> Markup:
         height, elements = draw(width)
         size = {"viewBox": f"0 0 {width} {height:.0f}", "width": width}
@@ -79,7 +81,7 @@ def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
             elements += [_ring(x_of(size["own"]), y)]
         return height, elements + legend
 
-    return _chart(draw, "Documents per class: assigned, stated, estimated, and by the classifier alone")
+    return make_chart(draw, "Documents per class: assigned, stated, estimated, and by the classifier alone")
 
 
 def _stated(size: Mapping[str, Any]) -> list[float]:
@@ -96,7 +98,7 @@ def _ring(x: float, y: float) -> Markup:
 def counts_chart(counts: Mapping[str, int], title: str) -> Chart:
     """Bars for the number of documents per class."""
     first = dict(islice(counts.items(), MAX_BARS))
-    return _chart(lambda width: _bars(width, first, 4, max(first.values()))[:2], title)
+    return make_chart(lambda width: _bars(width, first, 4, max(first.values()))[:2], title)
 
 
 def _bars(
@@ -180,7 +182,7 @@ def progress_chart(rows_of: Mapping[int, Sequence[Mapping[str, Any]]], kept: int
             elements += [path(upper, restart, "objective"), path(lower, restart, "moved")]
         return 398, elements
 
-    return _chart(draw, "Objective and labels moved in each round, for each restart")
+    return make_chart(draw, "Objective and labels moved in each round, for each restart")
 
 
 def _symlog(value: float) -> float:
@@ -201,7 +203,7 @@ def confidence_chart(counts: Sequence[int]) -> Chart:
             elements += [element("rect", **box, height=panel.bottom - panel.y(count), class_="fill-accent")]
         return 200, elements
 
-    return _chart(draw, "Number of labels by confidence")
+    return make_chart(draw, "Number of labels by confidence")
 
 
 def confusion_chart(names: Sequence[str], counts: NDArray[np.int64]) -> Chart:
@@ -235,4 +237,4 @@ def confusion_chart(names: Sequence[str], counts: NDArray[np.int64]) -> Chart:
                 elements += [label(x + cell / 2, y + cell / 2 + 4, thousands(counts[pair]), color, "middle", 10)]
         return end + 24, elements
 
-    return _chart(draw, "Confusion: true classes in rows, labels in columns")
+    return make_chart(draw, "Confusion: true classes in rows, labels in columns")

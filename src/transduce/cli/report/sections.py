@@ -12,6 +12,7 @@ from transduce.class_prior.statement import ROUGHNESS
 from transduce.cli.messages import NO_CLASS, count_single_labels
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
+from transduce.cli.report.document_map import document_map
 from transduce.cli.report.size_sentences import Interval, compare_sizes, size_sentence
 from transduce.cli.report.svg import truncate
 
@@ -229,4 +230,6 @@ def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, 
     return [pair for pair in found if pair[2]]
 
 
-SECTIONS = (summary, sizes, no_class, progress, confidence, overruled, stated, words, tree, uncertain, confusion)
+SECTIONS = (
+    summary, sizes, no_class, progress, confidence, document_map, overruled, stated, words, tree, uncertain, confusion
+)  # fmt: skip

@@ -1,0 +1,118 @@
+"""The map of documents: a point for each, placed by its class scores and coloured by its label.
+
+Classes lie on a circle, similar ones side by side, and a document at the mean of their positions, weighted by softmax
+probabilities of its scores: the surer the classifier, the farther out. With two classes the circle would be a line, so
+the axes are the difference of the scores and the leading direction of the rows that is orthogonal to it.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+from numpy.typing import ArrayLike
+
+from transduce.arrays import Array
+from transduce.cli.messages import NO_CLASS
+from transduce.cli.report import plots
+from transduce.cli.report.data import ReportData, Section
+from transduce.cli.report.svg import element, label, shorten
+
+MAX_POINTS, MAX_COLORS = 3000, 12
+"""Documents that are drawn, labelled ones first, and classes with a colour of their own, which the style sheet has."""
+_SPREAD, _POWER_STEPS, _ROW = 0.7, 20, 20
+_SIDE, _LEGEND = {plots.WIDE: 480, plots.NARROW: 328}, {plots.WIDE: (510, 24), plots.NARROW: (12, 348)}
+_NAME_WIDTH = 26
+OTHERS = "line"
+"""Colour of the other classes, and of documents without a class."""
+
+
+def document_map(data: ReportData) -> Section | None:
+    """The chart, with the number of documents in it; None without feature rows, or with one class only."""
+    if data.X is None or len(data.model.classes) < 2:
+        return None
+    chosen = sample_rows(data.rows["given"].to_numpy())
+    rows, X = data.rows[chosen], data.X[chosen]
+    points = place_points(data.model.scores(X) - data.model.shift, X)
+    return {"n": rows.height, "n_rows": data.rows.height, "chart": map_chart(points, rows, list(data.new_counts))}
+
+
+def sample_rows(given: Array) -> Array:
+    """Return row numbers in ascending order: labelled rows, up to half of the points, and a random sample of others."""
+    rng, labeled, others = np.random.default_rng(0), np.flatnonzero(given), np.flatnonzero(~given)
+    n_labeled = min(labeled.size, max(MAX_POINTS // 2, MAX_POINTS - others.size))
+    n_others = min(others.size, MAX_POINTS - n_labeled)
+    return np.sort(np.concatenate((rng.permutation(labeled)[:n_labeled], rng.permutation(others)[:n_others])))
+
+
+def place_points(scores: Array, X: Any) -> Array:
+    """Return positions (n, 2) between -1 and 1 of documents with these scores (n, K) and rows (n, d)."""
+    centered = np.asarray(scores, dtype=np.float64) - scores.mean(axis=1, keepdims=True)
+    n_classes = centered.shape[1]
+    if n_classes == 2:
+        x = centered[:, 1]
+        points: Array = np.column_stack((x, _leading_direction(X, x - x.mean())))
+        points /= np.maximum(np.abs(points).max(axis=0), 1e-12)
+        return points
+    scale = (np.log(n_classes - 1) + _SPREAD) / max(float(np.median(centered.max(axis=1))), 1e-12)
+    weights = np.exp(scale * (centered - centered.max(axis=1, keepdims=True)))
+    weights /= weights.sum(axis=1, keepdims=True)
+    directions = np.linalg.eigh(centered.T @ centered)[1][:, -2:]
+    places = np.argsort(np.argsort(np.arctan2(directions[:, 0], directions[:, 1]), kind="stable"))
+    angles = 2 * np.pi * places / n_classes
+    points = weights @ np.column_stack((np.cos(angles), np.sin(angles)))
+    points /= max(float(np.hypot(*points.T).max()), 1e-12)
+    return points
+
+
+def _leading_direction(X: Any, x: Array) -> Array:
+    """Return the leading principal component (n,) of rows among those orthogonal to x, by power iteration."""
+    y = np.random.default_rng(0).standard_normal(x.size)
+    for _ in range(_POWER_STEPS):
+        y = X @ (X.T @ (y - y.mean()))
+        y = y - y.mean()
+        y = y - x * (x @ y) / max(x @ x, 1e-12)
+        y /= max(float(np.linalg.norm(y)), 1e-12)
+    return y
+
+
+def map_chart(points: Array, rows: pl.DataFrame, names: list[str]) -> plots.Chart:
+    """Draw points (n, 2) between -1 and 1; the first of the names have colours, the legend lists those that occur."""
+    kinds = np.where(rows["given"], "given", np.where(rows["overruled"], "overruled", "new"))
+    color_of = {name: f"map-{k}" for k, name in enumerate(names[:MAX_COLORS])}
+    colors = np.array([color_of.get(name, OTHERS) for name in rows["label"]], dtype=object)
+    legend = [(name, color, "class") for name, color in color_of.items() if color in colors]
+    others = {name for name in rows["label"] if name not in color_of}
+    legend += [(NO_CLASS if others == {""} else "other classes", OTHERS, "class")] if others else []
+    marks = ("given", "labelled by you"), ("overruled", "decided by the class sizes")
+    legend += [(text, "muted", kind) for kind, text in marks if kind in kinds]
+    layers = [(color, kind) for kind in ("new", "overruled", "given") for color in (OTHERS, *color_of.values())]
+
+    def draw(width: int) -> plots.Drawing:
+        half, (left, top), elements = _SIDE[width] / 2, _LEGEND[width], []
+        places = half + (half - 8) * points
+        for color, kind in layers:
+            elements += _marks(places[(kinds == kind) & (colors == color)], color, kind)
+        for row, (text, color, kind) in enumerate(legend):
+            y = top + row * _ROW
+            elements += [*_marks([[left, y - 4]], color, kind), label(left + 12, y, shorten(text, _NAME_WIDTH)[0])]
+        return max(_SIDE[width], top + len(legend) * _ROW), elements
+
+    return plots.make_chart(draw, "Map of documents: a point for each, coloured by class")
+
+
+def _marks(points: ArrayLike, color: str, kind: str) -> list[Markup]:
+    """Draw points (n, 2) as dots, crosses, or dots with a border, in as few elements as possible."""
+    dots = {"new": [(color, 3.6)], "class": [(color, 8.0)], "given": [("ink", 9.0), (color, 6.0)]}
+    if color == OTHERS:
+        dots["given"] = [("muted", 6.0), (color, 4.0)]
+    forms = [("m-3 -3l6 6m0 -6l-6 6", color, 1.8)] if kind == "overruled" else [("h0", *dot) for dot in dots[kind]]
+    style = {"fill": "none", "stroke_linecap": "round"}
+    starts = [f"M{x:.1f} {y:.1f}" for x, y in np.asarray(points).tolist()]
+    return [
+        element(
+            "path", d="".join(start + form for start in starts), class_=f"stroke-{name}", stroke_width=size, **style
+        )
+        for form, name, size in forms
+        if starts
+    ]
