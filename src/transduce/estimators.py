@@ -58,7 +58,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         How the best labels are found. All but "greedy" and the switching ones find the optimum.
     annealing : {"soft", "paper"}, sequence of float or None, default="soft"
         "paper" increases the weight of the unlabelled rows in nine stages. "soft" also cools labels from distributions
-        to hard ones, keeps the better result, and takes about three times as long. A sequence is the weights of your
+        to hard ones, keeps the better result, and takes four to five times as long. A sequence is the weights of your
         own stages, in place of `unlabeled_weight`; None is one stage.
     partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
         Whether rows with a partial label weigh as unlabelled or as labelled rows.

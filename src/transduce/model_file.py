@@ -4,6 +4,7 @@ docs/model-file.md describes the format. A model is loaded bit for bit as saved;
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -281,6 +282,10 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         raise ValueError("the settings must name their 'text' as a list of columns")
     if len(about["history"]) > MAX_HISTORY_ROWS:
         raise ValueError(f"about must have at most {MAX_HISTORY_ROWS} rows of history")
+    if type(about.get("choice", "")) is not str:
+        raise ValueError("about must have a sentence as its 'choice'")
+    if about.get("class_type", "int") != "int" or ("class_type" in about and not all(map(_is_integer, classes))):
+        raise ValueError("about must have 'int' as its 'class_type', and only if all classes are whole numbers")
     if about["labelled_rows"]:
         read_digests(about["labelled_rows"])
     if "accuracy" in about:
@@ -293,6 +298,11 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
             _typed(row, {key: kind for key, kind in _SIZE_ESTIMATE.items() if key in row}, f"a row of {name}")
     if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):
         raise ValueError("its sizes must be those of its classes")
+
+
+def _is_integer(name: str) -> bool:
+    """Whether a class name is a whole number of 64 bits."""
+    return re.fullmatch(r"-?[0-9]{1,19}", name) is not None and -(2**63) <= int(name) < 2**63
 
 
 def _typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, Any]:

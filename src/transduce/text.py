@@ -156,7 +156,8 @@ class TextClassifier(TransductiveClassifier):
         Returns
         -------
         TextClassifier
-            A classifier that predicts as the saved one.
+            A classifier that predicts as the saved one, with the same probabilities. Its scores are those of the saved
+            one divided by the temperature of `calibration_`, which is 1 now.
         """
         from transduce.model_file import load_model
 
@@ -165,7 +166,9 @@ class TextClassifier(TransductiveClassifier):
         if kind == "vectors":
             raise InputError(f"{path} was trained on vectors, not on texts. Use it by transduce predict --vectors.")
         paths, distance = list(model.classes) if model.tree else None, 1
+        features = model.vectorizer.features
         clf = cls(features=kind, encoder=encoder, cache=cache, loss=model.loss, taxonomy=paths)
+        clf.set_params(ngrams=features.ngrams, words_share=features.words_share)
         clf.classes_ = np.array(model.classes, dtype=object)
         if model.about.get("class_type") == "int":
             clf.classes_ = clf.classes_.astype(np.int64)
@@ -229,7 +232,7 @@ class TextClassifier(TransductiveClassifier):
             "prior": _PRIORS.get(prior, "Class sizes were stated."),
             "labelled_rows": digest_training_rows(contents, [names[k] if k >= 0 else None for k in codes.tolist()]),
             "n_empty": int(np.count_nonzero((codes < 0) & ~has_values)),
-            **({"class_type": "int"} if type(classes[0]) is int else {}),
+            **({"class_type": "int"} if type(classes[0]) is int and max(map(abs, classes)) < 2**63 else {}),
             **({} if self.choice_ is None else {"choice": str(self.choice_)}),
         }
 

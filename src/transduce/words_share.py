@@ -20,9 +20,9 @@ from transduce.labels.partial import read_matrix
 
 SHARES, LENGTHS = (0.2, 0.9), (10.0, 100.0)
 """Smallest and largest share of words, and the number of distinct words that each suits."""
-MAX_UNLABELED, MIN_LABELS = 500, 10
-"""Unlabelled rows that take part in the comparison with words alone, and labels that it needs."""
-MARGIN = 0.1
+MAX_UNLABELED, MIN_LABELS = 500, 30
+"""Unlabelled rows that take part in the comparison with words alone, and labels that it needs: fewer say little."""
+MARGIN = 0.2
 """Words alone are used if the mean logarithm of the probabilities of hidden labels is higher by more than this."""
 
 
@@ -46,7 +46,7 @@ def choose_share(words: csr_matrix, vectors: Array, y: Any, estimator: Any) -> C
             for X in (words[rows], mix_rows(words[rows], vectors[rows], share))
         )
         if alone > mixed + MARGIN:
-            found = f"labels hidden from the fit get a mean probability of {math.exp(alone):.0%}"
+            found = f"labels hidden from the fit have a typical probability of {math.exp(alone):.0%}"
             return Choice(
                 1.0, f"Vectors of this encoder do not help: {found} by words, {math.exp(mixed):.0%} by a mix."
             )

@@ -23,7 +23,7 @@ def test_fits_with_hidden_labels_are_named_and_counted():
             fractions.append(shown.fraction_done())
             name = "restart 1" if restart == 0 else f"hidden labels {-restart} of 5"
             assert progress.describe(row, 0.5, 2.0).startswith(f"{name}, ")
-    assert fractions == [done / 18 for done in range(1, 19)]
+    assert fractions == pytest.approx([done / 18 for done in range(1, 19)])
 
 
 def test_no_hidden_labels_are_waited_for_once_restarts_begin():
@@ -36,3 +36,10 @@ def test_no_hidden_labels_are_waited_for_once_restarts_begin():
 
 def test_fits_with_hidden_labels_are_as_many_as_the_library_runs():
     assert progress.N_HIDDEN == N_FOLDS
+
+
+def test_stages_of_soft_labels_are_counted_apart():
+    shown = progress.Progress(n_restarts=2, n_stages=10, n_soft_stages=30)
+    shown.show_round(HistoryRow(10, 0.01, 0.4, 12, 1e-3, restart=0))
+    shown.show_round(HistoryRow(15, 0.01, 0.4, 12, 1e-3, restart=1))
+    assert shown.fraction_done() == pytest.approx(0.75)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 2.0
 N_HIDDEN = 5
 """Fits that a fifth of the labels is hidden from each, to estimate class sizes and accuracy."""
-SOFT_HIDDEN_COST = 0.3
-"""Time of such a fit compared with a soft restart."""
+SOFT_HIDDEN_COST = 0.5
+"""Time of such a fit compared with the mean of the paper's annealing and the restarts with soft labels."""
 MIN_FRACTION = 0.05
 """No estimate of the time left before this fraction of the work is done."""
 
@@ -22,10 +22,12 @@ MIN_FRACTION = 0.05
 class Progress(AbstractContextManager["Progress"]):
     """Messages and progress for a person; a context manager, so that the live line is always removed."""
 
-    def __init__(self, *, quiet: bool = False, n_restarts: int = 1, n_stages: int = 10) -> None:
+    def __init__(
+        self, *, quiet: bool = False, n_restarts: int = 1, n_stages: int = 10, n_soft_stages: int | None = None
+    ) -> None:
         self.quiet = quiet
         self.n_restarts = n_restarts
-        self.n_stages = n_stages
+        self.n_stages, self.n_soft_stages = n_stages, n_soft_stages or n_stages
         self.hidden_cost = SOFT_HIDDEN_COST if n_restarts > 1 else 1.0
         self.start = self.last_line = time.perf_counter()
         self.stage_of_restart: dict[int, int] = {}
@@ -37,7 +39,7 @@ class Progress(AbstractContextManager["Progress"]):
         from transduce.solvers.schedule import COOLINGS, N_STAGES
 
         n_restarts = 1 + len(COOLINGS) if options.get("annealing") == "soft" else 1
-        return cls(quiet=options["quiet"], n_restarts=n_restarts, n_stages=N_STAGES + 1)
+        return cls(quiet=options["quiet"], n_restarts=n_restarts, n_soft_stages=N_STAGES + 1)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -83,12 +85,14 @@ class Progress(AbstractContextManager["Progress"]):
         stages = self.stage_of_restart
         latest, started = min(stages, default=0), max(stages, default=-1) >= 0
         n_hidden = 0 if latest >= 0 else -latest if started else max(N_HIDDEN, -latest)
-        done: float = sum(min(stage, self.n_stages) for restart, stage in stages.items() if restart >= 0)
+        done = sum(self._fraction_of(restart) for restart in stages if restart >= 0)
         if n_hidden:  # they run one after another
-            n_ended = -latest if started else -latest - 1
-            n_stages = n_ended * self.n_stages + (0 if started else min(stages[latest], self.n_stages))
-            done += self.hidden_cost * n_stages
-        return done / (self.n_stages * (self.hidden_cost * n_hidden + self.n_restarts))
+            done += self.hidden_cost * (-latest if started else -latest - 1 + self._fraction_of(latest))
+        return done / (self.hidden_cost * n_hidden + self.n_restarts)
+
+    def _fraction_of(self, restart: int) -> float:
+        n_stages = self.n_soft_stages if restart > 0 else self.n_stages
+        return min(self.stage_of_restart[restart] / n_stages, 1.0)
 
     def _show_line(self, line: str, fraction: float, now: float) -> None:
         """Show a line at once on a terminal, every few seconds elsewhere."""

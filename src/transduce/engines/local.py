@@ -132,7 +132,7 @@ class LocalEngine:
         return FittedLabels(transduction, counts, predicted, distributions, confidence)
 
     def held_out_scores(self, result: FitResult) -> Array:
-        return held_out_scores(self.problem, result.labels, result.history[-1].unlabeled_weight)
+        return held_out_scores(self.problem, result.labels, max(row.unlabeled_weight for row in result.history))
 
     def set_aside(
         self,

@@ -48,6 +48,8 @@ def local_encoder() -> str | None:
     name = default_encoder()
     if name is None or Path(name).expanduser().is_dir():
         return name
+    if Path(name).is_absolute():
+        raise EncoderError(f"TRANSDUCE_ENCODER is {name}, which is not a folder. Correct it, or unset it.")
     return None if _find_local(*_name_and_revision(name)) is None else name
 
 

@@ -89,11 +89,13 @@ class CrossFit(NamedTuple):
 
 
 def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:
-    """Fit with each part of the labels hidden; None if no label can be hidden.
+    """Fit with each part of the labels hidden; None if no label can be hidden, or there is nothing to label.
 
     If interrupted, return the result of the present fit; or raise KeyboardInterrupt if it has a sample
     of the rows, or rows of a cluster.
     """
+    if not data.n_unlabeled:
+        return None
     max_rows = min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000))
     engine: LocalEngine = data.sample(max_rows, context.first_rng)
     bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)

@@ -93,7 +93,8 @@ def test_accuracy_is_estimated_and_reported(example, run_ok, run_command, tmp_pa
     result = run_ok("label", example.file, *where, *QUICK, "--json")
     found = json.loads(result.out)["accuracy"]
     done = read(tmp_path / "o.csv").filter(given="false")
-    assert found["low"] <= (done["label"] == done["truth"]).mean() <= found["high"]
+    assert abs((done["label"] == done["truth"]).mean() - found["mean"]) < 0.2  # of 24 labels
+    assert found["low"] < found["mean"] < found["high"]
     assert found["n_labels"] == N_LABELED
     sentence = f"About {found['mean']:.0%} of the new labels are right (90 % interval ".replace("%", " %", 1)
     assert sentence in result.err
