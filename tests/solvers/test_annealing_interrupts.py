@@ -22,13 +22,13 @@ def check_interrupted(soft: AnnealingRun, result) -> None:
 
 
 @one_and_two_threads
-@pytest.mark.parametrize("n_rounds", [2, 7, 30, 60, 110])
+@pytest.mark.parametrize("n_rounds", [2, 7, 30, 60, 90])
 def test_an_interrupt_after_any_round_leaves_a_usable_result(n_rounds, n_threads):
     soft = annealing(n_threads=n_threads, on_round=stop_after(n_rounds))
     check_interrupted(soft, soft.run(known_labels()))
 
 
-@pytest.mark.parametrize("n_rounds", [60, 85, 110])
+@pytest.mark.parametrize("n_rounds", [60, 75, 90])
 def test_an_interrupt_while_labels_are_soft_keeps_the_papers_schedule(n_rounds):
     soft = annealing(on_round=stop_after(n_rounds))
     result = soft.run(known_labels())
