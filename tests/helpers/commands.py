@@ -1,6 +1,7 @@
 """Running commands in tests, and the example that most of them share."""
 
 import hashlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -61,3 +62,9 @@ def run_in_new_process(*arguments: object, code: str | None = None) -> subproces
     """Run the program, or Python code, in a new process."""
     first = ["-c", code] if code else ["-m", "transduce"]
     return subprocess.run([sys.executable, *first, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def without_map(page: str) -> str:
+    """A report of a fit without its map of the documents, which `transduce report` leaves out."""
+    section = re.search('<section id="document_map">.*?</section>\n', page, re.S).group()
+    return page.replace(section, "").replace('<li><a href="#document_map">Map</a></li>\n', "")
