@@ -156,13 +156,18 @@ def columns(rows: Sequence[Row]) -> list[tuple[str, int]]:
     return list(dict.fromkeys((row["set"], row["each"]) for row in rows))
 
 
-def means(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """Mean macro F of each method in each column, over the splits that all methods of the table have run."""
+def complete(rows: Sequence[Row]) -> list[Row]:
+    """Rows of the splits that all methods have run."""
     runs: dict[tuple, set[str]] = {}
     for row in rows:
         runs.setdefault((row["set"], row["each"], row["seed"]), set()).add(row["method"])
     every = set(unique(rows, "method"))
-    whole = [row for row in rows if runs[row["set"], row["each"], row["seed"]] == every]
+    return [row for row in rows if runs[row["set"], row["each"], row["seed"]] == every]
+
+
+def means(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """Mean macro F of each method in each column, over the splits that all methods of the table have run."""
+    whole = complete(rows)
     return {
         method: np.array([summary(whole, set=name, each=each, method=method).mean for name, each in columns(whole)])
         for method in unique(whole, "method")
@@ -190,7 +195,7 @@ def table(rows: list[Row]) -> str:
     """One table with class sizes and one without: macro F of each method, best first by mean rank."""
     parts = [f"At most {len(unique(rows, 'seed'))} splits. The numbers after the sets are labels of each class."]
     for sizes in (GIVEN, NOT_GIVEN):
-        mine = select(rows, sizes=sizes)
+        mine = complete(select(rows, sizes=sizes))
         found = means(mine)
         if not found:
             continue

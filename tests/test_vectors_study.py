@@ -168,3 +168,12 @@ def test_without_torch_the_end_is_clear(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(SystemExit, match="torch is not installed: pip install torch sentence-transformers"):
         contrastive.encoder("any")
+
+
+def test_a_set_that_some_methods_have_not_run_is_left_out_of_the_table():
+    both = {vectors.OURS: [0.5], vectors.PAPER: [0.4], "TIM": [0.3]}
+    rows = rows_of(both, vectors.GIVEN) + rows_of({vectors.OURS: [0.9]}, vectors.GIVEN, name="dmoz4_raw")
+    lines = [line for line in vectors.table(rows).splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    assert "r8_text, 10" in lines[0]
+    assert "dmoz4_raw" not in lines[0]
