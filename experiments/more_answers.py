@@ -1,8 +1,8 @@
 """Whether fifty more labels always help: drawn at random, or answers to the questions that `transduce queue` asks.
 
 Six sets. The first labels are five of each class, chosen by design, or 80 drawn at random. Fifty unlabelled rows are
-then labelled: random ones, or those that the queue chooses by the fitted classifier. Where labels come from is told as
-the command line does: answers to the queue are no random sample, five labels of each class are not either. Macro F is
+then labelled: random ones, or those that the queue chooses by the fitted classifier. The fit knows their origin as on
+the command line: answers to the queue are no random sample, five labels of each class are not either. Macro F is
 that of test rows. Five splits with the paper's annealing, and three of the same with the default one.
 """
 

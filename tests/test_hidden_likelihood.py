@@ -40,3 +40,8 @@ def test_it_is_that_of_the_hidden_labels_of_a_fit(rows):
 def test_without_two_labels_of_a_class_there_is_none(rows):
     X, truth, _ = rows
     assert np.isnan(TransductiveClassifier().hidden_log_likelihood(X, np.where(np.arange(120) < 2, truth, -1)))
+
+
+def test_without_unlabelled_rows_there_is_none(rows):
+    X, truth, _ = rows
+    assert np.isnan(TransductiveClassifier().hidden_log_likelihood(X, truth))

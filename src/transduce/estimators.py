@@ -68,7 +68,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     outlier_fraction : float, tuple (low, high) or None, default=None
         Fraction of the unlabelled rows that fit no class and stay without a label in `transduction_`, where they are
         marked as in y: -1, "" or None: those with the lowest best scores by weights that they took no part in. With a
-        range, as many within it as the classifier doubts, up to a mean confidence halfway between chance and
+        range, as many within it as have uncertain labels, up to a mean confidence halfway between chance and
         certainty. `predict` leaves new rows below `outlier_score_` without a class, about the same fraction.
     estimate_accuracy : bool, default=False
         Whether to hide labels, in five more fits by the paper's annealing, also where no class size has to be

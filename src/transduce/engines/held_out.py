@@ -1,6 +1,6 @@
 """Scores of the unlabelled rows by weights that they took no part in, as if they were new rows.
 
-A row takes part in the weights through its label: about κ_i ‖x_i‖² / λ of its best score is its own work. With a few
+A row takes part in the weights through its label: about κ_i ‖x_i‖² / λ of its best score comes from itself. With a few
 hundred rows that is most of the score, so scores of training rows say little about those of new rows.
 """
 

@@ -24,7 +24,7 @@ FOLDER_NOTE = "folder.txt"
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encoder, the cache and the number of jobs as `encode_texts` takes them, and what hears of the progress."""
+    """The encoder, the cache and the number of jobs as `encode_texts` takes them, and the progress callback."""
 
     encoder: Any = None
     cache: bool | str | Path = True
