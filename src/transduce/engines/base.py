@@ -160,6 +160,12 @@ class Restart(Sizes, Protocol):
     def greedy(self) -> None:
         """Steps 3 to 9: greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
 
+    def start_at(self, W: Array, weight: float) -> None:
+        """Accept these weights, and the best labels by them; the weight step starts at 0.
+
+        The unlabelled rows weigh `weight` together.
+        """
+
     def weights(self, weight: float, tol: float) -> WeightSummary:
         """Step 12: weight step for the present labels; the unlabelled rows weigh `weight` together."""
 

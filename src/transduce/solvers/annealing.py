@@ -6,6 +6,9 @@
 Which minimum the rounds reach depends on the cooling schedule, and no schedule is best everywhere. So each schedule is
 one restart, and Algorithm 1 with the paper's schedule is another. Cooled labels go through Algorithm 1 at the final
 weight, and the restart with the lowest J wins.
+
+Which minimum they reach is a matter of the classes, not of the number of rows. So of very many unlabelled rows a sample
+is annealed, and all rows go through Algorithm 1 at the final weight from there.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,6 +25,8 @@ from transduce.solvers.schedule import ROUNDS, SoftStage
 
 MIN_IMPROVEMENT = 5e-3
 """Minimum relative improvement over the paper's schedule."""
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS = 20_000, 200
+"""Unlabelled rows that are annealed, or so many for each class if that is more."""
 COOLED_TOL = 3e-2
 """Relative accuracy of weight steps after cooling: less accurate ones would lose what the soft labels have found."""
 
@@ -75,6 +80,24 @@ class CooledAlternation(Alternation):
             self.soft_labels.save(self.cooling_slot, {"stage": self.n_cooled})
 
 
+@dataclass(eq=False)
+class Refinement(Alternation):
+    """Alternating minimisation at the final weight of all rows, from the weights of a fit of a sample of them."""
+
+    sample_fit: FitResult = field(default_factory=lambda: FitResult(np.zeros(0)))
+
+    def start(self) -> FitResult:
+        """Return a result with the prices and the objective of the sample."""
+        return FitResult(self.sample_fit.prices, objective=self.sample_fit.objective)
+
+    def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
+        """Label all rows by the weights of the sample, then generate the stage of the alternation."""
+        if self.n_done < 0:
+            self.restart.start_at(self.sample_fit.W, self.settings.weights[-1])
+            self.n_done = 0
+        yield from super().stages(result)
+
+
 @dataclass(frozen=True, eq=False)
 class SoftAnnealing:
     """Algorithm 1 and the cooling schedules, as independent restarts, maybe in threads; `run` returns the best."""
@@ -88,6 +111,37 @@ class SoftAnnealing:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def run(self) -> FitResult:
+        """Anneal all rows, or a sample of them and then refine the result on all."""
+        if not self.settings.weights:
+            return self._anneal()
+        n_rows, n_classes = self.engine.n_unlabeled, self.engine.n_classes
+        sample = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), self.rng)
+        if sample is self.engine:
+            return self._anneal()
+        bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
+        found = replace(self, engine=sample, steps=self.steps._replace(bounds=bounds))._anneal()
+        return self._refine(found)
+
+    def _refine(self, found: FitResult) -> FitResult:
+        """Continue with all rows from the fit of a sample; if that was interrupted, only label all rows."""
+        settings = self._cooled_settings()
+        is_interrupted = found.status is FitStatus.INTERRUPTED
+        restart = self.engine.new_restart(self.steps, self.rng)
+        number = 1 + len(self.schedules)
+        slot = self.checkpoint.slot(f"restart {number}")
+        solver = Refinement(restart, settings, found.history[-1].stage + 1, sample_fit=found)
+        if is_interrupted:
+            result = solver.start()
+            restart.start_at(found.W, settings.weights[-1])
+            solver.finish(result)
+            result.status, result.history = found.status, found.history
+            return result
+        history = found.history
+        result = Loop(self.on_round, histories={0: history}).run(solver, slot, number)
+        result.history = [*history, *result.history]
+        return result
+
+    def _anneal(self) -> FitResult:
         """Run all restarts and return the result of the best."""
         possible = self.settings.weights and self.engine.n_unlabeled and self.engine.n_classes > 1
         n_schedules = len(self.schedules) if possible else 0
@@ -118,11 +172,15 @@ class SoftAnnealing:
 
     def _cooled(self, restart: Restart, k: int, slot: CheckpointSlot) -> CooledAlternation:
         """The solver of restart k, with the cooling schedule k − 1."""
-        schedule, settings = self.schedules[k - 1], self.settings
-        tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
-        settings = replace(settings, weights=settings.weights[-1:], early_tol=tol)
+        schedule, settings = self.schedules[k - 1], self._cooled_settings()
         cooling = replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported)
         return CooledAlternation(restart, settings, len(schedule) + 1, schedule=schedule, cooling_slot=cooling)
+
+    def _cooled_settings(self) -> Settings:
+        """Settings of the alternation at the final weight, from good labels."""
+        settings = self.settings
+        tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
+        return replace(settings, weights=settings.weights[-1:], early_tol=tol)
 
 
 def _best_complete(results: dict[int, FitResult]) -> FitResult | None:
