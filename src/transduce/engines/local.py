@@ -69,6 +69,10 @@ class LocalEngine:
     def forbids(self) -> bool:
         return self.problem.forbidden is not None
 
+    @property
+    def is_dense(self) -> bool:
+        return self.problem.design.is_dense
+
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
         return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
