@@ -44,7 +44,7 @@ from transduce.solvers.schedule import stages
 from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
 
 INTERCEPT = 0.3
-"""Value of the constant feature of the intercept. Weight steps are fastest if it is small, because all rows share it."""
+"""Value of the constant feature of the intercept: all rows share it, so weight steps are fastest if it is small."""
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
 _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING)

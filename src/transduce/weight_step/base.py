@@ -7,6 +7,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.problem import TrainingProblem
+from transduce.weight_step.batches import Batches
 
 
 @dataclass
@@ -20,6 +21,7 @@ class WeightState:
     gaps (n,)       estimated gap of each row, inf if its target or weight changed; empty for L-BFGS
     objective       J when it was last computed
     scores (n, K)   scores at W, or None if W changed since they were computed
+    batches         batches of the rows, once they are used
     """
 
     W: Array
@@ -29,6 +31,7 @@ class WeightState:
     gaps: Array
     objective: float = np.inf
     scores: Array | None = None
+    batches: Batches | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from transduce.losses.smooth import MarginLoss
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step.base import WeightReport, WeightState
+from transduce.weight_step.batches import Batches, pays
 from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged
 
 BLOCK_ROWS = 2048
@@ -36,12 +37,28 @@ class DualStep(ABC):
     max_sweeps: int
 
     @abstractmethod
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def sweep_rows(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         """Update the dual variables of these rows, one after the other, and W with them."""
+
+    @abstractmethod
+    def update_rows(
+        self, problem: TrainingProblem, state: WeightState, rows: Array, sigma: float, scores: Array, gains: Array
+    ) -> None:
+        """Update the dual variables of each row alone; see `batches.UpdateRows`."""
 
     @abstractmethod
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
+
+    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        """Update the dual variables of these rows, and W with them: in batches, if these are large enough to pay."""
+        if not pays(problem.design):
+            self.sweep_rows(problem, state, order)
+            return
+        if state.batches is None:
+            state.batches = Batches(problem.design)
+        update = partial(self.update_rows, problem, state)
+        state.batches.sweep(order, problem.alpha, state.W, update)
 
     def _contribution(self, q: Array, p: Array) -> Array:
         """What rows contribute to λW for each class, before their weight κ."""
@@ -136,7 +153,7 @@ class DualMarginStep(DualStep):
 
     _kernels: ClassVar[Any]
 
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def sweep_rows(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         """Update the dual variables of these rows, one after the other, and W with them."""
         design, margins = problem.design, _margins(problem)
         overlap = design.overlap if self._kernels is margin else design.largest_overlap
@@ -144,6 +161,18 @@ class DualMarginStep(DualStep):
             order, state.targets, state.kappa, design.squared_norms, problem.alpha, margins, overlap,
             *design.rows, *design.tree, state.W, state.dual, state.gaps,
         )  # fmt: skip
+
+    def update_rows(
+        self, problem: TrainingProblem, state: WeightState, rows: Array, sigma: float, scores: Array, gains: Array
+    ) -> None:
+        """Update the dual variables of each row alone; see `batches.UpdateRows`."""
+        design, margins = problem.design, _margins(problem)
+        known = (rows, state.targets, state.kappa, design.squared_norms, problem.alpha)
+        written = (scores, state.dual, state.gaps, gains)
+        if self._kernels is margin:
+            margin.update_rows(*known, sigma, margins, design.overlap, design.taxonomy.is_flat, *written)
+        else:
+            squared.update_rows(*known, margins, sigma * design.largest_overlap, *written)
 
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
@@ -199,12 +228,22 @@ class DualMaxEnt(DualStep):
         R *= (state.kappa / problem.alpha)[:, None]
         return R.astype(state.W.dtype, copy=False)
 
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+    def sweep_rows(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
         """Update the dual variables of these rows, one after the other, and W with them."""
         design = problem.design
         maxent.sweep(
             order, state.kappa, design.squared_norms, problem.alpha, design.largest_overlap, _width(problem),
             _offsets(problem, state, slice(None)), *design.rows, *design.tree, state.W, state.dual, state.gaps,
+        )  # fmt: skip
+
+    def update_rows(
+        self, problem: TrainingProblem, state: WeightState, rows: Array, sigma: float, scores: Array, gains: Array
+    ) -> None:
+        """Update the dual variables of each row alone; see `batches.UpdateRows`."""
+        design = problem.design
+        maxent.update_rows(
+            rows, state.kappa, design.squared_norms, problem.alpha, sigma * design.largest_overlap, _width(problem),
+            _offsets(problem, state, rows), scores, state.dual, state.gaps, gains,
         )  # fmt: skip
 
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:

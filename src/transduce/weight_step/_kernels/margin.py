@@ -62,6 +62,27 @@ def pairwise_ascent(G: Array, curvature: float, overlap: Array, p: Array, tolera
 
 
 @kernel
+def update_row(G: Array, curvature: float, overlap: Array, is_flat: bool, p: Array, work: Array, out: Array) -> float:
+    """Write the best p of a row with G and B = `curvature`; return max G − G·p at the old one. `work` is scratch."""
+    best, mean = -np.inf, 0.0
+    for k in range(G.size):
+        best = max(best, G[k])
+        mean += G[k] * p[k]
+    if curvature <= 0.0:
+        out[:] = 0.0
+        out[np.argmax(G)] = 1.0
+    elif is_flat:
+        for k in range(G.size):
+            work[k] = p[k] + G[k] / curvature
+        project_onto_simplex(work, out)
+    else:
+        work[:] = G
+        out[:] = p
+        pairwise_ascent(work, curvature, overlap, out, 0.1 * (best - mean))
+    return best - mean
+
+
+@kernel
 def sweep(
     order: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: Array,
     data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
@@ -70,36 +91,40 @@ def sweep(
     """Update the rows in the given order; overlap (K, K) is P Pᵀ."""
     n_classes = p.shape[1]
     by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
-    G, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
+    G, z, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
     for i in order:
         node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, G)
-        best, mean = -np.inf, 0.0
         for k in range(n_classes):
             G[k] += margins[labels[i], k]
-            best = max(best, G[k])
-            mean += G[k] * p[i, k]
-        gaps[i] = GAP_LEFT * kappa[i] * (best - mean)
         curvature = kappa[i] * norms[i] / alpha
-        if curvature <= 0.0:
-            for k in range(n_classes):
-                p[i, k] = 0.0
-            p[i, np.argmax(G)] = 1.0
-            continue
-        if nodes.size == 0:
-            for k in range(n_classes):
-                G[k] = p[i, k] + G[k] / curvature
-            project_onto_simplex(G, new)
-        else:
-            new[:] = p[i]
-            pairwise_ascent(G, curvature, overlap, new, 0.1 * (best - mean))
+        gaps[i] = GAP_LEFT * kappa[i] * update_row(G, curvature, overlap, nodes.size == 0, p[i], z, new)
         changed = False
         for k in range(n_classes):
             G[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             changed |= G[k] != 0.0
             p[i, k] = new[k]
-        if changed:
+        if changed and curvature > 0.0:
             add_row(i, G, data, indices, spans, constant, starts, nodes, W, work)
+
+
+@kernel
+def update_rows(
+    rows: Array, labels: Array, kappa: Array, norms: Array, alpha: float, sigma: float, margins: Array, overlap: Array,
+    is_flat: bool, S: Array, p: Array, gaps: Array, gains: Array,
+) -> None:  # fmt: skip
+    """Update each of the rows (b,) alone, at scores S (b, K) and sigma times its curvature; see `batches`."""
+    G, z, new = np.empty(p.shape[1], S.dtype), np.empty(p.shape[1], S.dtype), np.empty(p.shape[1], S.dtype)
+    for r in range(rows.size):
+        i = rows[r]
+        for k in range(G.size):
+            G[k] = S[r, k] + margins[labels[i], k]
+        gap = update_row(G, sigma * kappa[i] * norms[i] / alpha, overlap, is_flat, p[i], z, new)
+        gaps[i], gains[r] = GAP_LEFT * kappa[i] * gap, 0.0
+        for k in range(G.size):
+            gains[r] += kappa[i] * (new[k] - p[i, k]) * margins[labels[i], k]
+            S[r, k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
+            p[i, k] = new[k]
 
 
 @kernel

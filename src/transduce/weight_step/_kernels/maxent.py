@@ -101,3 +101,37 @@ def sweep(
             s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
             p[i, k] = new[k]
         add_row(i, s, data, indices, spans, constant, starts, nodes, W, work)
+
+
+@kernel
+def entropy(p: Array) -> float:
+    """−Σ_k p_k log p_k."""
+    total = 0.0
+    for k in range(p.size):
+        if p[k] > 0.0:
+            total -= p[k] * np.log(p[k])
+    return total
+
+
+@kernel
+def update_rows(
+    rows: Array, kappa: Array, norms: Array, alpha: float, overlap: float, width: float, offsets: Array,
+    S: Array, p: Array, gaps: Array, gains: Array,
+) -> None:  # fmt: skip
+    """Update each of the rows (b,) alone, at scores S (b, K); see `batches`. offsets (b, K) are Δ, or empty."""
+    s, new = np.empty(p.shape[1], S.dtype), np.empty(p.shape[1], S.dtype)
+    for r in range(rows.size):
+        i = rows[r]
+        for k in range(s.size):
+            offset = offsets[r, k] if offsets.size > 0 else 0.0
+            s[k] = (S[r, k] + offset) / width
+        log_partition, divergence = softmax_and_divergence(s, p[i], new)
+        gaps[i] = GAP_LEFT * kappa[i] * width * divergence
+        solve_row(s, log_partition, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
+        gain = width * (entropy(new) - entropy(p[i]))
+        for k in range(s.size):
+            if offsets.size > 0:
+                gain += (new[k] - p[i, k]) * offsets[r, k]
+            S[r, k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
+            p[i, k] = new[k]
+        gains[r] = kappa[i] * gain

@@ -90,6 +90,37 @@ def sweep(
 
 
 @kernel
+def separable(t: Array, label: int, margins: Array) -> float:
+    """t·Δ − T²/4."""
+    total, dot = 0.0, 0.0
+    for k in range(t.size):
+        total += t[k]
+        dot += t[k] * margins[label, k]
+    return dot - 0.25 * total * total
+
+
+@kernel
+def update_rows(
+    rows: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: float,
+    S: Array, t: Array, gaps: Array, gains: Array,
+) -> None:  # fmt: skip
+    """Update each of the rows (b,) alone, at scores S (b, K); see `batches`."""
+    new = np.empty(t.shape[1], S.dtype)
+    for r in range(rows.size):
+        i, m = rows[r], S[r]
+        y, change = labels[i], 0.0
+        margins_of(m, y, margins)
+        gaps[i] = GAP_LEFT * kappa[i] * top_and_gap(m, t[i])[1]
+        solve_row(m, y, overlap * kappa[i] * norms[i] / alpha, t[i], new)
+        gains[r] = kappa[i] * (separable(new, y, margins) - separable(t[i], y, margins))
+        for k in range(m.size):
+            m[k] = (t[i, k] - new[k]) * (kappa[i] / alpha)
+            change -= m[k]
+            t[i, k] = new[k]
+        m[y] += change
+
+
+@kernel
 def loss_and_gaps(
     rows: Array, labels: Array, kappa: Array, margins: Array, scores: Array, t: Array, gaps: Array
 ) -> float:
