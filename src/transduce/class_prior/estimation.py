@@ -14,6 +14,7 @@ the EM algorithm lead from those observed, mean_u p_u, to sizes that explain the
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammainc
 
 from transduce.arrays import Array, FloatArray
 from transduce.class_prior.proportions import SizeEstimate, disagreement, labeled_proportions
@@ -24,8 +25,8 @@ EM_STEPS, PRIOR_LABELS = 5, 2.0
 """Steps of the EM algorithm, and the weight of the average errors in those of each class, in labels."""
 MIN_SAMPLED = 10
 """Labels drawn at random that are needed to correct predictions."""
-CONTRADICTED = 4.0
-"""Disagreement of labelled with unlabelled rows in the eyes of the classifiers, above which labels are no sample."""
+CONTRADICTED = 0.005
+"""Labels are no sample if chance makes their numbers disagree as much with the predictions with a lower probability."""
 
 
 class HiddenLabels(NamedTuple):
@@ -65,47 +66,42 @@ def estimate_from_predictions(predicted_counts: Array) -> SizeEstimate:
     return SizeEstimate(mean, mean)
 
 
-def estimate_sizes(hidden: HiddenLabels, sampled: Array, is_known: bool = False) -> tuple[SizeEstimate, bool]:
-    """Estimate class sizes from hidden labels, and say whether labels contradict that they were drawn at random.
-
-    `sampled` (l,) marks labels that were drawn at random. Unless that `is_known`, none is taken to be if the
-    classifiers contradict it, because they see other classes in these rows than in the unlabelled ones.
+def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> SizeEstimate:
+    """Estimate class sizes from hidden labels; `sampled` (l,) marks those that were drawn at random.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.choice(2, p=[0.8, 0.2], size=100)
     >>> predicted = 0.1 + 0.8 * np.eye(2)[np.where(rng.random(100) < 0.9, labels, 1 - labels)]
     >>> hidden = HiddenLabels(labels, predicted, np.ones(100, bool), np.array([0.7, 0.3]), 1000)
-    >>> estimate, contradicted = estimate_sizes(hidden, np.ones(100, bool))
-    >>> estimate.mean.round(2).tolist(), contradicted
-    ([0.71, 0.29], False)
+    >>> estimate_sizes(hidden, np.ones(100, bool)).mean.round(2).tolist()
+    [0.71, 0.29]
     """
-    enough = int(sampled.sum()) >= MIN_SAMPLED
-    contradicted = bool(enough and not is_known and _contradiction(hidden, sampled) > CONTRADICTED)
-    if enough and not contradicted:
-        return _smoothed(*_rectified(hidden, sampled)), False
+    if int(sampled.sum()) >= MIN_SAMPLED:
+        return _smoothed(*_rectified(hidden, sampled))
     truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     n_labels = _as_labels(truth, truth - predicted, hidden.n_unlabeled)
-    return _smoothed(_adjusted(hidden), max(n_labels, 1.0)), contradicted
+    return _smoothed(_adjusted(hidden), max(n_labels, 1.0))
+
+
+def contradicts(hidden: HiddenLabels, sampled: Array) -> bool:
+    """Whether predictions contradict that the labels marked by `sampled` (l,) were drawn at random.
+
+    Their numbers are compared with the sizes that explain the predictions for the unlabelled rows.
+
+    >>> hidden = HiddenLabels(np.arange(60) % 2, np.eye(2)[np.arange(60) % 2], np.ones(60, bool), np.array([0.9, 0.1]), 500)
+    >>> contradicts(hidden, np.ones(60, bool)), contradicts(hidden._replace(unlabeled=np.full(2, 0.5)), np.ones(60, bool))
+    (True, False)
+    """
+    sizes = _adjusted(hidden._replace(was_hidden=hidden.was_hidden & sampled))
+    counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
+    freedom = max(hidden.n_classes - 1, 1)
+    return bool(gammainc(freedom / 2, freedom * disagreement(counts, sizes, sizes) / 2) > 1.0 - CONTRADICTED)
 
 
 def _smoothed(sizes: FloatArray, n_labels: float) -> SizeEstimate:
     """Sizes that are as precise as those of so many labels, smoothed as these are, with wider intervals."""
     estimate = labeled_proportions(sizes * n_labels)
     return SizeEstimate(estimate.mean, WIDENING * estimate.deviation)
-
-
-def _contradiction(hidden: HiddenLabels, sampled: Array) -> float:
-    """Disagreement of the mean probabilities of labelled and unlabelled rows: about 1 if labels were drawn at random.
-
-    Probabilities vary less than counts would, which the correction of Rao and Scott (1981) takes into account.
-    """
-    predicted = hidden.predicted[sampled & hidden.was_hidden]
-    if not len(predicted):
-        return 0.0
-    mean = predicted.mean(axis=0)
-    effect = float(predicted.var(axis=0).sum() / max(float((mean * (1.0 - mean)).sum()), 1e-12))
-    effect *= 1.0 + len(predicted) / max(hidden.n_unlabeled, 1)
-    return disagreement(len(predicted) * mean, hidden.unlabeled, hidden.unlabeled) / max(effect, 1e-6)
 
 
 def _rectified(hidden: HiddenLabels, sampled: Array) -> tuple[FloatArray, float]:
