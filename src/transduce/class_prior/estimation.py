@@ -9,6 +9,8 @@ with the λ of least variance. The result is smoothed like labelled counts, of a
 Labels that were chosen in another way say nothing about class sizes, but show which classes are confused. With M_kj the
 mean probability of class j for labelled rows of class k, sizes φ predict the mean probabilities φᵀM, and a few steps of
 the EM algorithm lead from those observed, mean_u p_u, to sizes that explain them better. More steps fit noise.
+Labels that were chosen because they are hard, such as answers to a queue, would make M too pessimistic, so rows are
+weighted by exp(t c), c the largest probability, to be as clear as the unlabelled ones on average.
 """
 
 from typing import NamedTuple
@@ -23,6 +25,8 @@ WIDENING = 1.4
 """Factor of the deviations that errors on hidden labels suggest: the classifiers share most of their labels."""
 EM_STEPS, PRIOR_LABELS = 5, 2.0
 """Steps of the EM algorithm, and the weight of the average errors in those of each class, in labels."""
+MAX_TILT = 20.0
+"""Largest |t| in the weights exp(t c) of hidden labels, c the largest probability of the row."""
 MIN_SAMPLED = 10
 """Labels drawn at random that are needed to correct predictions."""
 CONTRADICTED = 0.005
@@ -88,9 +92,10 @@ def contradicts(hidden: HiddenLabels, sampled: Array) -> bool:
 
     Their numbers are compared with the sizes that explain the predictions for the unlabelled rows.
 
-    >>> hidden = HiddenLabels(np.arange(60) % 2, np.eye(2)[np.arange(60) % 2], np.ones(60, bool), np.array([0.9, 0.1]), 500)
-    >>> contradicts(hidden, np.ones(60, bool)), contradicts(hidden._replace(unlabeled=np.full(2, 0.5)), np.ones(60, bool))
-    (True, False)
+    >>> labels, every = np.arange(60) % 2, np.ones(60, bool)
+    >>> found = [HiddenLabels(labels, np.eye(2)[labels], every, np.array([p, 1 - p]), 500) for p in (0.5, 0.9)]
+    >>> [contradicts(hidden, every) for hidden in found]
+    [False, True]
     """
     sizes = _adjusted(hidden._replace(was_hidden=hidden.was_hidden & sampled))
     counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
@@ -131,10 +136,13 @@ def _as_labels(truth: FloatArray, errors: FloatArray, n_unlabeled: int) -> float
 
 def _adjusted(hidden: HiddenLabels) -> FloatArray:
     """Sizes that explain the mean probabilities of the unlabelled rows by the errors on hidden labels of each class."""
-    truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
+    labels, predicted = hidden.labels[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     observed = (hidden.unlabeled + 1e-4) / (hidden.unlabeled + 1e-4).sum()
+    weights = _likeness(labels, predicted.max(axis=1), observed, hidden.confidence)
+    truth = weights[:, None] * hidden.truth[hidden.was_hidden]
     accuracy = (float((truth * predicted).sum()) + 1.0) / (len(truth) + 2.0)
-    others = np.where(np.eye(hidden.n_classes, dtype=bool), 0.0, predicted.mean(axis=0) + 1e-3 if len(truth) else 1.0)
+    mean = weights @ predicted / len(truth) + 1e-3 if len(truth) else 1.0
+    others = np.where(np.eye(hidden.n_classes, dtype=bool), 0.0, mean)
     others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-12)
     average = accuracy * np.eye(hidden.n_classes) + (1.0 - accuracy) * others
     confusion = (truth.T @ predicted + PRIOR_LABELS * average) / (truth.sum(axis=0)[:, None] + PRIOR_LABELS)
@@ -143,3 +151,21 @@ def _adjusted(hidden: HiddenLabels) -> FloatArray:
         sizes = sizes * (confusion @ (observed / np.maximum(sizes @ confusion, 1e-12)))
         sizes = sizes / sizes.sum()
     return np.asarray(sizes)
+
+
+def _likeness(labels: Array, sure: FloatArray, sizes: FloatArray, confidence: float) -> FloatArray:
+    """Weights (l,) of labels that make their rows as clear as unlabelled ones; those of a class have a mean of 1.
+
+    They are exp(t c), c the largest probability of a row (l,). At t, labels that stand for classes of these sizes (K,)
+    have the mean confidence of the unlabelled rows.
+    """
+    counts = np.bincount(labels, minlength=sizes.size)
+    standing_for = (sizes / np.maximum(counts, 1))[labels]
+    low, high = (-MAX_TILT, MAX_TILT) if np.isfinite(confidence) else (0.0, 0.0)
+    for _ in range(20):
+        tilt = (low + high) / 2.0
+        weights = standing_for * np.exp(tilt * (sure - 1.0))
+        low, high = (tilt, high) if weights @ sure < confidence * weights.sum() else (low, tilt)
+    weights = np.exp((low + high) / 2.0 * (sure - 1.0))
+    means = np.bincount(labels, weights, sizes.size) / np.maximum(counts, 1)
+    return np.asarray(weights / means[labels])
