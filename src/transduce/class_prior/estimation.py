@@ -11,6 +11,10 @@ mean probability of class j for labelled rows of class k, sizes φ predict the m
 the EM algorithm lead from those observed, mean_u p_u, to sizes that explain them better. More steps fit noise.
 Labels that were chosen because they are hard, such as answers to a queue, would make M too pessimistic, so rows are
 weighted by exp(t c), c the largest probability, to be as clear as the unlabelled ones on average.
+
+M is right if labels were chosen by class. If they were chosen by their predictions, classes are as frequent among rows
+with the same prediction as elsewhere, and mean_u p_u is corrected by the weighted errors e_{y_l} − p_l. Unless the
+numbers of labels are equal by design, they may have been chosen in both ways, and the result is the mean of both.
 """
 
 from typing import NamedTuple
@@ -19,7 +23,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from transduce.arrays import Array, FloatArray
-from transduce.class_prior.proportions import SizeEstimate, disagreement, labeled_proportions
+from transduce.class_prior.proportions import SizeEstimate, are_balanced_by_design, disagreement, labeled_proportions
 
 WIDENING = 1.4
 """Factor of the deviations that errors on hidden labels suggest: the classifiers share most of their labels."""
@@ -84,7 +88,10 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> SizeEstimate:
         return _smoothed(*_rectified(hidden, sampled))
     truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     n_labels = _as_labels(truth, truth - predicted, hidden.n_unlabeled)
-    return _smoothed(_adjusted(hidden), max(n_labels, 1.0))
+    sizes = _adjusted(hidden)
+    if not are_balanced_by_design(np.bincount(hidden.labels, minlength=hidden.n_classes)):
+        sizes = (sizes + _corrected(hidden)) / 2.0
+    return _smoothed(sizes, max(n_labels, 1.0))
 
 
 def contradicts(hidden: HiddenLabels, sampled: Array) -> bool:
@@ -139,6 +146,9 @@ def _adjusted(hidden: HiddenLabels) -> FloatArray:
     labels, predicted = hidden.labels[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
     observed = (hidden.unlabeled + 1e-4) / (hidden.unlabeled + 1e-4).sum()
     weights = _likeness(labels, predicted.max(axis=1), observed, hidden.confidence)
+    weights /= (
+        np.bincount(labels, weights, observed.size) / np.maximum(np.bincount(labels, minlength=observed.size), 1)
+    )[labels]
     truth = weights[:, None] * hidden.truth[hidden.was_hidden]
     accuracy = (float((truth * predicted).sum()) + 1.0) / (len(truth) + 2.0)
     mean = weights @ predicted / len(truth) + 1e-3 if len(truth) else 1.0
@@ -153,19 +163,27 @@ def _adjusted(hidden: HiddenLabels) -> FloatArray:
     return np.asarray(sizes)
 
 
-def _likeness(labels: Array, sure: FloatArray, sizes: FloatArray, confidence: float) -> FloatArray:
-    """Weights (l,) of labels that make their rows as clear as unlabelled ones; those of a class have a mean of 1.
+def _corrected(hidden: HiddenLabels) -> FloatArray:
+    """Mean probabilities of the unlabelled rows, corrected by errors on hidden labels with similar predictions."""
+    truth, predicted = hidden.truth[hidden.was_hidden], hidden.predicted[hidden.was_hidden]
+    weights = _likeness(predicted.argmax(axis=1), predicted.max(axis=1), hidden.unlabeled, hidden.confidence)
+    sizes = np.maximum(hidden.unlabeled + weights @ (truth - predicted), 1e-3)
+    return np.asarray(sizes / sizes.sum())
 
-    They are exp(t c), c the largest probability of a row (l,). At t, labels that stand for classes of these sizes (K,)
-    have the mean confidence of the unlabelled rows.
+
+def _likeness(classes: Array, sure: FloatArray, sizes: FloatArray, confidence: float) -> FloatArray:
+    """Weights (l,) that make rows of these classes similar to the unlabelled ones: in class sizes, and as clear.
+
+    They are φ_k / n_k exp(t c) in a class of size φ_k with n_k rows, c the largest probability of the row (l,). At t
+    the mean of c is the mean confidence of the unlabelled rows.
     """
-    counts = np.bincount(labels, minlength=sizes.size)
-    standing_for = (sizes / np.maximum(counts, 1))[labels]
+    if not len(classes):
+        return np.zeros(0)
+    each = (sizes / np.maximum(np.bincount(classes, minlength=sizes.size), 1))[classes] + 1e-12
     low, high = (-MAX_TILT, MAX_TILT) if np.isfinite(confidence) else (0.0, 0.0)
     for _ in range(20):
         tilt = (low + high) / 2.0
-        weights = standing_for * np.exp(tilt * (sure - 1.0))
+        weights = each * np.exp(tilt * (sure - 1.0))
         low, high = (tilt, high) if weights @ sure < confidence * weights.sum() else (low, tilt)
-    weights = np.exp((low + high) / 2.0 * (sure - 1.0))
-    means = np.bincount(labels, weights, sizes.size) / np.maximum(counts, 1)
-    return np.asarray(weights / means[labels])
+    weights = each * np.exp((low + high) / 2.0 * (sure - 1.0))
+    return np.asarray(weights / weights.sum())
