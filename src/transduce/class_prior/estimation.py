@@ -33,8 +33,8 @@ MAX_TILT = 20.0
 """Largest |t| in the weights exp(t c) of hidden labels, c the largest probability of the row."""
 MIN_SAMPLED = 10
 """Labels drawn at random that are needed to correct predictions."""
-CONTRADICTED = 0.005
-"""Labels are no sample if chance makes their numbers disagree as much with the predictions with a lower probability."""
+CONTRADICTED = (0.05, 0.005)
+"""Labels are no sample if chance makes both disagreements in `contradicts` as large with lower probabilities."""
 
 
 class HiddenLabels(NamedTuple):
@@ -97,17 +97,34 @@ def estimate_sizes(hidden: HiddenLabels, sampled: Array) -> SizeEstimate:
 def contradicts(hidden: HiddenLabels, sampled: Array) -> bool:
     """Whether predictions contradict that the labels marked by `sampled` (l,) were drawn at random.
 
-    Their numbers are compared with the sizes that explain the predictions for the unlabelled rows.
+    Both must be unlikely by chance: what is predicted for their rows, compared with the unlabelled rows, and their
+    numbers, compared with the sizes that explain the predictions. The first is sure to be rare by chance however poor
+    the classifiers are, the second shows best what is wrong.
 
     >>> labels, every = np.arange(60) % 2, np.ones(60, bool)
     >>> found = [HiddenLabels(labels, np.eye(2)[labels], every, np.array([p, 1 - p]), 500) for p in (0.5, 0.9)]
     >>> [contradicts(hidden, every) for hidden in found]
     [False, True]
     """
-    sizes = _adjusted(hidden._replace(was_hidden=hidden.was_hidden & sampled))
-    counts = np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
+    shown = hidden._replace(was_hidden=hidden.was_hidden & sampled)
+    if not shown.was_hidden.any():
+        return False
+    sizes, counts = _adjusted(shown), np.bincount(hidden.labels[sampled], minlength=hidden.n_classes)
+    ratios = np.array([_contradiction(shown), disagreement(counts, sizes, sizes)])
     freedom = max(hidden.n_classes - 1, 1)
-    return bool(gammainc(freedom / 2, freedom * disagreement(counts, sizes, sizes) / 2) > 1.0 - CONTRADICTED)
+    return bool(np.all(gammainc(freedom / 2, freedom * ratios / 2) > 1.0 - np.array(CONTRADICTED)))
+
+
+def _contradiction(hidden: HiddenLabels) -> float:
+    """Disagreement of the mean probabilities of labelled and unlabelled rows: about 1 if labels were drawn at random.
+
+    Probabilities vary less than counts would, which the correction of Rao and Scott (1981) takes into account.
+    """
+    predicted = hidden.predicted[hidden.was_hidden]
+    mean = predicted.mean(axis=0)
+    effect = float(predicted.var(axis=0).sum() / max(float((mean * (1.0 - mean)).sum()), 1e-12))
+    effect *= 1.0 + len(predicted) / max(hidden.n_unlabeled, 1)
+    return disagreement(len(predicted) * mean, hidden.unlabeled, hidden.unlabeled) / max(effect, 1e-6)
 
 
 def _smoothed(sizes: FloatArray, n_labels: float) -> SizeEstimate:
