@@ -124,6 +124,32 @@ def test_labels_chosen_by_class_give_the_sizes_that_explain_the_predictions(size
     assert adjusted < 0.5 * np.abs(sizes - 1 / sizes.size).sum()
 
 
+def doubtful_labels(rng, sizes=SIZES, n=2000):
+    """Labels of 60 rows among the quarter that is least clear, and of five rows of each class; also the true sizes."""
+    truth = rng.choice(sizes.size, size=n, p=sizes)
+    predicted = np.sqrt(sizes) * np.exp(2.5 * (2.5 * np.eye(sizes.size)[truth] + rng.normal(size=(n, sizes.size))))
+    predicted = 0.95 * predicted / predicted.sum(axis=1, keepdims=True) + 0.05 / sizes.size
+    asked = rng.permutation(np.argsort(predicted.max(axis=1))[: n // 4])[:60]
+    labeled = np.concatenate((asked, *(np.flatnonzero(truth == k)[-5:] for k in range(sizes.size))))
+    rest = np.setdiff1d(np.arange(n), labeled)
+    means = predicted[rest].mean(axis=0), rest.size, float(predicted[rest].max(axis=1).mean())
+    hidden = HiddenLabels(truth[labeled], predicted[labeled], np.ones(labeled.size, bool), *means)
+    return hidden, np.bincount(truth[rest], minlength=sizes.size) / rest.size
+
+
+@pytest.mark.parametrize(
+    "sizes", [SIZES, np.array([0.6, 0.2, 0.08, 0.06, 0.06])], ids=["three classes", "five classes"]
+)
+def test_labels_of_doubtful_rows_are_weighted_to_be_as_clear_as_others(sizes):
+    errors = []
+    for seed in range(30):
+        hidden, truth = doubtful_labels(np.random.default_rng(seed), sizes)
+        each = hidden, hidden._replace(confidence=np.nan)  # without a mean confidence rows count equally
+        errors.append([np.abs(estimate_sizes(one, np.zeros(one.labels.size, bool)).mean - truth).sum() for one in each])
+    weighted, plain = np.mean(errors, axis=0)
+    assert weighted < 0.8 * plain
+
+
 def test_too_few_random_labels_are_not_relied_on():
     rng = np.random.default_rng(0)
     hidden, _ = simulated_predictions(rng, random_labels(rng), SIZES, 0.8)

@@ -1,6 +1,5 @@
 """Fits with hidden labels: which rows and labels they see, what they return, interruptions and checkpoints."""
 
-
 import numpy as np
 import pytest
 from helpers.solver_problems import N_LABELED, N, alternation, blobs, known_labels, stop_after
