@@ -3,12 +3,12 @@
     python -m benchmarks.workers --rows 200000 --workers 2 --repeat 3
     python -m benchmarks.workers --rows 200000 --early-tol 1e-4 --tol 1e-4
 
-Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread and one block of rows each. Fits
-on one core and on the workers alternate, --repeat times; the ratio is that of the median times, all other figures are
-of the last pair. Accurate weight steps (a small --early-tol) lead both to the same labels; with the default tolerance
-they may differ as two seeds do (--seeds). Both settings are run unless tolerances are given. Bytes are counted by the
-workers as they receive deltas from one another; the bound is 2 (G - 1) times the weights for each reduction, as if
-every row of W changed each time.
+Rows are those of `benchmarks.document_halves`. Workers have one thread and one block of rows each. Fits on one core and
+on the workers alternate, --repeat times; the ratio is that of the median times, all other figures are of the last pair.
+Accurate weight steps (a small --early-tol) lead both to the same labels; with the default tolerance they may differ as
+two seeds do (--seeds). Both settings are run unless tolerances are given. Bytes are counted by the workers as they
+receive deltas from one another; the bound is 2 (G - 1) times the weights for each reduction, as if every row of W
+changed each time.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from benchmarks.data import data_folder
-from benchmarks.scale import make_rows
+from benchmarks.document_halves import make_rows
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as DaskClassifier
 from transduce.engines.dask.all_reduce import Reduction, bytes_received

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from transduce.suggest import install_advice
+
 try:
     from dask.delayed import Delayed
     from distributed import Client, Future, get_client
 except ImportError as error:
     raise ImportError(
-        "transduce.dask needs the package distributed, which is not installed. Run: pip install 'transduce[dask]'."
+        f"transduce.dask needs the package distributed, which is not installed. {install_advice('dask')}."
     ) from error
 from distributed.protocol.pickle import dumps
 from sklearn.utils.metaestimators import available_if

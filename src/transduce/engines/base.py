@@ -195,6 +195,10 @@ class Engine(Sizes, Protocol):
     def forbids(self) -> bool:
         """Whether some rows must not get some labels."""
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether all values of all rows are stored, zeros too."""
+
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> Restart:
         """Start a restart with weights 0."""
 

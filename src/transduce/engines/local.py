@@ -69,6 +69,10 @@ class LocalEngine:
     def forbids(self) -> bool:
         return self.problem.forbidden is not None
 
+    @property
+    def is_dense(self) -> bool:
+        return self.problem.design.is_dense
+
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
         return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
@@ -89,20 +93,9 @@ class LocalEngine:
         return np.asarray(model_posterior(self.problem, self._unlabeled_scores(W)).mean(axis=0))
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> "LocalEngine":
-        problem, n_labeled = self.problem, self.problem.n_labeled
         if self.n_unlabeled <= max_rows:
             return self
-        chosen = np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False))
-        rows = np.concatenate((np.arange(n_labeled), n_labeled + chosen))
-        part = TrainingProblem.create(
-            problem.design.select_rows(rows),
-            problem.loss,
-            problem.alpha,
-            n_labeled,
-            problem.row_weights[rows],
-            int((chosen < problem.n_partial).sum()),
-            None if problem.forbidden is None else problem.forbidden[chosen],
-        )
+        part, rows = self.problem.with_unlabeled(np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False)))
         return LocalEngine(part, self.labels[rows])
 
     def in_original_order(self, W: Array) -> Array:

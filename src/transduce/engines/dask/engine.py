@@ -61,6 +61,7 @@ class DaskEngine:
     """Rows on the workers of a pool.
 
     content       what the fingerprint of a checkpoint depends on
+    is_dense      whether the rows of all blocks are dense
     labeled       the labelled rows, if they are few enough to be here
     column_order  column of X of every row of W, or None if it is the same
     """
@@ -70,6 +71,7 @@ class DaskEngine:
     spec: ProblemSpec
     n_unlabeled: int
     content: dict[str, Any]
+    is_dense: bool
     labeled: LabeledRows | None = None
     column_order: Array | None = None
     names: Any = field(default_factory=count)
@@ -250,7 +252,8 @@ class DaskData:
             "X": (column_order is not None, *(info.digest for info in infos)),
             "y": tuple((positions, part.codes, part.partial, part.allowed) for positions, part in labels),
         }
-        return DaskEngine(self.pool, source, spec, self.labels.n_unlabeled, content, rows, column_order)
+        is_dense = all(info.is_dense for info in infos)
+        return DaskEngine(self.pool, source, spec, self.labels.n_unlabeled, content, is_dense, rows, column_order)
 
     def _spec(self, settings: ProblemSettings) -> ProblemSpec:
         encoded, n_unlabeled = self.encoded, self.labels.n_unlabeled
