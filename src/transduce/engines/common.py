@@ -119,9 +119,9 @@ def packed_state(state: WeightState) -> dict[str, Array]:
 def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightState:
     """Rebuild the state of a weight step from its arrays."""
     W, targets, kappa, dual, gaps = (saved[f"state_{name}"] for name in _STATE)
-    objective, with_scores = saved["state_scalars"].tolist()
+    objective, with_scores, sigma = saved["state_scalars"].tolist()
     scores = problem.design.scores(W) if with_scores else None
-    return WeightState(W, targets, kappa, dual, gaps, objective, scores)
+    return WeightState(W, targets, kappa, dual, gaps, objective, scores, sigma)
 
 
 def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for maxent and the smooth margin: one row, with all its classes, at a time.
+"""Dual coordinate ascent for maxent and the smooth margin: the update of one row, with all its classes.
 
 Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i [γ log Σ_k exp((s_ik + Δ_ik) / γ) − q_i·s_i],  s_i = P Wᵀ x_i, with hard or soft
           labels q_i and their margins Δ_i (maxent: γ = 1 and no margins).
@@ -12,9 +12,7 @@ Reference: Yu, Huang and Lin (2011), dual coordinate descent for maxent.
 
 import numpy as np
 
-from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, class_scores, node_scores
-from transduce.weight_step._kernels import GAP_LEFT
+from transduce.kernels import Array, kernel
 
 TINY = 1e-30
 """Lower bound on probabilities inside a logarithm."""
@@ -79,31 +77,6 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
 
 
 @kernel
-def sweep(
-    order: Array, kappa: Array, norms: Array, alpha: float, overlap: float, width: float, offsets: Array,
-    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, p: Array, gaps: Array,
-) -> None:  # fmt: skip
-    """Update the rows in the given order; offsets (n, K) are Δ, or empty; `overlap` is the largest overlap of paths."""
-    n_classes = p.shape[1]
-    by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
-    s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
-    for i in order:
-        node_scores(i, data, indices, spans, constant, W, by_node)
-        class_scores(by_node, starts, nodes, s)
-        if offsets.size > 0:
-            for k in range(n_classes):
-                s[k] = (s[k] + offsets[i, k]) / width
-        log_partition, divergence = softmax_and_divergence(s, p[i], new)
-        gaps[i] = GAP_LEFT * kappa[i] * width * divergence
-        solve_row(s, log_partition, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
-        for k in range(n_classes):
-            s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
-            p[i, k] = new[k]
-        add_row(i, s, data, indices, spans, constant, starts, nodes, W, work)
-
-
-@kernel
 def entropy(p: Array) -> float:
     """−Σ_k p_k log p_k."""
     total = 0.0
@@ -114,24 +87,22 @@ def entropy(p: Array) -> float:
 
 
 @kernel
-def update_rows(
-    rows: Array, kappa: Array, norms: Array, alpha: float, overlap: float, width: float, offsets: Array,
-    S: Array, p: Array, gaps: Array, gains: Array,
-) -> None:  # fmt: skip
-    """Update each of the rows (b,) alone, at scores S (b, K); see `batches`. offsets (b, K) are Δ, or empty."""
-    s, new = np.empty(p.shape[1], S.dtype), np.empty(p.shape[1], S.dtype)
-    for r in range(rows.size):
-        i = rows[r]
-        for k in range(s.size):
-            offset = offsets[r, k] if offsets.size > 0 else 0.0
-            s[k] = (S[r, k] + offset) / width
-        log_partition, divergence = softmax_and_divergence(s, p[i], new)
-        gaps[i] = GAP_LEFT * kappa[i] * width * divergence
-        solve_row(s, log_partition, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
-        gain = width * (entropy(new) - entropy(p[i]))
-        for k in range(s.size):
-            if offsets.size > 0:
-                gain += (new[k] - p[i, k]) * offsets[r, k]
-            S[r, k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
-            p[i, k] = new[k]
-        gains[r] = kappa[i] * gain
+def update_row(
+    s: Array, offsets: Array, width: float, weight: float, curvature: float, p: Array
+) -> tuple[float, float]:
+    """Update p in place for scores s (K,) and margins Δ, `offsets`, which may be empty; s becomes p − p_new.
+
+    Returns the gap before, and what κ (p·Δ + γ H(p)) has risen by.
+    """
+    new = np.empty(s.size, s.dtype)
+    for k in range(s.size):
+        s[k] = (s[k] + offsets[k]) / width if offsets.size > 0 else s[k]
+    log_partition, divergence = softmax_and_divergence(s, p, new)
+    solve_row(s, log_partition, curvature / width, p, new)
+    gain = width * (entropy(new) - entropy(p))
+    for k in range(s.size):
+        s[k] = p[k] - new[k]
+        if offsets.size > 0:
+            gain -= s[k] * offsets[k]
+        p[k] = new[k]
+    return weight * width * divergence, weight * gain
