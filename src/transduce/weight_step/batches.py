@@ -1,8 +1,8 @@
 """Dual ascent in batches of rows: rows of a batch are updated at once, each as if all others stayed.
 
-With a hundred batches in a sweep, rows of a batch hardly disturb each other, and as many sweeps are needed as if rows
-were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as large. σ
-is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
+With a few hundred batches in a sweep, rows of a batch hardly disturb each other, and as many sweeps are needed as if
+rows were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as
+large. σ is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from transduce.design import Design
 from transduce.weight_step._kernels import sweep as kernels
 from transduce.weight_step.base import WeightState
 
-N_BATCHES = 128
-"""Batches in a sweep over all rows."""
-MIN_PRODUCTS_PER_THREAD = 50_000
+N_BATCHES = 256
+"""Batches in a sweep."""
+MIN_PRODUCTS_PER_THREAD = 30_000
 """Multiplications in a batch that make one more thread pay."""
 SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
 """Factor by which σ grows, and the fall of the dual objective, relative to λ/2 ‖W‖², that makes it grow."""
@@ -45,7 +45,7 @@ class LossArguments(NamedTuple):
 
 def sweep_batches(design: Design, alpha: float, state: WeightState, order: Array, own: LossArguments) -> None:
     """Update the dual variables of the rows of `order` (t,), and W with them."""
-    W, batch = state.W, -(-design.n_rows // N_BATCHES)
+    W, batch = state.W, -(-order.size // N_BATCHES)
     n_threads = _n_threads(design, batch)
     n_parts = min(2 * n_threads, 64) if n_threads > 1 else 1
     gains, R = np.empty(order.size), np.empty((batch, design.taxonomy.n_classes), W.dtype)
