@@ -112,7 +112,7 @@ def move_towards(accepted: Array, W: Array, step_length: float) -> None:
 
 def packed_state(state: WeightState) -> dict[str, Array]:
     """Return the state of a weight step as arrays; scores are computed again from the weights."""
-    scalars = np.array([state.objective, state.scores is not None], dtype=np.float64)
+    scalars = np.array([state.objective, state.scores is not None, state.sigma], dtype=np.float64)
     return {f"state_{name}": getattr(state, name) for name in _STATE} | {"state_scalars": scalars}
 
 

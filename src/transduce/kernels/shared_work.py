@@ -5,9 +5,10 @@ piece, so the work ends even if only one of them ever runs.
 """
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -24,8 +25,7 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.gep(array.data, [args[1]])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def take_next(typing_context: Any, counters: Any, i: Any) -> Any:
+def _take_next(typing_context: Any, counters: Any, i: Any) -> Any:
     """Return counters[i] (int64) and add 1 to it, as one step for all threads."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -35,8 +35,7 @@ def take_next(typing_context: Any, counters: Any, i: Any) -> Any:
     return types.int64(counters, i), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def look_at(typing_context: Any, counters: Any, i: Any) -> Any:
+def _look_at(typing_context: Any, counters: Any, i: Any) -> Any:
     """Return counters[i] (int64) as the other threads have left it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -45,15 +44,19 @@ def look_at(typing_context: Any, counters: Any, i: Any) -> Any:
     return types.int64(counters, i), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def let_others_run(typing_context: Any) -> Any:
+def _let_others_run(typing_context: Any) -> Any:
     """Let other threads and programs use this core."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function = ir.FunctionType(ir.IntType(32), [])
-        return builder.call(cgutils.get_or_insert_function(builder.module, function, _YIELD), [])
+        return builder.call(cgutils.get_or_insert_function(builder.module, function, _YIELD), [])  # type: ignore[no-untyped-call]
 
     return types.int32(), generate
+
+
+take_next: Callable[[Array, int], int] = cast(Any, intrinsic(_take_next))
+look_at: Callable[[Array, int], int] = cast(Any, intrinsic(_look_at))
+let_others_run: Callable[[], int] = cast(Any, intrinsic(_let_others_run))
 
 
 @kernel
