@@ -100,7 +100,8 @@ def test_a_fit_on_dense_rows_takes_less_memory_than_a_copy_of_them(tmp_path):
     X, given, counts = labeled_clusters(2000, 1000)
     np.save(tmp_path / "X.npy", X.astype(np.float32))
     clf = TransductiveClassifier(annealing="paper", class_prior=counts, random_state=0)
-    labels = [clf.fit(X.astype(np.float32), given).transduction_]  # compiles the kernels
+    labels = [clf.fit(X.astype(np.float32), given).transduction_]
+    clf.fit(np.load(tmp_path / "X.npy", mmap_mode="r"), given)  # compiles the kernels for arrays that are read-only
     for X in (np.load(tmp_path / "X.npy"), np.load(tmp_path / "X.npy", mmap_mode="r")):
         tracemalloc.start()
         labels.append(clf.fit(X, given).transduction_)

@@ -115,12 +115,13 @@ class SoftAnnealing:
         if not self.settings.weights:
             return self._anneal()
         n_rows, n_classes = self.engine.n_unlabeled, self.engine.n_classes
-        sample = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), self.rng)
+        draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
+        sample = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), draw)
         if sample is self.engine:
             return self._anneal()
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
         found = replace(self, engine=sample, steps=self.steps._replace(bounds=bounds))._anneal()
-        return self._refine(found)
+        return replace(self, rng=last)._refine(found)
 
     def _refine(self, found: FitResult) -> FitResult:
         """Continue with all rows from the fit of a sample; if that was interrupted, only label all rows."""
