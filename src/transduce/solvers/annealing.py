@@ -114,9 +114,9 @@ class SoftAnnealing:
         """Anneal all rows, or a sample of them and then refine the result on all."""
         if not self.settings.weights:
             return self._anneal()
-        n_rows, n_classes = self.engine.n_unlabeled, self.engine.n_classes
+        n_rows = self.engine.n_unlabeled
         draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
-        sample = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), draw)
+        sample = self.engine.sample(max_rows(self.engine.n_classes), draw)
         if sample is self.engine:
             return self._anneal()
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
@@ -182,6 +182,11 @@ class SoftAnnealing:
         settings = self.settings
         tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
         return replace(settings, weights=settings.weights[-1:], early_tol=tol)
+
+
+def max_rows(n_classes: int) -> int:
+    """Most unlabelled rows that are annealed."""
+    return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
 
 
 def _best_complete(results: dict[int, FitResult]) -> FitResult | None:
