@@ -14,46 +14,52 @@ from typing import Any
 from transduce.history import HistoryRow
 from transduce.solvers import annealing as soft_annealing
 from transduce.solvers import cross_fit
-from transduce.solvers.schedule import N_STAGES, PAPER, n_restarts_of, stages
+from transduce.solvers.schedule import N_STAGES, PAPER, n_restarts_of, resolve_annealing, stages
 
-FIRST_COST, HIDDEN_COST, COOLING_COST, REFINEMENT_COST = 0.3, 0.8, 3.8, 0.3
-"""Time for a row before the first part and in each kind of part, relative to the paper's annealing."""
-PAPER_COSTS = (0.05, 0.14, 0.0, 0.0, 0.01, 0.02, 0.09, 0.11, 0.15, 0.43)
-"""Time of the supervised start and of each stage of the paper's annealing."""
-COOLING_COSTS = (0.0, *(0.92 * COOLING_COST / N_STAGES for _ in range(N_STAGES)), 0.08 * COOLING_COST)
-"""Time of each stage of a cooling schedule, which count from 1, and of the alternation at its end."""
-HALF_ROUNDS, HALF_LAST_ROUNDS = 1, 4
-"""Rounds after which half of a stage counts as done, and half of the last stage of a part."""
+PAPER_COSTS = (0.06, 0.13, 0.0, 0.0, 0.01, 0.01, 0.08, 0.1, 0.15, 0.15, 0.31)
+"""Time for a row: the supervised start, the paper's stages, and the accurate rounds at the end of the last one."""
+DENSE_COST = 0.76
+"""Accurate rounds on dense rows."""
+HIDDEN_COSTS = (0.04, 0.13, 0.0, 0.0, 0.01, 0.02, 0.09, 0.1, 0.12, 0.17, 0.12)
+"""The same for a fit with hidden labels, whose accurate rounds are less so."""
+FIRST_STAGE_CLASSES = 100
+"""Number of classes that doubles the time of the first stage, in which labels of small classes take long to settle."""
+FIRST_COST = 0.25
+"""Supervised classifiers before the first of these fits."""
+COOLING_COSTS = (0.0, *(0.175 for _ in range(N_STAGES)), 0.15, 0.15)
+"""The stages of a cooling schedule, which count from 1, and the alternation at its end."""
+REFINEMENT_COSTS = (0.15, 0.15)
+"""The alternation with all rows."""
+HALF_ROUNDS = 2
+"""Rounds after which half of a stage counts as done."""
 THREADS_POWER = 0.7
 """A part with t threads is about t to this power times as fast."""
 
 
 @dataclass(eq=False)
 class Part:
-    """A part of a fit, and the latest of its rounds.
+    """A part of a fit, and where it is.
 
-    costs      expected time of each stage, from 0
-    first      first stage that was seen, a later one if the part was resumed; None before it
-    n_rounds   rounds so far in the present stage
-    n_at_rest  rounds of the last stage in which no label changed; the second of them is the last round
-    is_over    whether a part has begun that waits for this one
+    costs     expected time of each stage, from 0, and of the accurate rounds at the end of the last one
+    first     first stage that was seen, a later one if the part was resumed; None before it
+    stage     present stage; len(costs) at the end
+    n_rounds  rounds so far in the present stage
     """
 
     costs: tuple[float, ...]
     first: int | None = None
     stage: int = 0
     n_rounds: int = 0
-    n_at_rest: int = 0
-    is_over: bool = False
 
     def add(self, row: HistoryRow) -> None:
         """Count a round."""
-        last = len(self.costs) - 1
-        stage = min(row.stage, last)
+        last = len(self.costs) - 2
+        stage = max(self.stage, min(row.stage, last))
         self.first = stage if self.first is None else self.first
         self.n_rounds = self.n_rounds + 1 if stage == self.stage else 1
-        self.n_at_rest += stage == last and row.n_moved == 0
         self.stage = stage
+        if row.stage == 0 or (stage >= last and row.n_moved == 0):
+            self.stage, self.n_rounds = min(stage + 1, len(self.costs)), 0
 
     @property
     def total(self) -> float:
@@ -63,12 +69,8 @@ class Part:
     @property
     def done(self) -> float:
         """Time of the rounds so far."""
-        is_last = self.stage == len(self.costs) - 1
-        if self.first is None or self.is_over or (is_last and self.n_at_rest > 1):
-            return 0.0 if self.first is None else self.total
-        half = HALF_LAST_ROUNDS if is_last else HALF_ROUNDS if self.stage else 0
-        in_stage = self.costs[self.stage] * self.n_rounds / (self.n_rounds + half)
-        return sum(self.costs[self.first : self.stage]) + in_stage
+        in_stage = sum(self.costs[self.stage : self.stage + 1]) * self.n_rounds / (self.n_rounds + HALF_ROUNDS)
+        return sum(self.costs[self.first or 0 : self.stage]) + in_stage
 
 
 @dataclass(eq=False)
@@ -77,31 +79,34 @@ class FitPlan:
 
     Examples
     --------
-    >>> plan = FitPlan.create(n_unlabeled=10_000, n_classes=20, annealing="paper")
+    >>> plan = FitPlan.create(n_unlabeled=10_000, n_classes=20)
     >>> for restart in (-1, -2, -3, -4, -5, 0):
     ...     plan.add(HistoryRow(0, 0.0, 0.4, 0, 1e-3, restart=restart))
-    >>> round(plan.fraction, 2)
-    0.82
+    >>> f"{plan.fraction:.0%}"
+    '34%'
     """
 
     groups: list[dict[int, Part]]
     fraction: float = 0.0
 
     @classmethod
-    def create(cls, n_unlabeled: int, n_classes: int, annealing: Any = "soft", n_threads: int = 1) -> "FitPlan":
-        """Plan a fit of so many unlabelled rows; `annealing` as `resolve_annealing` returns it.
+    def create(
+        cls, n_unlabeled: int, n_classes: int, annealing: Any = "auto", is_dense: bool = False, n_threads: int = 1
+    ) -> "FitPlan":
+        """Plan a fit of so many unlabelled rows.
 
         Whether labels are hidden need not be known: if the annealing comes first, they are not.
         """
+        annealing = resolve_annealing(annealing, is_dense)
         n_hidden = min(n_unlabeled, cross_fit.max_rows(n_classes))
         n_annealed = min(n_unlabeled, soft_annealing.max_rows(n_classes))
-        hidden = _scaled(HIDDEN_COST, PAPER_COSTS)
-        fits = {-k: hidden for k in range(1, cross_fit.N_FOLDS + 1)}
-        fits[-1] = (FIRST_COST + hidden[0], *hidden[1:])
+        hidden = {-k: HIDDEN_COSTS for k in range(1, cross_fit.N_FOLDS + 1)}
+        hidden[-1] = (FIRST_COST + HIDDEN_COSTS[0], *HIDDEN_COSTS[1:])
         n_restarts = n_restarts_of(annealing)
-        restarts = {0: _stage_costs(annealing)} | {k: COOLING_COSTS for k in range(1, n_restarts)}
-        refinement = {n_restarts: (REFINEMENT_COST,)} if n_unlabeled > n_annealed else {}
-        groups = (fits, n_hidden), (restarts, n_annealed), (refinement, n_unlabeled)
+        restarts = {k: COOLING_COSTS for k in range(1, n_restarts)}
+        restarts[0] = _stage_costs(annealing, n_classes, is_dense)
+        refinement = {n_restarts: REFINEMENT_COSTS} if n_unlabeled > n_annealed else {}
+        groups = (hidden, n_hidden), (restarts, n_annealed), (refinement, n_unlabeled)
         return cls([_group(parts, n_rows, n_threads) for parts, n_rows in groups])
 
     def add(self, row: HistoryRow) -> None:
@@ -112,25 +117,25 @@ class FitPlan:
         for i, group in enumerate(self.groups[:number]):  # what was not seen does not run, or ran before
             self.groups[i] = {k: part for k, part in group.items() if part.first is not None}
             for part in self.groups[i].values():
-                part.is_over = True
+                part.stage = len(part.costs)
         self.groups[number][row.restart].add(row)
         parts = [part for group in self.groups for part in group.values()]
         total = sum(part.total for part in parts)
-        self.fraction = max(self.fraction, sum(part.done for part in parts) / total if total else 1.0)
+        self.fraction = max(self.fraction, min(sum(part.done for part in parts) / total, 1.0) if total else 1.0)
 
 
 def _group(parts: dict[int, tuple[float, ...]], n_rows: int, n_threads: int) -> dict[int, Part]:
     """Parts that run at the same time as far as there are threads."""
     n_at_once = max(min(n_threads, len(parts)), 1)
     speed = n_at_once * (n_threads / n_at_once) ** THREADS_POWER
-    return {k: Part(_scaled(n_rows / speed, costs)) for k, costs in parts.items()}
+    return {k: Part(tuple(n_rows * cost / speed for cost in costs)) for k, costs in parts.items()}
 
 
-def _stage_costs(annealing: Any) -> tuple[float, ...]:
+def _stage_costs(annealing: Any, n_classes: int, is_dense: bool) -> tuple[float, ...]:
     """Costs of the stages of restart 0, even for stages of the user's own."""
+    start, *costs, accurate = PAPER_COSTS
     n_stages = len(stages(annealing, 1.0))
-    return PAPER_COSTS if n_stages == len(PAPER) else (PAPER_COSTS[0], *(1.0 / n_stages for _ in range(n_stages)))
-
-
-def _scaled(factor: float, costs: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(factor * cost for cost in costs)
+    if n_stages != len(PAPER):
+        costs = [sum(costs) / n_stages] * n_stages
+    costs[0] *= 1.0 + n_classes / FIRST_STAGE_CLASSES
+    return (start, *costs, DENSE_COST if is_dense else accurate)
