@@ -136,7 +136,7 @@ def count_reductions() -> list[None]:
     def counting(self: WorkerPool, *args: Any, reduction: Reduction | None = None, **kwargs: Any) -> list[Any]:
         results = round_trip(self, *args, reduction=reduction, **kwargs)
         if reduction is not None:
-            reductions.extend([None] * (len(results[0]) if reduction.is_done else 1))
+            reductions.append(None)
         return results
 
     WorkerPool._round_trip = counting  # type: ignore[method-assign]

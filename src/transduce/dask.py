@@ -121,14 +121,14 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         """Start again when a worker is lost, as long as the fit gets further from time to time; not after Ctrl-C."""
         pool, furthest, n_retries = data.pool, -1, 0
         while True:
-            n_checkpoints, n_round_trips = pool.n_checkpoints, pool.n_round_trips
+            n_round_trips = pool.n_round_trips
             try:
                 return self._fit_data(data, seeds)
             except WorkerLostError as error:
                 if pool.interrupted:
                     raise KeyboardInterrupt from error
                 reached = pool.n_round_trips - n_round_trips
-                n_retries = 0 if reached > furthest or pool.n_checkpoints > n_checkpoints else n_retries + 1
+                n_retries = 0 if reached > furthest else n_retries + 1
                 furthest = max(furthest, reached)
                 if n_retries >= MAX_RETRIES:
                     raise ClusterError(

@@ -33,8 +33,6 @@ class InlinePool(WorkerPool):
 
     def _round_trip(self, function, arguments, uninterrupted=False, reduction=None):
         self.n_round_trips += 1
-        if reduction is not None and reduction.is_done is not None:
-            return self._take_turns(function, arguments[0], reduction)
         if reduction is None:
             return [self.start(s, function, *args) for s, args in enumerate(arguments)]
         results = [self._start_on(s, reduction, function, *args) for s, args in enumerate(arguments)]
@@ -50,20 +48,7 @@ class InlinePool(WorkerPool):
         by_group = [group_chunks(group, restart, bounds) for group in self.groups]
         sizes = [high - low for low, high in pairwise(bounds)]
         sums = [sum_deltas(chunks, size) for chunks, size in zip(zip(*by_group, strict=True), sizes, strict=True)]
-        self.run_all(call_restart, restart, RestartState.receive, sums, bounds, reduction.replace)
-
-    def _take_turns(self, function, args, reduction):
-        results, missed = [[] for _ in self.shards], [[] for _ in self.shards]
-        for count in range(1, reduction.max_turns + 1):
-            for s in range(self.n_shards):
-                result, delta = self._start_on(s, reduction, function, *args, count, missed[s])
-                results[s].append(result)
-                missed = [[] if s == other else [*own, delta] for other, own in enumerate(missed)]
-            if reduction.is_done(count, [own[-1] for own in results]):
-                break
-        for s, deltas in enumerate(missed):
-            self._start_on(s, reduction, RestartState.add_deltas, deltas)
-        return results
+        self.run_all(call_restart, restart, RestartState.receive, sums, bounds)
 
     def submit(self, function, *args, address):
         self.n_calls += 1

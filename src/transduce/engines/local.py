@@ -9,7 +9,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
-from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
+from transduce.engines.base import FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
     Calibration,
     best_scores,
@@ -77,7 +77,7 @@ class LocalEngine:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
         return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
 
-    def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
+    def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:
         """Run as many restarts as there are threads if they are small, with one thread each."""
         small = self.problem.n_rows * self.problem.n_classes <= PARALLEL_CELLS
         n_threads = min(self.problem.design.n_threads, n_restarts) if small else 1

@@ -19,7 +19,7 @@ from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.problem import TrainingProblem
-from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.alternating import Alternation, Settings, Supervised
 from transduce.solvers.loop import FitContext, Loop
 
 N_FOLDS = 5
@@ -175,7 +175,8 @@ def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generat
     """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
     none = np.zeros(engine.n_classes, np.int64)
     steps = StepSettings(Bounds.exact(none), METHODS["exact"], 100 * settings.max_rounds)
-    result = Loop().run(Alternation(engine.new_restart(steps, rng), replace(settings, weights=())))
+    labeled: LocalEngine = engine.sample(0, rng)
+    result = Loop().run(Supervised(labeled.new_restart(steps, rng), settings.tol))
     if result.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
     return engine.predicted_counts(result.W)

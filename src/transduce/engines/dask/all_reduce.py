@@ -4,9 +4,6 @@ All-reduce: deltas of the shards of a group are summed first; then group c sums 
 worker fetches all chunks. The order of additions depends on the groups alone, so the sum is bit for bit the same
 wherever groups are placed.
 
-In turn: one shard after the other adds what the others changed since its last turn, sweeps, and publishes its delta.
-All shards add the same deltas in the same order, and end with the same W.
-
 Workers request values from one another without the scheduler between them. A request waits until the value is published
 or the reduction has failed.
 """
@@ -15,7 +12,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -40,18 +37,11 @@ class ShardGroup(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """One reduction of a fit: its number, and the restart whose W it changes.
-
-    The sum is added to W, or replaces it. With `is_done`, shards take at most `max_turns` turns each, until
-    is_done(count, results of all shards in the last turn).
-    """
+    """One reduction of a fit: its number, and the restart to whose W the sum is added."""
 
     fit: str
     number: int
     restart: str
-    replace: bool = False
-    max_turns: int = 0
-    is_done: Callable[[int, list[Any]], bool] | None = None
 
 
 @dataclass(eq=False)
@@ -170,8 +160,6 @@ async def call_and_reduce(calls: Sequence[Call], reduction: Reduction, dask_work
         return [ShardLostError("this worker is not part of the reduction")] * len(calls)
     here = Participant(fit.groups, fit.exchange_of(reduction.number), reduction, dask_worker)
     try:
-        if reduction.is_done is not None:
-            return list(await asyncio.gather(*(here.take_turns(*one) for one in calls)))
         results = await asyncio.gather(*(here.call(key, function, *args) for key, function, args in calls))
         await here.all_reduce()
         return list(results)
@@ -209,29 +197,7 @@ class Participant:
             self.exchange.publish(f"sum {c}", await _in_thread(self.worker, sum_deltas, parts, sizes[c]))
         sums = await self.fetch([(groups[c].address, f"sum {c}") for c in range(len(sizes))])
         for key in (key for g in own for key in groups[g].keys):
-            await self.call(key, RestartState.receive, sums, bounds, self.reduction.replace)
-
-    async def take_turns(self, key: str, function: Function, args: Sequence[Any]) -> list[Any]:
-        """Return function(restart, *args, count, deltas of others since the last turn) of every turn of a shard."""
-        shard_addresses = [(group.address, other) for group in self.groups for other in group.keys]
-        own = [other for _, other in shard_addresses].index(key)
-
-        async def turns_of(count: int, numbers: range) -> list[tuple[Any, WeightDelta]]:
-            return await self.fetch([(shard_addresses[g][0], f"turn {count} of {g}") for g in numbers])
-
-        results, missed = [], list[tuple[Any, WeightDelta]]()
-        assert self.reduction.is_done is not None
-        for count in range(1, self.reduction.max_turns + 1):
-            earlier = await turns_of(count, range(own))
-            turn = await self.call(key, function, *args, count, [delta for _, delta in (*missed, *earlier)])
-            results.append(turn[0])
-            self.exchange.values.pop(f"turn {count - 1} of {own}", None)  # everyone has it, or this turn had not come
-            self.exchange.publish(f"turn {count} of {own}", turn)
-            missed = await turns_of(count, range(own + 1, len(shard_addresses)))
-            if self.reduction.is_done(count, [result for result, _ in (*earlier, turn, *missed)]):
-                break
-        await self.call(key, RestartState.add_deltas, [delta for _, delta in missed])
-        return results
+            await self.call(key, RestartState.receive, sums, bounds)
 
     async def fetch(self, wanted: Sequence[tuple[str, str]]) -> list[Any]:
         """Return the values of these names from the exchanges at these addresses, with one request to each."""
@@ -253,8 +219,7 @@ class Participant:
         if answer["status"] != "OK":
             raise ShardLostError("another worker has left the reduction")
         values = list(answer["result"])
-        deltas = [value if isinstance(value, WeightDelta) else value[1] for value in values]
-        _bytes_received[0] += sum(delta.n_bytes for delta in deltas)  # only the event loop changes it
+        _bytes_received[0] += sum(delta.n_bytes for delta in values)  # only the event loop changes it
         return values
 
 

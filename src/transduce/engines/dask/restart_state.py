@@ -1,6 +1,5 @@
 """One restart on a shard: sweeps over its rows, the delta of W they cause, losses and gaps at W, and results."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -10,7 +9,7 @@ from transduce.arrays import Array
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.weight_deltas import SharedWeights, TrackedWeights, WeightDelta, add_delta
 from transduce.weight_step import WeightState, weight_step_for
-from transduce.weight_step.dual import DualMaxEnt, DualStep
+from transduce.weight_step.dual import DualStep
 from transduce.weight_step.sweep_schedule import sweep_order
 
 MIN_WORK, MAX_SWEEPS = 5e6, 4
@@ -42,38 +41,6 @@ class RestartState(SharedWeights):
                 n_unknown += int(np.sum(np.isinf(state.gaps) & (kappa > 0)))
         return n_new, n_unknown, n_live
 
-    def retarget_soft(self, weight: float, first: bool) -> int:
-        """Make the distributions that a label step has left the targets, unless these are the first.
-
-        W follows from all rows: the part of these rows waits to be reduced. Returns rows with a new best label.
-        """
-        n_moved, total = 0, np.zeros_like(self.W)
-        for block in self.blocks:
-            targets = block.state.targets.copy()
-            if not first:
-                targets[block.unlabeled] = block.found("posterior")
-                best = block.found("posterior").argmax(axis=1)
-                n_moved, block.best, block.partition = n_moved + int((best != block.best).sum()), best, None
-            step, kappa = weight_step_for(block.problem.loss, 0), block.problem.kappa(weight)
-            if isinstance(step, DualMaxEnt):
-                step.set_soft_targets(block.problem, block.state, targets, kappa)
-                total += block.problem.design.pullback(step.contributions(block.problem, block.state))
-            else:
-                step.retarget(block.problem, block.state, targets, kappa)
-        self.delta = WeightDelta(None, total)
-        return n_moved
-
-    def adopt_dual(self, dual: Array, gaps: Array) -> None:
-        """Give weight to the labelled rows alone, with the dual that the driver found for them; W is sent later."""
-        begin = 0
-        for block in self.blocks:
-            step, state, n_labeled = weight_step_for(block.problem.loss, 0), block.state, block.problem.n_labeled
-            step.retarget(block.problem, state, state.targets, block.problem.kappa(0.0))
-            if isinstance(step, DualStep):
-                own = slice(begin, begin + n_labeled)
-                state.dual[:n_labeled], state.gaps[:n_labeled] = dual[own], gaps[own]
-            begin += n_labeled
-
     def sweep(self, seed: int, count: int, sigma: float) -> SweepStats:
         """Visit rows at the same time as all other shards; the delta of W waits to be reduced.
 
@@ -83,20 +50,14 @@ class RestartState(SharedWeights):
         weights = self._running
         if sigma != 1.0:
             weights.amplify(sigma)
-        stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma, MAX_SWEEPS)
+        stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma)
         self.delta = weights.take(1.0 / sigma)
         return stats
 
-    def turn(self, seed: int, count: int, others: Sequence[WeightDelta]) -> tuple[SweepStats, WeightDelta]:
-        """Add what other shards changed in W since the last turn, then visit rows; returns the delta of W as well."""
-        self.add_deltas(others)
-        stats = self._visit_rows(np.random.default_rng((seed, count)), count, 1.0, 1)
-        return stats, self.weights.take(revert=False)
-
-    def _visit_rows(self, rng: np.random.Generator, count: int, sigma: float, max_sweeps: int) -> SweepStats:
+    def _visit_rows(self, rng: np.random.Generator, count: int, sigma: float) -> SweepStats:
         """Visit the rows that need it; again, where these are few, until it was worth a reduction."""
         n_visited, gap, n_live, work = 0, 0.0, 0, 0
-        for again in range(max_sweeps):
+        for again in range(MAX_SWEEPS):
             gap, n_live = 0.0, 0
             for block in self.blocks:
                 step, state, design = weight_step_for(block.problem.loss, 0), block.state, block.problem.design
@@ -157,6 +118,12 @@ class RestartState(SharedWeights):
             if take_labels:
                 block.labels[block.unlabeled] = block.found("labels")
             block.partition = None
+
+    def start_weights(self) -> None:
+        """Accept the labels that a label step has found, and start the weight step at 0 for them."""
+        self.accept(True)
+        for block in self.blocks:
+            block.start_weights(self.W)
 
     def finish(self) -> None:
         """Keep the labels, and nothing else."""

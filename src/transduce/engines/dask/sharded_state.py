@@ -3,7 +3,6 @@
 A weight step is dual sweeps until the gap is met, or L-BFGS on exact sums of the gradient.
 """
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,24 +15,19 @@ from distributed import Future
 from transduce.arrays import Array
 from transduce.engines.base import StepSettings, WeightSummary
 from transduce.engines.dask.restart_state import RestartState, SweepStats
-from transduce.engines.dask.shards import Function, Shard, add_up, call_blocks, call_partitions, call_restart
+from transduce.engines.dask.shards import Function, add_up, call_blocks, call_partitions, call_restart
 from transduce.engines.dask.weight_deltas import WeightDelta, as_delta, sum_deltas
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.io.atomic_write import WriteError
-from transduce.io.checkpoint import CheckpointSlot, Stage
 from transduce.label_step.partitions import Answer, Arguments, Partition
-from transduce.problem import TrainingProblem
-from transduce.weight_step import LBFGS, WeightStep
+from transduce.weight_step import LBFGS
 from transduce.weight_step.lbfgs import minimize_regularized
 from transduce.weight_step.sweep_schedule import CheckRule, Sweeps, run_sweeps, sweep_until_converged
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
 
-MAX_IN_TURN = 2
-"""Shards that sweep in turn; more of them sweep at once, which needs more reductions but no waiting."""
 MOSTLY_UNKNOWN = 0.5
-"""Fraction of rows with an unknown gap above which shards sweep at once: most rows are to be visited."""
+"""Fraction of rows with an unknown gap above which J, which gives the gaps of all, is computed after one sweep."""
 FAN_IN = 8
 """Deltas that one task of a tree reduction adds up."""
 
@@ -86,43 +80,13 @@ class ShardedState:
         future = self.pool.start(0, call_restart, self.name, RestartState.get_weights, accepted)
         return np.asarray(self.pool.results([future])[0])
 
-    def accept_weights(self) -> None:
-        """Accept W, on the first shard."""
-        self.pool.call_first(call_restart, self.name, RestartState.accept_weights)
-
-    def save_stage(
-        self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool = False
-    ) -> None:
-        """Let every shard write its state, then write the slot, which names their files; remove older files."""
-        assert slot.path is not None
-        folder, stem, token = slot.path.parent, slot.path.stem, secrets.token_hex(6)
-        names = [f"{stem} {token} shard {g}.stage" for g in range(self.pool.n_shards)]
-        errors = self.pool.call(Shard.save, self.name, done, per_shard=[(str(folder / name),) for name in names])
-        if any(errors):
-            slot.disk.fail(folder, WriteError(folder, OSError(*next(filter(None, errors)))))
-            return
-        slot.save(arrays, metadata | {"shards": names})
-        for old in folder.glob(f"{stem} * shard *.stage"):
-            if old.name not in names:
-                old.unlink(missing_ok=True)
-        self.pool.n_checkpoints += 1
-
-    def load_stage(self, slot: CheckpointSlot, soft: bool) -> Stage | None:
-        """Restore the state of all shards but for W; None where there is none, or the file of a shard is damaged."""
-        saved = slot.load()
-        if saved is None or slot.path is None or len(saved.metadata["shards"]) != self.pool.n_shards:
-            return None
-        paths = [(str(slot.path.with_name(name)),) for name in saved.metadata["shards"]]
-        return saved if all(self.pool.call(Shard.load, self.name, soft, per_shard=paths)) else None
-
 
 @dataclass(eq=False)
 class ShardedWeights(ShardedState):
     """Weights on all shards, and weight steps from there.
 
-    Two shards sweep in turn, as if their rows were in one place, unless row weights have grown and most rows are to be
-    visited. Then, or where there are more shards, they sweep at once, each with W changing `sigma` times as much, so
-    that deltas can safely be added.
+    Shards sweep at the same time, each with W changing as many times as much as there are shards, so that deltas can
+    safely be added.
     """
 
     settings: StepSettings
@@ -134,18 +98,6 @@ class ShardedWeights(ShardedState):
         n_new, n_unknown, n_live = add_up(self.call(RestartState.retarget, weight))
         self.weights_grew = n_unknown > MOSTLY_UNKNOWN * n_live
         return bool(n_new)
-
-    def fit_labeled(self, problem: TrainingProblem, step: WeightStep, targets: Array, tol: float) -> WeightSummary:
-        """Learn weights from the labelled rows in the driver; shards get these and the dual of their own rows."""
-        assert self.rows.labeled is not None
-        state = step.start(problem, targets)
-        step.retarget(problem, state, targets, problem.kappa(0.0))
-        report = step.solve(problem, state, tol, self.rng)
-        ends = np.cumsum((0, *self.rows.labeled.sizes))
-        self.call(RestartState.adopt_dual, per_shard=[(state.dual[a:b], state.gaps[a:b]) for a, b in pairwise(ends)])
-        self.set_weights(state.W)
-        self.call(RestartState.compute_scores)
-        return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
 
     def solve(self, step: Any, tol: float, weight: float, has_scores: bool, last: float = np.inf) -> WeightSummary:
         """Sweep until the gap is at most tol · J, or minimise, where the loss has no dual.
@@ -166,14 +118,8 @@ class ShardedWeights(ShardedState):
         )
 
     def _sweep(self, rule: CheckRule, max_sweeps: int) -> Sweeps:
-        """Sweep in turn or at once; only one sweep when row weights have grown, for J then gives the gaps of all."""
+        """Sweep until J is due; only once when row weights have grown, for J then gives the gaps of all."""
         seed, pool = int(self.rng.integers(2**63)), self.pool
-        if not self.weights_grew and pool.n_shards <= MAX_IN_TURN:
-            by_shard = pool.call_and_reduce(
-                self.name, RestartState.turn, seed, max_turns=max_sweeps, is_done=partial(_is_done, rule)
-            )
-            turns = [_over_shards(turn) for turn in zip(*by_shard, strict=True)]
-            return len(turns), sum(fraction for fraction, _ in turns), turns[-1][1]
 
         def sweep(count: int) -> tuple[float, float]:
             arguments = (seed, count, float(pool.n_shards))
@@ -206,10 +152,6 @@ def _over_shards(stats: Sequence[SweepStats]) -> tuple[float, float]:
     """Return the fraction of all rows that were visited, and the sum of gaps."""
     n_visited, gap, n_live = add_up(stats)
     return n_visited / max(n_live, 1), gap
-
-
-def _is_done(rule: CheckRule, count: int, stats: Sequence[SweepStats]) -> bool:
-    return rule.is_due(count, *_over_shards(stats))
 
 
 def tree_sum(pool: WorkerPool, function: Callable[..., WeightDelta], *args: Any) -> tuple[Future, WeightDelta]:

@@ -206,20 +206,18 @@ class SharedWeights:
         assert self.accepted is not None
         return inner_products(self.accepted, self.W)
 
-    def receive(self, chunks: Sequence[WeightDelta], bounds: Sequence[int], replace_w: bool) -> None:
-        """Add the chunks of a sum over all shards to W, or replace W by them."""
-        weights = self._running
-        if replace_w:
-            weights.clear()
-        weights.add(chunks, bounds)
-
-    def add_deltas(self, deltas: Sequence[WeightDelta]) -> None:
-        """Add deltas of other shards to W."""
-        self._running.add(deltas)
+    def receive(self, chunks: Sequence[WeightDelta], bounds: Sequence[int]) -> None:
+        """Add the chunks of a sum over all shards to W."""
+        self._running.add(chunks, bounds)
 
     def set_weights(self, W: WeightDelta) -> None:
         self.weights.clear()
         self.weights.add([W])
+
+    def set_accepted(self, W: WeightDelta) -> None:
+        """Accept weights that were sent."""
+        self.accepted = np.zeros_like(self.W)
+        add_delta(self.accepted, W)
 
     def accept_weights(self, step_length: float = 1.0) -> None:
         """Accept W, or the point this far between the accepted weights and W."""

@@ -40,7 +40,6 @@ class WorkerPool:
     fit: str = ""
     n_round_trips: int = 0
     n_reductions: int = 0
-    n_checkpoints: int = 0
     interrupted: bool = False
     heartbeats: Heartbeats = field(init=False)
 
@@ -106,10 +105,10 @@ class WorkerPool:
         """Return function(shard, *args) of the first shard."""
         return self._round_trip(function, [args])[0]
 
-    def call_and_reduce(self, restart: str, function: Function, *args: Any, **options: Any) -> list[Any]:
-        """Return function(restart, *args) of all shards, whose deltas of W are reduced; options are of `Reduction`."""
+    def call_and_reduce(self, restart: str, function: Function, *args: Any) -> list[Any]:
+        """Return function(restart, *args) of all shards, whose deltas of W are reduced."""
         self.n_reductions += 1
-        reduction = Reduction(self.fit, self.n_reductions, restart, **options)
+        reduction = Reduction(self.fit, self.n_reductions, restart)
         return self._round_trip(function, [args] * self.n_shards, reduction=reduction)
 
     def _round_trip(
