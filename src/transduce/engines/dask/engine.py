@@ -256,9 +256,9 @@ class DaskData:
         is_full = any(0 < info.n_values == info.n_rows * info.n_features for info in self.infos)
         if is_full or not pays_to_reorder(shape, itemsize, sum(info.n_values for info in self.infos)):
             return None
-        future, counts = tree_sum(self.pool, Shard.column_counts)
-        self.pool.run_all(Shard.reorder_columns, future)
-        return frequency_order(counts.values[:, 0])
+        total = tree_sum(self.pool, Shard.column_counts)
+        self.pool.run_all(Shard.reorder_columns, total)
+        return frequency_order(self.pool.results([total])[0][1])
 
 
 def _stacked(blocks: Sequence[Any]) -> Any:

@@ -14,9 +14,8 @@ from distributed import Future
 
 from transduce.arrays import Array
 from transduce.engines.base import StepSettings, WeightSummary
-from transduce.engines.dask.restart_state import RestartState, SweepStats
+from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.shards import Function, add_up, call_blocks, call_partitions, call_restart
-from transduce.engines.dask.weight_deltas import WeightDelta, as_delta, sum_deltas
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.label_step.partitions import Answer, Arguments, Partition
 from transduce.weight_step import LBFGS
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
 MOSTLY_UNKNOWN = 0.5
 """Fraction of rows with an unknown gap above which J, which gives the gaps of all, is computed after one sweep."""
-FAN_IN = 8
-"""Deltas that one task of a tree reduction adds up."""
+FAN_IN = 4
+"""Arrays that one task of a sum over shards adds up."""
 
 
 @dataclass(eq=False)
@@ -85,8 +84,8 @@ class ShardedState:
 class ShardedWeights(ShardedState):
     """Weights on all shards, and weight steps from there.
 
-    Shards sweep at the same time, each with W changing as many times as much as there are shards, so that deltas can
-    safely be added.
+    Shards sweep at the same time, each with W changing as many times as much as there are shards, so that changes
+    can safely be added.
     """
 
     settings: StepSettings
@@ -119,11 +118,13 @@ class ShardedWeights(ShardedState):
 
     def _sweep(self, rule: CheckRule, max_sweeps: int) -> Sweeps:
         """Sweep until J is due; only once when row weights have grown, for J then gives the gaps of all."""
-        seed, pool = int(self.rng.integers(2**63)), self.pool
+        seed, pool, shards = int(self.rng.integers(2**63)), self.pool, range(self.pool.n_shards)
 
         def sweep(count: int) -> tuple[float, float]:
-            arguments = (seed, count, float(pool.n_shards))
-            return _over_shards(pool.call_and_reduce(self.name, RestartState.sweep, *arguments))
+            total = tree_sum(pool, call_restart, self.name, RestartState.sweep, seed, count, float(pool.n_shards))
+            received = [pool.start(s, call_restart, self.name, RestartState.receive, total) for s in shards]
+            n_visited, gap, n_live = pool.results(received)[0]
+            return n_visited / max(n_live, 1), gap
 
         max_sweeps = 1 if self.weights_grew else max_sweeps
         self.weights_grew = False
@@ -136,10 +137,10 @@ class ShardedWeights(ShardedState):
 
     def _minimize(self, step: LBFGS, tol: float) -> WeightSummary:
         def loss_and_gradient(W: Array) -> tuple[float, Array]:
-            self.set_weights(W)
-            losses = self.call(RestartState.loss_and_gradient)
-            _, gradient = tree_sum(self.pool, call_restart, self.name, RestartState.take_delta)
-            return float(sum(losses)), np.asarray(gradient.values)
+            sent = send_weights(self.pool, W)
+            total = tree_sum(self.pool, call_restart, self.name, RestartState.loss_and_gradient, sent)
+            ((loss,), gradient) = self.pool.results([total])[0]
+            return float(loss), np.asarray(gradient)
 
         settings, W = self.rows.spec.settings, self.get_weights(accepted=False)
         low = minimize_regularized(loss_and_gradient, W, settings.alpha, tol, step.max_iter)
@@ -148,26 +149,33 @@ class ShardedWeights(ShardedState):
         return WeightSummary(low.value, low.gradient, low.n_evaluations, low.converged)
 
 
-def _over_shards(stats: Sequence[SweepStats]) -> tuple[float, float]:
-    """Return the fraction of all rows that were visited, and the sum of gaps."""
-    n_visited, gap, n_live = add_up(stats)
-    return n_visited / max(n_live, 1), gap
+def tree_sum(pool: WorkerPool, function: Function, *args: Any) -> Future:
+    """Add up function(shard, *args) of all shards, which is (numbers, array), on the workers; returns a future.
 
-
-def tree_sum(pool: WorkerPool, function: Callable[..., WeightDelta], *args: Any) -> tuple[Future, WeightDelta]:
-    """Add up dense deltas of all shards on the workers, a few at a time; returns the sum as a future and as it is."""
-    parts = [pool.start(shard, function, *args) for shard in range(pool.n_shards)]
+    First come the shards of each group, then a few groups at a time. So the sum is bit for bit the same wherever groups
+    are placed.
+    """
+    tasks = iter([pool.start(shard, function, *args) for shard in range(pool.n_shards)])
+    parts = [(_add(pool, [next(tasks) for _ in group.keys], group.address), group.address) for group in pool.groups]
     while len(parts) > 1:
-        groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-        addresses = [pool.shards[g * FAN_IN][0] for g in range(len(groups))]
-        parts = [pool.submit(_sum, *group, address=address) for group, address in zip(groups, addresses, strict=True)]
-    return parts[0], pool.results(parts)[0]
+        some = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+        parts = [(_add(pool, [future for future, _ in one], one[0][1]), one[0][1]) for one in some]
+    return parts[0][0]
 
 
-def _sum(*deltas: WeightDelta) -> WeightDelta:
-    return sum_deltas(deltas, len(deltas[0].values))
+def _add(pool: WorkerPool, parts: list[Future], address: str) -> Future:
+    return parts[0] if len(parts) == 1 else pool.submit(sum_parts, *parts, address=address)
+
+
+def sum_parts(*parts: tuple[Sequence[Any], Array]) -> tuple[Sequence[Any], Array]:
+    """Add up numbers, and arrays of one shape."""
+    numbers, arrays = zip(*parts, strict=True)
+    total = arrays[0].copy(order="K")
+    for array in arrays[1:]:
+        total += array
+    return add_up(numbers), total
 
 
 def send_weights(pool: WorkerPool, W: Array) -> Future:
     """Send weights to one worker, from which the others fetch them."""
-    return pool.send([(as_delta(W), pool.shards[0][0])])[0]
+    return pool.send([(W, pool.shards[0][0])])[0]

@@ -2,7 +2,7 @@
 
 A shard holds the blocks that one thread of a worker works on. It lives in the worker's process, beside what Dask stores
 there, because its arrays change in place. The driver sends functions and small arguments, and small results come back;
-weights and their deltas are the only large arrays that leave.
+weights and their changes are the only large arrays that leave.
 """
 
 import threading
@@ -19,14 +19,17 @@ from transduce.arrays import Array
 from transduce.engines.common import model_posterior, predicted_counts
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec, build_block, read_block
 from transduce.engines.dask.block_state import Block, BlockState
-from transduce.engines.dask.restart_state import RestartState, as_array, empty_state
-from transduce.engines.dask.weight_deltas import ShardLostError, TrackedWeights, WeightDelta
+from transduce.engines.dask.restart_state import RestartState, as_weights, empty_state
 from transduce.labels.encode import EncodedLabels
 from transduce.problem import TrainingProblem
 
 Function: TypeAlias = Callable[..., Any]
 ORPHAN_SECONDS = 3600.0
 """Seconds without a call after which a shard is dropped when another arrives: its driver is gone."""
+
+
+class ShardLostError(Exception):
+    """The shard is not in this process."""
 
 
 @dataclass(eq=False)
@@ -63,28 +66,27 @@ class Shard:
         """Return X, row weights, forbidden labels and whether they weigh as labelled, of chosen rows of each block."""
         return [_sampled_rows(block, rows) for block, rows in zip(self.blocks, chosen, strict=True)]
 
-    def column_counts(self) -> WeightDelta:
-        """Return the number of values in each column (d, 1), to be added up as deltas of weights are."""
-        counts = np.sum([block.problem.design.column_counts for block in self.blocks], axis=0)
-        return WeightDelta(None, counts[:, None])
+    def column_counts(self) -> tuple[tuple[()], Array]:
+        """Return no numbers and the number of values in each column (d,), to be added up as changes of W are."""
+        return (), np.sum([block.problem.design.column_counts for block in self.blocks], axis=0)
 
-    def reorder_columns(self, counts: WeightDelta) -> None:
+    def reorder_columns(self, total: tuple[Any, Array]) -> None:
         """Reorder columns by these frequencies, which are those of all shards; one block at a time, to save memory."""
         for b, block in enumerate(self.blocks):
-            design = block.problem.design.reordered_by_frequency(counts.values[:, 0])
+            design = block.problem.design.reordered_by_frequency(total[1])
             self.blocks[b] = replace(block, problem=replace(block.problem, design=design))
 
     def start(self, restart: str) -> None:
         """Start at weights 0, with the given labels."""
-        weights, blocks = TrackedWeights.create(self.blocks[0].problem.design.zeros()), []
+        W, blocks = self.blocks[0].problem.design.zeros(), []
         for block in self.blocks:
-            blocks.append(BlockState(block.problem, block.labels.copy(), empty_state(weights.W), block))
-            blocks[-1].start_weights(weights.W)
-        self.restarts[restart] = RestartState(weights, blocks=blocks)
+            blocks.append(BlockState(block.problem, block.labels.copy(), empty_state(W), block))
+            blocks[-1].start_weights(W)
+        self.restarts[restart] = RestartState(W, W.copy(), blocks=blocks)
 
-    def predictions(self, W: WeightDelta) -> list[Array]:
+    def predictions(self, W: Array) -> list[Array]:
         """Return class counts of the rows without a full label predicted at W, and the sum of their posteriors."""
-        dense = as_array(W, self.blocks[0].problem.design.zeros())
+        dense = as_weights(W, self.blocks[0].problem.design)
         return add_up(_predictions(block.problem, dense) for block in self.blocks)
 
 
