@@ -22,9 +22,10 @@ SweepStats: TypeAlias = tuple[int, float, int]
 
 @dataclass(eq=False)
 class RestartState(SharedWeights):
-    """One restart on all blocks of a shard."""
+    """One restart on all blocks of a shard; `retargeted` if labels, and W with them, changed since the last sweep."""
 
     blocks: list[BlockState] = field(default_factory=list)
+    retargeted: bool = False
 
     def retarget(self, weight: float) -> tuple[int, int, int]:
         """Hand labels and row weights to the state of the weight step.
@@ -40,6 +41,7 @@ class RestartState(SharedWeights):
             n_live + int(np.sum(kappa > 0))
             if isinstance(step, DualStep):
                 n_unknown += int(np.sum(np.isinf(state.gaps) & (kappa > 0)))
+        self.retargeted |= n_new > 0
         return n_new, n_unknown, n_live
 
     def sweep(self, seed: int, count: int, sigma: float) -> tuple[SweepStats, Array]:
@@ -48,10 +50,11 @@ class RestartState(SharedWeights):
         Here W changes by sigma times what the rows imply, so that changes of `sigma` shards can be added safely (Ma et
         al., 2015). This is sweep `count` since gaps were computed.
         """
-        if sigma != 1.0:
+        if self.retargeted and sigma != 1.0:
             self.amplify(sigma)
+        self.retargeted = False
         stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma)
-        return stats, self.take_change(1.0 / sigma)
+        return stats, self.change(1.0 / sigma)
 
     def receive(self, total: tuple[Sequence[Any], Array]) -> Sequence[Any]:
         """Add the sum of the changes of all shards to W; returns the numbers that were summed with it."""

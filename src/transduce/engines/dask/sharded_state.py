@@ -168,10 +168,10 @@ def _add(pool: WorkerPool, parts: list[Future], address: str) -> Future:
 
 
 def sum_parts(*parts: tuple[Sequence[Any], Array]) -> tuple[Sequence[Any], Array]:
-    """Add up numbers, and arrays of one shape."""
+    """Add up numbers, and arrays of one shape, of two parts or more."""
     numbers, arrays = zip(*parts, strict=True)
-    total = arrays[0].copy(order="K")
-    for array in arrays[1:]:
+    total = arrays[0] + arrays[1]
+    for array in arrays[2:]:
         total += array
     return add_up(numbers), total
 

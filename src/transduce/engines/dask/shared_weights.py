@@ -22,15 +22,14 @@ class SharedWeights:
         self.W *= factor
         self.W += self.base
 
-    def take_change(self, factor: float) -> Array:
-        """Return the change since the base times a factor; W goes back to the base."""
+    def change(self, factor: float) -> Array:
+        """Return the change since the base times a factor."""
         change = self.W - self.base
         change *= factor
-        self.W[...] = self.base
         return change
 
     def add_change(self, change: Array) -> None:
-        """Add a change that all shards add."""
+        """Add a change that all shards add to the base; W is then the same everywhere."""
         self.base += change
         self.W[...] = self.base
 
