@@ -96,8 +96,7 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     """
     if not data.n_unlabeled:
         return None
-    max_rows = min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000))
-    engine: LocalEngine = data.sample(max_rows, context.first_rng)
+    engine = draw_sample(data, context.first_rng)
     bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)
     n_labeled, n_classes = engine.problem.n_labeled, engine.n_classes
     labels = engine.labels[:n_labeled]
@@ -113,9 +112,10 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         one, position = hide_labels(engine, fold == number)
         own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
         steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
-        alternation = Alternation(one.new_restart(steps, rng), settings)
+        restart = one.new_restart(steps, rng)
+        solver = Alternation(restart, settings) if settings.weights else Supervised(restart, settings.tol)
         slot = context.checkpoint.slot(f"hidden labels {number}")
-        result = Loop(context.on_round).run(alternation, slot, HIDDEN_FIT - number)
+        result = Loop(context.on_round).run(solver, slot, HIDDEN_FIT - number)
         if result.status is FitStatus.INTERRUPTED:
             if engine is not data:  # there are no labels for all rows
                 raise KeyboardInterrupt
@@ -125,6 +125,12 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         scores[fold == number] = found[:n_labeled][fold == number]
         unlabeled.append(found[n_labeled:].astype(np.float32))
     return CrossFit(labels, fold, scores, np.array(unlabeled), engine.problem.loss)
+
+
+def draw_sample(data: Engine, rng: np.random.Generator) -> LocalEngine:
+    """All labelled rows, and as many of the others as take part in fits that estimate class sizes."""
+    engine: LocalEngine = data.sample(min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000)), rng)
+    return engine
 
 
 def assign_folds(labels: Array, rng: np.random.Generator) -> Array:
@@ -169,14 +175,3 @@ def hide_labels(engine: LocalEngine, hidden: Array) -> tuple[LocalEngine, Array]
     position = np.empty(n_rows, np.int64)
     position[order] = np.arange(n_rows)
     return LocalEngine(part, engine.labels[order]), position
-
-
-def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
-    """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
-    none = np.zeros(engine.n_classes, np.int64)
-    steps = StepSettings(Bounds.exact(none), METHODS["exact"], 100 * settings.max_rounds)
-    labeled: LocalEngine = engine.sample(0, rng)
-    result = Loop().run(Supervised(labeled.new_restart(steps, rng), settings.tol))
-    if result.status is FitStatus.INTERRUPTED:
-        raise KeyboardInterrupt
-    return engine.predicted_counts(result.W)
