@@ -66,7 +66,7 @@ def wait_until_released(client):
 
 
 class Killer:
-    """A progress callback that kills workers with shards, each time one round later than the time before.
+    """A progress callback that kills workers with shards, each time one round there later than before.
 
     One at a time; or both, when the other is there again.
     """
@@ -76,7 +76,7 @@ class Killer:
         self.n_rounds, self.n_done, self.killed = 0, 0, []
 
     def __call__(self, row):
-        self.n_rounds += 1
+        self.n_rounds += row.restart > 0  # the first is the fit of a sample in the driver
         if self.n_done >= self.n_times or self.n_rounds <= self.n_done:
             return
         if self.both:
