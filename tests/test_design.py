@@ -66,7 +66,7 @@ def test_small_products_start_no_thread():
     rows = Design.create(some_rows(), TAXONOMIES["flat"], 4)
     rows.pullback(np.ones((rows.n_rows, 7)))
     rows.scores(rows.zeros())
-    assert "_threads" not in vars(rows)
+    assert "threads" not in vars(rows)
 
 
 @every_taxonomy

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from transduce.kernels import kernel
-from transduce.kernels.rows import Array, all_scores, copy_reordered, count_columns, pullback
+from transduce.kernels import Array, kernel
+from transduce.kernels.rows import all_scores, copy_reordered, count_columns, pullback
 from transduce.parallel import Threads, effective_n_jobs, row_blocks
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
@@ -236,13 +236,11 @@ class Design:
             return out
 
         def fill(part: slice) -> None:
-            pullback(self.data, self.indices, self.spans, *self.tree, R, part.start, part.stop, out)
+            pullback(rows, self.data, self.indices, self.spans, *self.tree, R, part.start, part.stop, out)
 
-        n_parts = self._n_parts(out.shape[1])
-        if n_parts == 1:
-            fill(slice(0, self.n_features))
-        else:
-            list(self._threads.map(fill, self.column_parts(n_parts)))
+        rows, ends = np.arange(self.n_rows), self.column_ends(self._n_parts(out.shape[1])).tolist()
+        parts = [slice(low, high) for low, high in pairwise(ends)]
+        list(self.threads.map(fill, parts) if len(parts) > 1 else map(fill, parts))
         return out
 
     def _row_block(self, rows: slice) -> tuple[Array, Array]:
@@ -256,7 +254,7 @@ class Design:
     def _map_row_blocks(self, work: Callable[[slice], Result], n_columns: int) -> Iterator[Result]:
         """Apply a function to blocks of dense rows, and yield the results in order."""
         blocks = row_blocks(self.n_rows, max(DENSE_BLOCK_BYTES // (self.n_features * self.dtype.itemsize), 64))
-        return self._threads.map(work, blocks) if self._n_parts(n_columns) > 1 else map(work, blocks)
+        return self.threads.map(work, blocks) if self._n_parts(n_columns) > 1 else map(work, blocks)
 
     @property
     def column_counts(self) -> Array:
@@ -271,11 +269,17 @@ class Design:
     def _column_ends(self) -> Array:
         return np.cumsum(self.column_counts)
 
-    def column_parts(self, n_parts: int) -> list[slice]:
-        """Cut the columns into parts with about as many values, which come in this order in each row."""
+    def column_ends(self, n_parts: int) -> Array:
+        """Cut the columns (for dense rows, the nodes) into parts of about equal work, and return where they end.
+
+        The columns of a part come before those of the next one in each row.
+        """
+        if self.is_dense:
+            return np.linspace(0, self.taxonomy.n_nodes, n_parts + 1).astype(np.int64)
+        if n_parts == 1:
+            return np.array([0, self.n_features])
         groups = _ends_of_equal_work(self._column_ends, N_GROUPS) if self.groups is None else self.groups
-        ends = groups[np.linspace(0, N_GROUPS, n_parts + 1).astype(int)]
-        return [slice(low, high) for low, high in pairwise(ends.tolist())]
+        return groups[np.linspace(0, N_GROUPS, n_parts + 1).astype(np.int64)]
 
     @cached_property
     def _indptr(self) -> Array:
@@ -283,7 +287,8 @@ class Design:
         return np.concatenate(([0], np.cumsum(self.spans[:, 1] - self.spans[:, 0])))
 
     @cached_property
-    def _threads(self) -> Threads:
+    def threads(self) -> Threads:
+        """Threads that share work on these rows."""
         return Threads(self.n_threads)
 
     def _n_parts(self, n_columns: int) -> int:
@@ -295,7 +300,7 @@ class Design:
         if len(parts) == 1:
             work(parts[0])
         else:
-            list(self._threads.map(work, parts))
+            list(self.threads.map(work, parts))
 
 
 def sum_of_squares(X: Any) -> float:

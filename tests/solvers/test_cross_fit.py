@@ -274,7 +274,7 @@ def test_an_interrupted_fit_has_its_attributes():
 def test_a_stopped_fit_continues_from_its_checkpoint(restart, left, stage, tmp_path):
     X, truth = blobs()
     y = np.where(np.arange(N) < N_LABELED, truth, -1)
-    how = {"annealing": "paper", "random_state": 0}
+    how = {"annealing": "paper", "random_state": 0, "n_jobs": 1}
     undisturbed = TransductiveClassifier(**how).fit(X, y)
 
     def stop(row):

@@ -78,12 +78,12 @@ class LocalEngine:
         return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:
-        """Run as many restarts as there are threads if they are small, with one thread each."""
+        """Run as many restarts as there are threads if they are small, and divide the threads among them."""
         small = self.problem.n_rows * self.problem.n_classes <= PARALLEL_CELLS
         n_threads = min(self.problem.design.n_threads, n_restarts) if small else 1
         if n_threads == 1:
             return 1, self
-        design = replace(self.problem.design, n_threads=1)
+        design = replace(self.problem.design, n_threads=self.problem.design.n_threads // n_threads)
         return n_threads, replace(self, problem=replace(self.problem, design=design))
 
     def predicted_counts(self, W: Array) -> Array:

@@ -9,14 +9,9 @@ Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts
             each class is its own node, M = K.
 """
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
-from transduce.kernels import kernel, reduction
-
-Array: TypeAlias = NDArray[Any]
+from transduce.kernels import Array, kernel, reduction
 
 
 @reduction
@@ -145,19 +140,20 @@ def all_scores(
 
 @kernel
 def pullback(
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int, out: Array
-) -> None:
-    """out[low:high] += (Xᵀ R P)[low:high] in place for sparse rows, with out (d, M) and R (n, K).
+    rows: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int,
+    out: Array,
+) -> None:  # fmt: skip
+    """out[low:high] += (Xᵀ R P)[low:high] in place for these sparse rows (b,), with out (d, M) and R (b, K).
 
     In each row, features below `low` come first, and those from `high` on last. Every sum runs in the order of the
     rows, so results do not depend on how features are divided.
     """
     work = np.empty(out.shape[1], out.dtype)
-    for i in range(R.shape[0]):
-        if not np.any(R[i]):
+    for r in range(rows.size):
+        if not np.any(R[r]):
             continue
-        class_to_node(R[i], starts, nodes, work)
-        p, end = spans[i, 0], spans[i, 1]
+        class_to_node(R[r], starts, nodes, work)
+        p, end = spans[rows[r], 0], spans[rows[r], 1]
         above = end if low > 0 else p
         while p < above:
             middle = (p + above) // 2
@@ -170,6 +166,19 @@ def pullback(
             for j in range(work.size):
                 w[j] += value * work[j]
             p += 1
+
+
+@kernel
+def dense_pullback(
+    rows: Array, data: Array, spans: Array, constant: float, starts: Array, nodes: Array, R: Array, low: int, high: int,
+    V: Array,
+) -> None:  # fmt: skip
+    """V[low:high] += (Pᵀ Rᵀ X)[low:high] in place for these dense rows (b,), with V (M, d) = Wᵀ and R (b, K)."""
+    work = np.empty(V.shape[0], V.dtype)
+    for r in range(rows.size):
+        if np.any(R[r]):
+            class_to_node(R[r], starts, nodes, work)
+            add_dense_row(data[spans[rows[r], 0] : spans[rows[r], 1]], constant, work[low:high], V[low:high])
 
 
 @kernel

@@ -130,16 +130,17 @@ class SoftAnnealing:
         if not self.settings.weights or not n_rows:
             supervised = Supervised(self.engine.new_restart(self.steps, self.rng), self.settings.tol)
             return Loop(self.on_round).run(supervised)
-        sample: AnnealedEngine = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), self.rng)
+        draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
+        sample: AnnealedEngine = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), draw)
         if sample is self.engine:
             return self._anneal(sample, self.steps)
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
-        return self._refine(self._anneal(sample, self.steps._replace(bounds=bounds)))
+        return self._refine(self._anneal(sample, self.steps._replace(bounds=bounds)), last)
 
-    def _refine(self, found: FitResult) -> FitResult:
+    def _refine(self, found: FitResult, rng: np.random.Generator) -> FitResult:
         """Continue with all rows from the fit of a sample."""
         number, history = 1 + len(self.schedules), found.history
-        restart = self.engine.new_restart(self.steps, self.rng.spawn(1)[0])  # the same one if that fit is resumed
+        restart = self.engine.new_restart(self.steps, rng)
         solver = Refinement(restart, self._cooled_settings(), history[-1].stage + 1, sample_fit=found)
         slot = self.checkpoint.slot(f"restart {number}")
         result = Loop(self.on_round, histories={0: history}).run(solver, slot, number)

@@ -104,23 +104,31 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     fold[live] = assign_folds(labels[live], context.first_rng)
     if fold.max(initial=-1) < 0:
         return None
-    scores, unlabeled = np.zeros((n_labeled, n_classes)), []
-    tol = max(settings.tol, HIDDEN_TOL)
+    tol, is_sample = max(settings.tol, HIDDEN_TOL), engine is not data
     settings = replace(settings, tol=tol, early_tol=max(settings.early_tol, tol))
-    scale = getattr(engine.problem.loss, "price_scale", 0.0)
-    for number, rng in enumerate(context.first_rng.spawn(fold.max() + 1)):  # so that each can be resumed alone
-        one, position = hide_labels(engine, fold == number)
+    rngs = context.first_rng.spawn(fold.max() + 1)  # so that each fit can be resumed alone, and run in any order
+    n_threads, engine = engine.split_threads(len(rngs))
+    loop, results, positions = Loop(context.on_round), dict[int, FitResult](), dict[int, Array]()
+
+    def fit(number: int) -> None:
+        one, positions[number] = hide_labels(engine, fold == number)
         own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
         steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
-        restart = one.new_restart(steps, rng)
+        restart = one.new_restart(steps, rngs[number])
         solver = Alternation(restart, settings) if settings.weights else Supervised(restart, settings.tol)
         slot = context.checkpoint.slot(f"hidden labels {number}")
-        result = Loop(context.on_round).run(solver, slot, HIDDEN_FIT - number)
-        if result.status is FitStatus.INTERRUPTED:
-            if engine is not data:  # there are no labels for all rows
-                raise KeyboardInterrupt
-            result.labels = np.concatenate((labels, result.labels[position[n_labeled:]]))
-            return result
+        results[number] = loop.run(solver, slot, HIDDEN_FIT - number)
+
+    if loop.run_all(fit, len(rngs), n_threads):
+        if is_sample or not results:  # there are no labels for all rows
+            raise KeyboardInterrupt
+        number = max(results)
+        result = replace(results[number], status=FitStatus.INTERRUPTED)
+        result.labels = np.concatenate((labels, result.labels[positions[number][n_labeled:]]))
+        return result
+    scale = getattr(engine.problem.loss, "price_scale", 0.0)
+    scores, unlabeled = np.zeros((n_labeled, n_classes)), []
+    for number, result in sorted(results.items()):
         found = engine.problem.design.scores(result.W) + scale * result.prices
         scores[fold == number] = found[:n_labeled][fold == number]
         unlabeled.append(found[n_labeled:].astype(np.float32))

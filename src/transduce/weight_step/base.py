@@ -7,7 +7,6 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.problem import TrainingProblem
-from transduce.weight_step.batches import Batches
 
 
 @dataclass
@@ -21,7 +20,7 @@ class WeightState:
     gaps (n,)       estimated gap of each row, inf if its target or weight changed; empty for L-BFGS
     objective       J when it was last computed
     scores (n, K)   scores at W, or None if W changed since they were computed
-    batches         batches of the rows, once they are used
+    sigma           factor of the curvature of a row, for rows that are updated at once; see `batches`
     """
 
     W: Array
@@ -31,7 +30,7 @@ class WeightState:
     gaps: Array
     objective: float = np.inf
     scores: Array | None = None
-    batches: Batches | None = None
+    sigma: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,75 +1,76 @@
-"""Dual ascent in batches of rows, which threads share: rows of a batch are updated at once, each as if it were alone.
+"""Dual ascent in batches of rows: rows of a batch are updated at once, each as if all others stayed.
 
-    S = X_b W Pᵀ        scores of the rows of a batch
-    p, R                the best dual variables of each row if all others stay, and so R, its change of W for each class
-    W += X_bᵀ R P
-
-With many batches in a sweep, rows of a batch hardly disturb each other: a hundred batches need about as many sweeps as
-rows one after another, whatever their number. Each row is updated as if its squared length were σ times as large. σ is
-1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows. Results do not depend on
-the number of threads.
+With a few hundred batches in a sweep, rows of a batch hardly disturb each other, and as many sweeps are needed as if
+rows were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as
+large. σ is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from transduce.arrays import Array
 from transduce.design import Design
-from transduce.kernels.rows import all_scores, pullback
-from transduce.parallel import Threads, row_blocks
+from transduce.weight_step._kernels import sweep as kernels
+from transduce.weight_step.base import WeightState
 
-N_BATCHES = 128
-"""Batches in a sweep over all rows."""
-MIN_PRODUCTS = 2_000_000
-"""Multiplications in a batch from which on batches are used."""
-SIGMA_GROWTH = 2.0
-"""Factor by which σ grows."""
-UpdateRows: TypeAlias = Callable[[Array, float, Array, Array], None]
-"""Called with rows (b,), σ, their scores (b, K) and gains (b,): updates their dual variables, writes how much the
-separable part of the dual objective rises by each, and turns the scores into R."""
+N_BATCHES = 256
+"""Batches in a sweep."""
+MIN_PRODUCTS_PER_THREAD = 30_000
+"""Multiplications in a batch that make one more thread pay."""
+SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
+"""Factor by which σ grows, and the fall of the dual objective, relative to λ/2 ‖W‖², that makes it grow."""
 
 
-def pays(design: Design) -> bool:
-    """Whether batches of the rows are large enough to pay."""
-    return not design.is_dense and design.n_values * design.taxonomy.n_nodes >= N_BATCHES * MIN_PRODUCTS
+class LossArguments(NamedTuple):
+    """What the kernel needs to know of a loss; arrays are empty where the loss has no such thing.
+
+    loss             number of the loss in the kernel
+    labels (n,)      right labels, of losses with hard ones
+    margins (K, K)   margins between classes, one row per right label
+    offsets (n, K)   margins of soft labels
+    width            γ of the smooth margin
+    overlap (K, K)   P Pᵀ, of losses that use it
+    bound            upper bound on the curvature of a tree, relative to flat classes
+    """
+
+    loss: int
+    labels: Array
+    margins: Array
+    offsets: Array
+    width: float
+    overlap: Array
+    bound: float
 
 
-@dataclass(eq=False)
-class Batches:
-    """Batches of the rows of a design, and their σ."""
+def sweep_batches(design: Design, alpha: float, state: WeightState, order: Array, own: LossArguments) -> None:
+    """Update the dual variables of the rows of `order` (t,), and W with them."""
+    W, batch = state.W, -(-order.size // N_BATCHES)
+    n_threads = _n_threads(design, batch)
+    n_parts = min(2 * n_threads, 64) if n_threads > 1 else 1
+    gains, R = np.empty(order.size), np.empty((batch, design.taxonomy.n_classes), W.dtype)
+    counters = np.zeros(4 * -(-order.size // batch), np.int64)
+    curvatures = (own.bound * state.sigma / alpha) * state.kappa * design.squared_norms
+    before = _squares(W)
 
-    design: Design
-    sigma: float = 1.0
-    threads: Threads = field(init=False)
-    parts: list[slice] = field(init=False)
+    def run(_: int) -> None:
+        kernels.sweep(
+            order, batch, design.column_ends(n_parts), counters, *own[:-1], state.kappa, curvatures, alpha,
+            *design.rows, *design.tree, W, state.dual, state.gaps, gains, R,
+        )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        n_threads = self.design.n_threads
-        self.threads, self.parts = Threads(n_threads), self.design.column_parts(n_threads)
+    list(design.threads.map(run, range(n_threads)))
+    after = _squares(W)
+    if float(gains.sum()) - 0.5 * alpha * (after - before) < -MIN_FALL * 0.5 * alpha * after:
+        state.sigma *= SIGMA_GROWTH
 
-    def sweep(self, order: Array, alpha: float, W: Array, update: UpdateRows) -> None:
-        """Update the rows and W, batch after batch, in this order."""
-        gain, before = 0.0, float(np.vdot(W, W))
-        for batch in row_blocks(order.size, max(self.design.n_rows // N_BATCHES, 1)):
-            gain += self._update(order[batch], W, update)
-        if gain < 0.5 * alpha * (float(np.vdot(W, W)) - before):
-            self.sigma *= SIGMA_GROWTH
 
-    def _update(self, rows: Array, W: Array, update: UpdateRows) -> float:
-        """Update the rows of a batch; return how much the separable part of the dual objective rises."""
-        design, spans = self.design, self.design.spans[rows]
-        R, gains = np.empty((rows.size, design.taxonomy.n_classes), W.dtype), np.empty(rows.size)
+def _n_threads(design: Design, batch: int) -> int:
+    """Number of threads that pay."""
+    products = batch * design.n_values * design.taxonomy.n_nodes // max(design.n_rows, 1)
+    return max(1, min(design.n_threads, products // MIN_PRODUCTS_PER_THREAD))
 
-        def update_part(part: slice) -> None:
-            all_scores(design.data, design.indices, spans[part], design.constant, *design.tree, W, R[part])
-            update(rows[part], self.sigma, R[part], gains[part])
 
-        def move_part(part: slice) -> None:
-            pullback(design.data, design.indices, spans, *design.tree, R, part.start, part.stop, W)
-
-        list(self.threads.map(update_part, row_blocks(rows.size, -(-rows.size // design.n_threads))))
-        list(self.threads.map(move_part, self.parts))
-        return float(gains.sum())
+def _squares(W: Array) -> float:
+    flat = W.ravel(order="K")
+    return float(np.vdot(flat, flat))
