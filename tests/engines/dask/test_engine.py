@@ -22,7 +22,7 @@ def check_same(clf, local):
     """Labels, class counts, J and weights as with all rows in one place."""
     labels = np.concatenate(clf.transduction_)
     assert np.mean(labels == local.transduction_) >= 0.995
-    assert np.array_equal(clf.class_counts_, local.class_counts_)
+    assert np.abs(clf.class_counts_ - local.class_counts_).max() <= 1  # a row near a tie, where sizes are ranges
     assert clf.objective_ == pytest.approx(local.objective_, rel=1e-3)
     assert clf.classes_.tolist() == local.classes_.tolist()
     assert clf.coef_.dtype == local.coef_.dtype
