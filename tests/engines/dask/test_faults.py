@@ -166,13 +166,15 @@ def test_a_block_that_kills_its_worker_again_and_again_ends_the_fit(mortal, tmp_
 
 
 class Deadly:
-    """A loss that kills the worker when a label step begins."""
+    """A loss that kills the worker when a label step begins; in the driver it is the squared distance."""
 
     def __init__(self, folder):
-        self.folder = str(folder)
+        self.folder, self.driver = str(folder), os.getpid()
 
     def label_costs(self, scores):
-        die_when_restartable(self.folder)
+        if os.getpid() != self.driver:
+            die_when_restartable(self.folder)
+        return (scores**2).sum(axis=1, keepdims=True) - 2.0 * scores + 1.0
 
     def value(self, scores, labels):
         return ((scores - np.eye(scores.shape[1])[labels]) ** 2).sum(axis=1)
