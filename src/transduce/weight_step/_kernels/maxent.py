@@ -76,7 +76,7 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
     for k in range(s.size):
         out[k] /= total
         entropy -= out[k] * logs[k]
-    return entropy + np.log(total)
+    return float(entropy + np.log(total))
 
 
 @kernel
