@@ -26,7 +26,6 @@ class Partition(CostRows):
     costs: NDArray[Any]  # (n, K), +inf where a label is forbidden
     labels: IntArray  # (n,) present labels, or −1
     state: dict[str, Any] = field(default_factory=dict)
-    original: tuple[NDArray[Any], IntArray] | None = None  # costs and labels, while the label step works with others
 
     def reset(self, **result: Any) -> None:
         """Forget everything that a label step has kept, but for its result."""

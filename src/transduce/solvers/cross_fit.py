@@ -19,7 +19,7 @@ from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.problem import TrainingProblem
-from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.alternating import Alternation, Settings, Supervised
 from transduce.solvers.loop import FitContext, Loop
 
 N_FOLDS = 5
@@ -114,9 +114,10 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         one, positions[number] = hide_labels(engine, fold == number)
         own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
         steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
-        alternation = Alternation(one.new_restart(steps, rngs[number]), settings)
+        restart = one.new_restart(steps, rngs[number])
+        solver = Alternation(restart, settings) if settings.weights else Supervised(restart, settings.tol)
         slot = context.checkpoint.slot(f"hidden labels {number}")
-        results[number] = loop.run(alternation, slot, HIDDEN_FIT - number)
+        results[number] = loop.run(solver, slot, HIDDEN_FIT - number)
 
     if loop.run_all(fit, len(rngs), n_threads):
         if is_sample or not results:  # there are no labels for all rows

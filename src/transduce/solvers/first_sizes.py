@@ -17,10 +17,11 @@ from transduce.class_prior.estimation import MIN_SAMPLED, contradicts, estimate_
 from transduce.class_prior.proportions import SizeEstimate
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.engines.base import Engine, StepSettings
+from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS
-from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.alternating import Settings, Supervised
 from transduce.solvers.cross_fit import cross_fit, draw_sample, hide_labels
 from transduce.solvers.loop import FitContext, Loop
 
@@ -76,7 +77,8 @@ def balanced_counts(data: Engine, settings: Settings, rng: np.random.Generator) 
 def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
     """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
     steps = StepSettings(_no_rows(engine), METHODS["exact"], 100 * settings.max_rounds)
-    result = Loop().run(Alternation(engine.new_restart(steps, rng), replace(settings, weights=())))
+    labeled: LocalEngine = engine.sample(0, rng)
+    result = Loop().run(Supervised(labeled.new_restart(steps, rng), settings.tol))
     if result.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
     return engine.predicted_counts(result.W)

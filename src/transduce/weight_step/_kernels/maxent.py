@@ -40,10 +40,11 @@ def softmax_and_divergence(s: Array, p: Array, out: Array) -> tuple[float, float
 
 
 @kernel
-def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) -> None:
+def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) -> float:
     """Write the solution of log out_k + B out_k = s_k + B p_k − ν, Σ out = 1, by Newton's method in log out and ν.
 
-    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p.
+    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p. Returns the
+    entropy of the solution.
     """
     logs, weight = np.empty(s.size), 1.0 / (1.0 + B)
     for k in range(s.size):
@@ -69,21 +70,13 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
             out[k] = np.exp(logs[k])
         if largest < NEWTON_TOL:
             break
-    total = 0.0
+    total, entropy = 0.0, 0.0
     for k in range(s.size):
         total += out[k]
     for k in range(s.size):
         out[k] /= total
-
-
-@kernel
-def entropy(p: Array) -> float:
-    """−Σ_k p_k log p_k."""
-    total = 0.0
-    for k in range(p.size):
-        if p[k] > 0.0:
-            total -= p[k] * np.log(p[k])
-    return total
+        entropy -= out[k] * logs[k]
+    return float(entropy + np.log(total))
 
 
 @kernel
@@ -98,8 +91,11 @@ def update_row(
     for k in range(s.size):
         s[k] = (s[k] + offsets[k]) / width if offsets.size > 0 else s[k]
     log_partition, divergence = softmax_and_divergence(s, p, new)
-    solve_row(s, log_partition, curvature / width, p, new)
-    gain = width * (entropy(new) - entropy(p))
+    entropy = solve_row(s, log_partition, curvature / width, p, new)
+    gain = entropy + divergence - log_partition  # less the old entropy, log_partition − divergence − p·z
+    for k in range(s.size):
+        gain += p[k] * s[k]
+    gain *= width
     for k in range(s.size):
         s[k] = p[k] - new[k]
         if offsets.size > 0:
