@@ -90,7 +90,10 @@ class Progress(AbstractContextManager["Progress"]):
             from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            before, after = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[done]}", markup=False)
+            before, after = (
+                TextColumn("{task.description}", markup=False),
+                TextColumn("{task.fields[done]}", markup=False),
+            )
             columns = before, BarColumn(bar_width=24), after
             self.live = Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8)
             self.live.add_task(what, total=1.0, done=done)
