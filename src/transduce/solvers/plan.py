@@ -21,7 +21,7 @@ Costs = tuple[float, ...]
 PAPER_COSTS: Costs = (0.06, 0.13, 0.0, 0.0, 0.01, 0.01, 0.08, 0.1, 0.15, 0.15, 0.31)
 """Time for a row: the supervised start, the paper's stages, and the accurate rounds at the end of the last one."""
 DENSE_COST = 1.0
-"""Accurate rounds on dense rows."""
+"""Accurate rounds on dense rows, from fits of mnist and of clinc150 as vectors of 128 dimensions."""
 HIDDEN_COSTS: Costs = (0.04, 0.13, 0.0, 0.0, 0.01, 0.02, 0.09, 0.1, 0.12, 0.17, 0.12)
 """The same for a fit with hidden labels, whose accurate rounds are less so."""
 FIRST_STAGE_CLASSES = 100
