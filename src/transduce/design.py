@@ -75,8 +75,7 @@ class Design:
         which CSR rows are copied. Results do not depend on n_jobs.
         """
         if sparse.issparse(X):
-            column = np.full((X.shape[0], 1), constant, X.dtype)
-            rows = sparse.hstack((X, column), format="csr") if constant else X.tocsr()
+            rows = _with_constant(X.tocsr(), constant) if constant else X.tocsr()
             if not rows.has_canonical_format:
                 rows = rows.copy()
                 rows.sum_duplicates()
@@ -301,6 +300,13 @@ class Design:
             work(parts[0])
         else:
             list(self.threads.map(work, parts))
+
+
+def _with_constant(X: Any, constant: float) -> Any:
+    """Append a column of this value to a CSR matrix."""
+    n_rows = X.shape[0]
+    cells = np.full(n_rows, constant, X.dtype), np.zeros(n_rows, np.int32), np.arange(n_rows + 1)
+    return sparse.hstack((X, sparse.csr_matrix(cells, (n_rows, 1))), format="csr")  # fast, since both are CSR
 
 
 def sum_of_squares(X: Any) -> float:
