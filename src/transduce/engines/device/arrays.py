@@ -1,0 +1,146 @@
+"""Arrays on a device: which library they belong to, copies to and from NumPy, and products with sparse rows.
+
+Everything else in this package is written once, in terms of the array API standard.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from transduce.arrays import Array
+
+DeviceArray: TypeAlias = Any
+"""An array of the library and on the device of X."""
+Cells: TypeAlias = tuple[DeviceArray, DeviceArray, DeviceArray]
+"""The cells of sparse rows as in CSR: where rows begin and end (n + 1,), columns and values."""
+LIBRARIES = ("torch", "cupy", "cupyx", "array_api_strict")
+
+
+def is_on_device(X: object) -> bool:
+    """Whether X is an array of a library that may keep it on a device.
+
+    >>> is_on_device(np.zeros(2))
+    False
+    """
+    return type(X).__module__.split(".")[0] in LIBRARIES
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether these rows are in CSR format."""
+    return str(getattr(X, "layout", "")) == "torch.sparse_csr" or getattr(X, "format", "") == "csr"
+
+
+def to_host(x: Any) -> Array:
+    """Copy an array to NumPy, if it is not one."""
+    x = x.detach().cpu() if hasattr(x, "detach") else x
+    return np.asarray(x.get() if hasattr(x, "get") and not isinstance(x, np.ndarray) else x)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """How to make arrays: the namespace of the library, the type of floats, and the device."""
+
+    xp: Any
+    dtype: Any
+    device: Any
+
+    @classmethod
+    def of(cls, X: Any) -> "Arrays":
+        """Those of X; float64 stays float64, and all else becomes float32."""
+        try:
+            import array_api_compat
+        except ImportError as error:
+            raise ImportError(
+                "rows on a device need array-api-compat. Install it: pip install transduce[gpu]."
+            ) from error
+        values = csr_cells(X)[2] if is_sparse(X) else X
+        xp = array_api_compat.array_namespace(values)
+        return cls(xp, xp.float64 if values.dtype == xp.float64 else xp.float32, array_api_compat.device(values))
+
+    def floats(self, x: Any) -> DeviceArray:
+        """Copy numbers to the device as floats."""
+        if isinstance(x, np.ndarray):
+            x = np.ascontiguousarray(x, np.float64 if self.dtype == self.xp.float64 else np.float32)
+        return self.xp.asarray(x, dtype=self.dtype, device=self.device)
+
+    def ints(self, x: Array) -> DeviceArray:
+        """Copy whole numbers to the device."""
+        return self.xp.asarray(np.ascontiguousarray(x, np.int64), device=self.device)
+
+    def bools(self, x: Array | None) -> DeviceArray:
+        """Copy flags to the device; None stays None."""
+        return None if x is None else self.xp.asarray(np.ascontiguousarray(x), device=self.device)
+
+    def one_hot(self, labels: DeviceArray, n_classes: int) -> DeviceArray:
+        """Labels (n,) as distributions (n, K)."""
+        return self.xp.astype(self.is_label(labels, n_classes), self.dtype)
+
+    def is_label(self, labels: DeviceArray, n_classes: int) -> DeviceArray:
+        """Whether each class (n, K) is the label (n,) of the row."""
+        return labels[:, None] == self.xp.arange(n_classes, dtype=labels.dtype, device=self.device)[None, :]
+
+    def total(self, x: DeviceArray) -> DeviceArray:
+        """The sum of all entries in double precision, on the device."""
+        return self.xp.sum(x, dtype=self.xp.float64)
+
+
+# ---- sparse rows
+
+
+def csr_cells(X: Any) -> Cells:
+    """The cells of sparse rows."""
+    if hasattr(X, "crow_indices"):
+        return X.crow_indices(), X.col_indices(), X.values()
+    return X.indptr, X.indices, X.data
+
+
+def csr_rows(like: Any, cells: Cells, shape: tuple[int, int]) -> Any:
+    """Sparse rows of the library of `like`, with these cells."""
+    indptr, indices, data = cells
+    if not hasattr(like, "crow_indices"):
+        return type(like)((data, indices, indptr), shape=shape)
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that sparse rows are new in torch
+        return torch.sparse_csr_tensor(indptr, indices, data, size=shape, check_invariants=False)
+
+
+def host_rows(X: Any) -> Any:
+    """Copy rows to NumPy, or to a SciPy CSR matrix."""
+    if not is_sparse(X):
+        return to_host(X)
+    indptr, indices, data = (to_host(part) for part in csr_cells(X))
+    return sparse.csr_matrix((data, indices, indptr), shape=tuple(X.shape))
+
+
+def take_cells(xp: Any, cells: Cells, rows: DeviceArray) -> Cells:
+    """The cells of some of the rows, in this order."""
+    indptr, indices, data = cells
+    starts = xp.take(indptr, rows)
+    lengths = xp.take(indptr, rows + 1) - starts
+    ends = xp.cumulative_sum(lengths, include_initial=True)
+    ends = xp.astype(ends, indptr.dtype)
+    at = xp.repeat(starts - ends[:-1], lengths)
+    at = at + xp.arange(at.shape[0], dtype=at.dtype, device=_device(at))
+    return ends, xp.take(indices, at), xp.take(data, at)
+
+
+def transposed_cells(xp: Any, cells: Cells, n_columns: int) -> Cells:
+    """The cells of the transpose of rows with so many columns."""
+    indptr, indices, data = cells
+    n_rows, device = indptr.shape[0] - 1, _device(indptr)
+    rows = xp.repeat(xp.arange(n_rows, dtype=indices.dtype, device=device), indptr[1:] - indptr[:-1])
+    order = xp.argsort(indices, stable=True)
+    columns = xp.arange(n_columns + 1, dtype=indices.dtype, device=device)
+    ends = xp.astype(xp.searchsorted(xp.take(indices, order), columns), indptr.dtype)
+    return ends, xp.take(rows, order), xp.take(data, order)
+
+
+def _device(x: DeviceArray) -> Any:
+    import array_api_compat
+
+    return array_api_compat.device(x)

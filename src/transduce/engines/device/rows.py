@@ -1,0 +1,174 @@
+"""Rows on a device in batches: scores of all rows or of one batch, and the gradient back in the weights.
+
+    S = (X W) Pᵀ        pullback(R) = Xᵀ R P
+
+A batch has rows drawn at random, so that neither labelled rows nor rows of one class meet in it; on the device they are
+contiguous. Sparse batches are stored with their transpose, as products with it are much faster than transposed ones.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from transduce.arrays import Array
+from transduce.design import Design
+from transduce.engines.device.arrays import (
+    Arrays,
+    DeviceArray,
+    csr_cells,
+    csr_rows,
+    host_rows,
+    is_sparse,
+    take_cells,
+    transposed_cells,
+)
+from transduce.taxonomy import Taxonomy
+from transduce.taxonomy.overlap import largest_overlap
+
+N_BATCHES = 128
+"""Batches of a sweep: with fewer, rows of a batch get in each other's way; with more, each is too small for a device."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRows:
+    """Rows of a problem on a device, in the place of a `Design`; W (d, M) and scores are arrays there too.
+
+    batches      X_b and its transpose, for each batch
+    spans        where each batch begins and ends on the device
+    squared_norms (n,)  ‖x_i‖²
+    source       X as the user passed it, of which row order[i] is row i of the problem
+    problem_rows (n,)   row of the problem that each row on the device is
+    positions (n,)      where each row of the problem is on the device
+    """
+
+    arrays: Arrays
+    batches: list[tuple[Any, Any]]
+    spans: list[slice]
+    squared_norms: DeviceArray
+    source: Any
+    order: Array
+    problem_rows: Array
+    positions: Array
+    taxonomy: Taxonomy
+    n_threads: int | None
+    constant: float
+
+    @classmethod
+    def create(
+        cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None, order: Array, constant: float = 0.0
+    ) -> "DeviceRows":
+        """Copy X to batches; see `Design.create`."""
+        arrays, n_rows = Arrays.of(X), X.shape[0]
+        n_batches = min(N_BATCHES, n_rows)
+        problem_rows = np.random.default_rng(0).permutation(n_rows)
+        parts = np.array_split(problem_rows, n_batches)
+        spans = [slice(start, end) for start, end in pairwise(np.cumsum([0, *map(len, parts)]).tolist())]
+        made = [_batch(arrays, X, order[part]) for part in parts]
+        norms = arrays.xp.concat([own for _, _, own in made]) + constant**2
+        batches, positions = [(rows, transpose) for rows, transpose, _ in made], np.argsort(problem_rows)
+        return cls(
+            arrays, batches, spans, norms, X, order, problem_rows, positions, taxonomy, n_jobs, constant
+        )  # fmt: skip
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.problem_rows.size)
+
+    @property
+    def n_features(self) -> int:
+        """Rows of W."""
+        return int(self.source.shape[1]) + (self.constant != 0.0)
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """The rows in memory as kernels take them."""
+        return self.select_rows(np.arange(self.n_rows)).rows
+
+    @cached_property
+    def paths(self) -> DeviceArray:
+        """P (K, M); None for flat classes."""
+        return None if self.taxonomy.is_flat else self.arrays.floats(np.asarray(self.taxonomy.paths, np.float64))
+
+    @cached_property
+    def largest_overlap(self) -> float:
+        """The curvature of a tree relative to flat classes; see `Design.largest_overlap`."""
+        return 1.0 if self.taxonomy.is_flat else largest_overlap(sparse.csr_matrix(self.taxonomy.paths, dtype=np.float64))
+
+    def select_rows(self, rows: Array) -> Design:
+        """Copy some rows of the problem to memory."""
+        X = host_rows(_taken(self.arrays, self.source, self.order[rows]))
+        return Design.create(X, self.taxonomy, self.n_threads, constant=self.constant)
+
+    def on_device(self, values: DeviceArray) -> DeviceArray:
+        """Bring values of the rows of the problem into the order on the device."""
+        return self.arrays.xp.take(values, self._problem_rows, axis=0)
+
+    def in_problem_order(self, values: DeviceArray, first: int = 0) -> DeviceArray:
+        """Bring values of the rows on the device into the order of the problem, from row `first` on."""
+        return self.arrays.xp.take(values, self._positions[first:], axis=0)
+
+    @cached_property
+    def _problem_rows(self) -> DeviceArray:
+        return self.arrays.ints(self.problem_rows)
+
+    @cached_property
+    def _positions(self) -> DeviceArray:
+        return self.arrays.ints(self.positions)
+
+    def zeros(self) -> DeviceArray:
+        """Return weights (d, M) of 0."""
+        return self.arrays.floats(np.zeros((self.n_features, self.taxonomy.n_nodes)))
+
+    def batch_scores(self, batch: int, W: DeviceArray) -> DeviceArray:
+        """Scores (b, K) of the rows of a batch."""
+        X = self.batches[batch][0]
+        S = X @ W[: X.shape[1], :]
+        if self.constant:
+            S = S + self.constant * W[-1:, :]
+        return S if self.paths is None else S @ self.paths.T
+
+    def batch_pullback(self, batch: int, R: DeviceArray) -> DeviceArray:
+        """X_bᵀ R P (d, M) for R (b, K)."""
+        xp, R = self.arrays.xp, R if self.paths is None else R @ self.paths
+        D = self.batches[batch][1] @ R
+        return xp.concat((D, self.constant * xp.sum(R, axis=0)[None, :])) if self.constant else D
+
+    def scores(self, W: DeviceArray) -> DeviceArray:
+        """Scores (n, K) of all rows, in the order on the device."""
+        return self.arrays.xp.concat([self.batch_scores(batch, W) for batch in range(len(self.batches))])
+
+    def pullback(self, R: DeviceArray) -> DeviceArray:
+        """Xᵀ R P (d, M) for R (n, K) in the order on the device."""
+        out = self.zeros()
+        for batch, span in enumerate(self.spans):
+            out += self.batch_pullback(batch, R[span, :])
+        return out
+
+
+def _taken(arrays: Arrays, X: Any, rows: Array) -> Any:
+    """Some rows of X, as floats."""
+    xp = arrays.xp
+    if not is_sparse(X):
+        return xp.astype(xp.take(X, arrays.ints(rows), axis=0), arrays.dtype)
+    indptr, indices, data = take_cells(xp, csr_cells(X), arrays.ints(rows))
+    return csr_rows(X, (indptr, indices, xp.astype(data, arrays.dtype)), (rows.size, X.shape[1]))
+
+
+def _batch(arrays: Arrays, X: Any, rows: Array) -> tuple[Any, Any, DeviceArray]:
+    """Rows, their transpose and their squared norms."""
+    xp, rows_of = arrays.xp, _taken(arrays, X, rows)
+    if not is_sparse(X):
+        return rows_of, rows_of.T, xp.sum(rows_of * rows_of, axis=1)
+    indptr, indices, data = csr_cells(rows_of)
+    if X.shape[1] < 2**31:
+        indptr, indices = xp.astype(indptr, xp.int32), xp.astype(indices, xp.int32)
+        rows_of = csr_rows(X, (indptr, indices, data), (rows.size, X.shape[1]))
+    transpose = csr_rows(X, transposed_cells(xp, (indptr, indices, data), X.shape[1]), (X.shape[1], rows.size))
+    squares = xp.cumulative_sum(data * data, dtype=xp.float64, include_initial=True)
+    norms = xp.take(squares, indptr[1:]) - xp.take(squares, indptr[:-1])
+    return rows_of, transpose, xp.astype(norms, arrays.dtype)
