@@ -1,6 +1,6 @@
 """Rows in memory: labels and problem as the user passed them, and the engine over arrays of this process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,10 +89,13 @@ class LocalEngine:
         return np.asarray(model_posterior(self.problem, self._unlabeled_scores(W)).mean(axis=0))
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> "LocalEngine":
-        problem, n_labeled = self.problem, self.problem.n_labeled
         if self.n_unlabeled <= max_rows:
             return self
-        chosen = np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False))
+        return self.select_unlabeled(np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False)))
+
+    def select_unlabeled(self, chosen: Array) -> "LocalEngine":
+        """Return an engine with all labelled rows and some of the others."""
+        problem, n_labeled = self.problem, self.problem.n_labeled
         rows = np.concatenate((np.arange(n_labeled), n_labeled + chosen))
         part = TrainingProblem.create(
             problem.design.select_rows(rows),
@@ -241,16 +244,17 @@ def build_rows(
     taxonomy: Taxonomy,
     settings: ProblemSettings,
     total_weights: tuple[float, float] | None = None,
+    create: Callable[..., Any] = Design.create,
 ) -> LocalEngine:
     """Order rows by label (full, partial, none), and build a problem whose columns keep their order.
 
-    `total_weights` are for rows that are one block of many, see TrainingProblem.create.
+    `total_weights` are for rows that are one block of many, see TrainingProblem.create. `create` makes the design.
     """
     codes, partial, allowed = encoded.codes, encoded.partial, encoded.allowed
     order = np.lexsort((codes < 0, ~partial & (codes < 0)))
     n_labeled = int((codes >= 0).sum())
     problem = TrainingProblem.create(
-        Design.create(X, taxonomy, settings.n_jobs, order, settings.constant if settings.fit_intercept else 0.0),
+        create(X, taxonomy, settings.n_jobs, order, settings.constant if settings.fit_intercept else 0.0),
         settings.loss,
         settings.alpha,
         n_labeled,

@@ -4,11 +4,11 @@ Everything else in this package is written once, in terms of the array API stand
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from transduce.arrays import Array
 
@@ -87,6 +87,31 @@ class Arrays:
         return self.xp.sum(x, dtype=self.xp.float64)
 
 
+def replayable(function: Callable[[], DeviceArray], arrays: Arrays) -> Callable[[], DeviceArray]:
+    """A function that changes arrays in place; on a GPU, torch records its kernels in the second call and replays them.
+
+    Many small kernels take less time to run than to start one by one.
+    """
+    if not hasattr(arrays.device, "type") or arrays.device.type != "cuda":
+        return function
+    import torch
+
+    calls: list[Callable[[], DeviceArray]] = []
+
+    def call() -> DeviceArray:
+        if not calls:
+            calls.append(function)
+            return function()
+        if len(calls) == 1:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                out = function()
+            calls.append(lambda: (graph.replay(), out)[1])
+        return calls[1]()
+
+    return call
+
+
 # ---- sparse rows
 
 
@@ -109,14 +134,6 @@ def csr_rows(like: Any, cells: Cells, shape: tuple[int, int]) -> Any:
         return torch.sparse_csr_tensor(indptr, indices, data, size=shape, check_invariants=False)
 
 
-def host_rows(X: Any) -> Any:
-    """Copy rows to NumPy, or to a SciPy CSR matrix."""
-    if not is_sparse(X):
-        return to_host(X)
-    indptr, indices, data = (to_host(part) for part in csr_cells(X))
-    return sparse.csr_matrix((data, indices, indptr), shape=tuple(X.shape))
-
-
 def take_cells(xp: Any, cells: Cells, rows: DeviceArray) -> Cells:
     """The cells of some of the rows, in this order."""
     indptr, indices, data = cells
@@ -127,6 +144,19 @@ def take_cells(xp: Any, cells: Cells, rows: DeviceArray) -> Cells:
     at = xp.repeat(starts - ends[:-1], lengths)
     at = at + xp.arange(at.shape[0], dtype=at.dtype, device=_device(at))
     return ends, xp.take(indices, at), xp.take(data, at)
+
+
+def with_column(xp: Any, cells: Cells, column: int, value: float) -> Cells:
+    """The cells of rows with one more at the end of each, in this column."""
+    indptr, indices, data = cells
+    n_rows, device = indptr.shape[0] - 1, _device(indptr)
+    ends = indptr + xp.arange(n_rows + 1, dtype=indptr.dtype, device=device)
+    # sorted by row, with the new cell of each row after the others
+    keys = xp.concat((xp.repeat(xp.arange(n_rows, device=device), indptr[1:] - indptr[:-1]), xp.arange(n_rows, device=device)))
+    order = xp.argsort(keys, stable=True)
+    indices = xp.concat((indices, xp.full(n_rows, column, dtype=indices.dtype, device=device)))
+    data = xp.concat((data, xp.full(n_rows, value, dtype=data.dtype, device=device)))
+    return ends, xp.take(indices, order), xp.take(data, order)
 
 
 def transposed_cells(xp: Any, cells: Cells, n_columns: int) -> Cells:

@@ -46,6 +46,10 @@ class DeviceLoss(ABC):
         """What rows contribute to λW for each class, before their weight κ."""
         return q - p
 
+    def linear(self, q: DeviceArray, delta: DeviceArray) -> DeviceArray:
+        """How the contribution changes with the dual variables."""
+        return -delta
+
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         """The dual variables of rows that contribute nothing."""
         return q + 0.0
@@ -136,6 +140,10 @@ class DeviceSquaredHinge(DeviceLoss):
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
         """What rows contribute to λW for each class, before their weight κ."""
         return q * self._sum(p) - p
+
+    def linear(self, q: DeviceArray, delta: DeviceArray) -> DeviceArray:
+        """How the contribution changes with the dual variables."""
+        return self.contribution(q, delta)
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         """The dual variables of rows that contribute nothing."""

@@ -21,10 +21,11 @@ from transduce.engines.device.arrays import (
     DeviceArray,
     csr_cells,
     csr_rows,
-    host_rows,
     is_sparse,
     take_cells,
+    to_host,
     transposed_cells,
+    with_column,
 )
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
@@ -67,8 +68,8 @@ class DeviceRows:
         problem_rows = np.random.default_rng(0).permutation(n_rows)
         parts = np.array_split(problem_rows, n_batches)
         spans = [slice(start, end) for start, end in pairwise(np.cumsum([0, *map(len, parts)]).tolist())]
-        made = [_batch(arrays, X, order[part]) for part in parts]
-        norms = arrays.xp.concat([own for _, _, own in made]) + constant**2
+        made = [_batch(arrays, X, order[part], constant) for part in parts]
+        norms = arrays.xp.concat([own for _, _, own in made])
         batches, positions = [(rows, transpose) for rows, transpose, _ in made], np.argsort(problem_rows)
         return cls(
             arrays, batches, spans, norms, X, order, problem_rows, positions, taxonomy, n_jobs, constant
@@ -78,6 +79,11 @@ class DeviceRows:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.problem_rows.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of weights and scores, as NumPy calls it."""
+        return np.dtype(np.float64 if self.arrays.dtype == self.arrays.xp.float64 else np.float32)
 
     @property
     def n_features(self) -> int:
@@ -101,7 +107,12 @@ class DeviceRows:
 
     def select_rows(self, rows: Array) -> Design:
         """Copy some rows of the problem to memory."""
-        X = host_rows(_taken(self.arrays, self.source, self.order[rows]))
+        taken = _taken(self.arrays, self.source, self.order[rows])
+        if is_sparse(self.source):
+            indptr, indices, data = (to_host(part) for part in taken)
+            X: Any = sparse.csr_matrix((data.astype(self.dtype), indices, indptr), (rows.size, self.source.shape[1]))
+        else:
+            X = to_host(taken)
         return Design.create(X, self.taxonomy, self.n_threads, constant=self.constant)
 
     def on_device(self, values: DeviceArray) -> DeviceArray:
@@ -126,17 +137,12 @@ class DeviceRows:
 
     def batch_scores(self, batch: int, W: DeviceArray) -> DeviceArray:
         """Scores (b, K) of the rows of a batch."""
-        X = self.batches[batch][0]
-        S = X @ W[: X.shape[1], :]
-        if self.constant:
-            S = S + self.constant * W[-1:, :]
+        S = self.batches[batch][0] @ W
         return S if self.paths is None else S @ self.paths.T
 
     def batch_pullback(self, batch: int, R: DeviceArray) -> DeviceArray:
         """X_bᵀ R P (d, M) for R (b, K)."""
-        xp, R = self.arrays.xp, R if self.paths is None else R @ self.paths
-        D = self.batches[batch][1] @ R
-        return xp.concat((D, self.constant * xp.sum(R, axis=0)[None, :])) if self.constant else D
+        return self.batches[batch][1] @ (R if self.paths is None else R @ self.paths)
 
     def scores(self, W: DeviceArray) -> DeviceArray:
         """Scores (n, K) of all rows, in the order on the device."""
@@ -151,24 +157,28 @@ class DeviceRows:
 
 
 def _taken(arrays: Arrays, X: Any, rows: Array) -> Any:
-    """Some rows of X, as floats."""
-    xp = arrays.xp
-    if not is_sparse(X):
-        return xp.astype(xp.take(X, arrays.ints(rows), axis=0), arrays.dtype)
-    indptr, indices, data = take_cells(xp, csr_cells(X), arrays.ints(rows))
-    return csr_rows(X, (indptr, indices, xp.astype(data, arrays.dtype)), (rows.size, X.shape[1]))
+    """Some rows of X: dense, or the cells of sparse ones."""
+    at = arrays.ints(rows)
+    if is_sparse(X):
+        return take_cells(arrays.xp, csr_cells(X), at)
+    return arrays.xp.astype(arrays.xp.take(X, at, axis=0), arrays.dtype)
 
 
-def _batch(arrays: Arrays, X: Any, rows: Array) -> tuple[Any, Any, DeviceArray]:
-    """Rows, their transpose and their squared norms."""
-    xp, rows_of = arrays.xp, _taken(arrays, X, rows)
+def _batch(arrays: Arrays, X: Any, rows: Array, constant: float) -> tuple[Any, Any, DeviceArray]:
+    """Rows with a column of a constant, unless it is 0, their transpose and their squared norms."""
+    xp, taken, n_columns = arrays.xp, _taken(arrays, X, rows), X.shape[1] + (constant != 0.0)
     if not is_sparse(X):
-        return rows_of, rows_of.T, xp.sum(rows_of * rows_of, axis=1)
-    indptr, indices, data = csr_cells(rows_of)
-    if X.shape[1] < 2**31:
+        column = arrays.floats(np.full((rows.size, n_columns - X.shape[1]), constant))
+        taken = xp.concat((taken, column), axis=1)
+        return taken, taken.T, xp.sum(taken * taken, axis=1)
+    indptr, indices, data = taken
+    data = xp.astype(data, arrays.dtype)
+    if X.shape[1] < 2**31 - 1:
         indptr, indices = xp.astype(indptr, xp.int32), xp.astype(indices, xp.int32)
-        rows_of = csr_rows(X, (indptr, indices, data), (rows.size, X.shape[1]))
-    transpose = csr_rows(X, transposed_cells(xp, (indptr, indices, data), X.shape[1]), (X.shape[1], rows.size))
     squares = xp.cumulative_sum(data * data, dtype=xp.float64, include_initial=True)
-    norms = xp.take(squares, indptr[1:]) - xp.take(squares, indptr[:-1])
-    return rows_of, transpose, xp.astype(norms, arrays.dtype)
+    norms = xp.take(squares, indptr[1:]) - xp.take(squares, indptr[:-1]) + constant**2
+    cells = indptr, indices, data
+    if constant:
+        cells = with_column(xp, cells, X.shape[1], constant)
+    transpose = csr_rows(X, transposed_cells(xp, cells, n_columns), (n_columns, rows.size))
+    return csr_rows(X, cells, (rows.size, n_columns)), transpose, xp.astype(norms, arrays.dtype)
