@@ -76,7 +76,7 @@ class DevicePartition(Partition):
 
     def doubles(self, values: FloatArray) -> DeviceArray:
         """Copy numbers to the device in double precision."""
-        return self.arrays.xp.asarray(np.ascontiguousarray(values, np.float64), device=self.arrays.device)
+        return self.arrays.xp.asarray(np.array(values, np.float64), device=self.arrays.device)
 
     def softmax_rows(self, closed: BoolArray, n_threads: int) -> Any:
         """The rows as an entropic label step sees them."""
@@ -134,7 +134,7 @@ class DeviceSoftmaxRows:
         E = xp.exp(z)
         norm = xp.sum(E, axis=1, keepdims=True)
         logs, q = xp.log(norm), E / norm
-        entropy = total(logs) - total(xp.where(E > 0.0, q * z, 0.0))
+        entropy = total(logs) - total(q * xp.where(E > 0.0, z, 0.0))
         parts = [xp.sum(q, axis=0, dtype=xp.float64), total(logs) + total(top), entropy]
         if columns is not None:
             parts.append(xp.astype(q.T @ q, xp.float64))

@@ -15,9 +15,9 @@ from transduce.losses.smooth import POSTERIOR_TEMPERATURE
 
 FLATTEST, FLATTEST_SQUARED = 1e-20, 1e-4
 """Least curvature of a row, so that nothing overflows or cancels; a larger one than necessary only shortens steps."""
-NEWTON_STEPS, LONGEST_MOVE = 1, 4.0
-"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm: the step length
-makes up for errors, and more steps do not make sweeps better."""
+NEWTON_STEPS, LONGEST_MOVE = 3, 4.0
+"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. The step length
+makes up for what is left of the error."""
 TINY = 1e-30
 """Lower bound on probabilities inside a logarithm."""
 
