@@ -57,7 +57,7 @@ class CostRows:
         return np.ascontiguousarray(self.costs[rows], dtype=np.float64)
 
     def label_sums(self, prices: FloatArray, labelings: IntArray) -> FloatArray:
-        """Sums (r, 3) of labelings (r, n) at prices (K,), in one pass: cost, absolute costs, distance from the cheapest.
+        """Sums (r, 3) of labelings at prices, in one pass: costs, absolute costs, distances from the cheapest label.
 
         Parameters
         ----------

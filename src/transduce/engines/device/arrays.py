@@ -54,7 +54,7 @@ class Arrays:
             import array_api_compat
         except ImportError as error:
             raise ImportError(
-                "rows on a device need array-api-compat. Install it: pip install transduce[gpu]."
+                "rows on a device need array-api-compat. Install it: pip install 'transduce[gpu]'."
             ) from error
         values = csr_cells(X)[2] if is_sparse(X) else X
         xp = array_api_compat.array_namespace(values)
@@ -85,6 +85,13 @@ class Arrays:
     def total(self, x: DeviceArray) -> DeviceArray:
         """The sum of all entries in double precision, on the device."""
         return self.xp.sum(x, dtype=self.xp.float64)
+
+
+def device_memory(arrays: Arrays) -> int | None:
+    """Bytes of memory of a GPU; None elsewhere."""
+    if getattr(arrays.device, "type", "") == "cuda":
+        return int(arrays.xp.cuda.mem_get_info(arrays.device)[1])
+    return int(arrays.device.mem_info[1]) if hasattr(arrays.device, "mem_info") else None
 
 
 def replayable(function: Callable[[], DeviceArray], arrays: Arrays) -> Callable[[], DeviceArray]:
@@ -152,7 +159,9 @@ def with_column(xp: Any, cells: Cells, column: int, value: float) -> Cells:
     n_rows, device = indptr.shape[0] - 1, _device(indptr)
     ends = indptr + xp.arange(n_rows + 1, dtype=indptr.dtype, device=device)
     # sorted by row, with the new cell of each row after the others
-    keys = xp.concat((xp.repeat(xp.arange(n_rows, device=device), indptr[1:] - indptr[:-1]), xp.arange(n_rows, device=device)))
+    keys = xp.concat(
+        (xp.repeat(xp.arange(n_rows, device=device), indptr[1:] - indptr[:-1]), xp.arange(n_rows, device=device))
+    )
     order = xp.argsort(keys, stable=True)
     indices = xp.concat((indices, xp.full(n_rows, column, dtype=indices.dtype, device=device)))
     data = xp.concat((data, xp.full(n_rows, value, dtype=data.dtype, device=device)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import mean_squared_length
 from transduce.engines.base import Engine, FittedLabels, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
-from transduce.engines.device.arrays import Arrays, DeviceArray, csr_cells, is_sparse, to_host
+from transduce.engines.device.arrays import Arrays, DeviceArray, csr_cells, device_memory, is_sparse, to_host
 from transduce.engines.device.label_rows import device_partitions
 from transduce.engines.device.losses import DeviceLoss, device_loss
 from transduce.engines.device.restart import DeviceRestart, DeviceRowState
@@ -33,7 +33,7 @@ class DeviceEngine(LocalEngine):
     @property
     def rows(self) -> DeviceRows:
         """The rows."""
-        return self.problem.design  # type: ignore[return-value] -- in the place of a Design
+        return cast(DeviceRows, self.problem.design)
 
     @property
     def loss(self) -> DeviceLoss:
@@ -150,7 +150,7 @@ def probabilities(loss: DeviceLoss, scores: DeviceArray, calibration: Calibratio
 
 
 def predict_probabilities(loss: Loss, scores: DeviceArray, calibration: Calibration) -> DeviceArray:
-    """Calibrated probabilities of new rows with these scores: (n, K), or (n,) in favour of the second of two classes."""
+    """Calibrated probabilities of new rows with scores (n, K), or (n,) in favour of the second of two classes."""
     arrays = Arrays.of(scores)
     if scores.ndim == 1:
         scores = arrays.xp.stack((arrays.xp.zeros_like(scores), scores), axis=1)
@@ -181,13 +181,12 @@ def memory_explained(X: Any) -> Iterator[None]:
 
 
 def _memory_message(X: Any) -> str:
-    """How many rows fit: the fit needs three times X, and what it has for each class."""
-    xp, values = Arrays.of(X).xp, csr_cells(X)[2] if is_sparse(X) else X
-    size = 3 * values.shape[0] * (8 if is_sparse(X) else 4) if is_sparse(X) else 3 * X.shape[0] * X.shape[1] * 4
-    module = getattr(xp, "cuda", None)
-    total = module.mem_get_info()[1] if hasattr(module, "mem_get_info") else 0
-    fits = f"about {int(0.7 * X.shape[0] * min(total / size, 1.0))} rows" if total else "fewer rows"
+    """Say how many rows fit: besides X there are a copy, of sparse rows its transpose, and floats for each class."""
+    bytes_of = 8 * csr_cells(X)[2].shape[0] if is_sparse(X) else 4 * X.shape[0] * X.shape[1]
+    needed, total = 3.5 * bytes_of, device_memory(Arrays.of(X))
+    fits = "fewer rows" if total is None else f"at most {int(X.shape[0] * min(total / needed, 0.9))} rows"
+    there = "" if total is None else f", of {total / GIGABYTE:.1f} GB there"
     return (
-        f"the device has too little memory for X with {X.shape[0]} rows ({size / GIGABYTE:.1f} GB for it and copies, of "
-        f"{total / GIGABYTE:.1f} GB). Fit {fits}, or pass NumPy rows."
+        f"the device has too little memory for X with {X.shape[0]} rows (about {needed / GIGABYTE:.1f} GB are needed"
+        f"{there}). Fit {fits}, or pass NumPy rows."
     )

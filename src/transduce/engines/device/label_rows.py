@@ -4,7 +4,7 @@ Labels and margins (n,) are NumPy arrays, and so are the costs of rows near ties
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class DevicePartition(Partition):
     """All rows without a full label; see `Partition`."""
 
     costs: Any
-    arrays: Arrays = None  # type: ignore[assignment] -- costs and labels come first
+    arrays: Arrays = field(kw_only=True)
 
     def take(self, rows: IntArray) -> FloatArray:
         """Copy the costs of some rows to memory."""

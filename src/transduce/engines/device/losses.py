@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from transduce.engines.device.arrays import Arrays, DeviceArray
 from transduce.losses import LargeMargin, Loss, MaxEnt, SmoothMargin, SquaredLargeMargin, is_builtin
 from transduce.losses.smooth import POSTERIOR_TEMPERATURE
@@ -80,7 +82,7 @@ class DeviceLoss(ABC):
         """The costs label by label, for margins of any kind."""
         xp, zeros, columns = self.arrays.xp, self.arrays.xp.zeros_like(S), []
         for k in range(self.n_classes):
-            q = zeros + self.arrays.one_hot(self.arrays.ints([k]), self.n_classes)
+            q = zeros + self.arrays.one_hot(self.arrays.ints(np.array([k])), self.n_classes)
             columns.append(self.values_and_gaps(S, q, q)[0])
         return xp.stack(columns, axis=1)
 

@@ -1,7 +1,7 @@
 """One run of a solver over rows on a device, with hard labels and with soft ones."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class DeviceRowState:
     @property
     def rows(self) -> DeviceRows:
         """The rows."""
-        return self.problem.design  # type: ignore[return-value] -- in the place of a Design
+        return cast(DeviceRows, self.problem.design)
 
     def new_step(self, loss: Loss, max_sweeps: int) -> BatchDualStep:
         """A weight step for these rows."""

@@ -31,7 +31,7 @@ from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
 
 N_BATCHES = 128
-"""Batches of a sweep: with fewer, rows of a batch get in each other's way; with more, each is too small for a device."""
+"""Batches of a sweep: with fewer, the rows of a batch hinder each other; with more, each is too small for a device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,9 @@ class DeviceRows:
     @cached_property
     def largest_overlap(self) -> float:
         """The curvature of a tree relative to flat classes; see `Design.largest_overlap`."""
-        return 1.0 if self.taxonomy.is_flat else largest_overlap(sparse.csr_matrix(self.taxonomy.paths, dtype=np.float64))
+        return (
+            1.0 if self.taxonomy.is_flat else largest_overlap(sparse.csr_matrix(self.taxonomy.paths, dtype=np.float64))
+        )
 
     def select_rows(self, rows: Array) -> Design:
         """Copy some rows of the problem to memory."""
