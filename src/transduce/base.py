@@ -27,7 +27,7 @@ from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.common import Calibration
-from transduce.engines.device.arrays import is_on_device, to_host
+from transduce.engines.device.arrays import Arrays, is_on_device, to_host
 from transduce.engines.device.engine import DeviceData, DeviceEngine, check_rows, memory_explained
 from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
@@ -98,6 +98,9 @@ class BaseTransductiveClassifier(LinearPredictor):
         self._check_fit(y)
         with memory_explained(X):
             self._fit_data(self._local_data(X, y, sample_weight, sampled), self._draw_seeds())
+        if is_on_device(self.coef_) and is_on_device(y):
+            for name in ("transduction_", "class_counts_", "prices_", "price_shift_"):
+                setattr(self, name, Arrays.of(X).copied(getattr(self, name)))
         return self
 
     def fit_predict(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Any:

@@ -34,7 +34,7 @@ def test_labels_are_those_without_a_device(documents, run_command, tmp_path, tor
     assert result.code == 0, result.err
     labels = [pl.read_csv(path)["label"] for path in (here, there)]
     assert (labels[0] == labels[1]).mean() >= 0.97
-    assert run_command("predict", documents, "--model", model, "-o", tmp_path / "new.csv").code == 0
+    assert run_command("predict", model, documents, "-o", tmp_path / "new.csv").code == 0
 
 
 def test_a_device_that_is_not_there(documents, run_command, tmp_path, torch):

@@ -127,7 +127,20 @@ def test_labels_and_weights_may_be_on_the_device():
         torch_dense(X), torch_dense(codes), sample_weight=torch_dense(np.ones(len(y)))
     )
     expected = TransductiveClassifier(annealing=None, class_prior="equal").fit(torch_dense(X), codes)
-    np.testing.assert_array_equal(found.transduction_, expected.transduction_)
+    np.testing.assert_array_equal(to_host(found.transduction_), expected.transduction_)
+    for values in (found.transduction_, found.class_counts_, found.prices_, found.predict(torch_dense(X))):
+        assert is_on_device(values)
+    assert found.score(torch_dense(X), torch_dense(codes)) == expected.score(torch_dense(X), codes)
+
+
+@pytest.mark.parametrize("name", ["torch", "array_api_strict"])
+@pytest.mark.parametrize("loss", ["hinge", "maxent"])
+def test_checks_of_scikit_learn(monkeypatch, name, loss):
+    pytest.importorskip(name)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    clf = TransductiveClassifier(loss, annealing="paper")
+    checks.check_array_api_input("TransductiveClassifier", clf, name, check_sample_weight=True)
 
 
 def test_a_fit_resumes_from_its_checkpoint(tmp_path):

@@ -66,13 +66,17 @@ class Arrays:
             x = np.array(x, np.float64 if self.dtype == self.xp.float64 else np.float32, order="C")  # never shared
         return self.xp.asarray(x, dtype=self.dtype, device=self.device)
 
+    def copied(self, x: Array) -> DeviceArray:
+        """Copy an array to the device as it is."""
+        return self.xp.asarray(np.array(x, order="C"), device=self.device)
+
     def ints(self, x: Array) -> DeviceArray:
         """Copy whole numbers to the device."""
-        return self.xp.asarray(np.array(x, np.int64, order="C"), device=self.device)
+        return self.copied(np.asarray(x, np.int64))
 
     def bools(self, x: Array | None) -> DeviceArray:
         """Copy flags to the device; None stays None."""
-        return None if x is None else self.xp.asarray(np.array(x, order="C"), device=self.device)
+        return None if x is None else self.copied(x)
 
     def one_hot(self, labels: DeviceArray, n_classes: int) -> DeviceArray:
         """Labels (n,) as distributions (n, K)."""

@@ -76,7 +76,7 @@ class DevicePartition(Partition):
 
     def doubles(self, values: FloatArray) -> DeviceArray:
         """Copy numbers to the device in double precision."""
-        return self.arrays.xp.asarray(np.array(values, np.float64), device=self.arrays.device)
+        return self.arrays.copied(np.asarray(values, np.float64))
 
     def softmax_rows(self, closed: BoolArray, n_threads: int) -> Any:
         """The rows as an entropic label step sees them."""
