@@ -48,7 +48,8 @@ def on_device(X: Any, device: str) -> Any:
     if not sparse.issparse(X):
         return torch.asarray(np.array(X, np.float32), device=device)
     X = X.tocsr()
-    parts = (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float32))
+    kind = np.int32 if X.nnz < 2**31 else np.int64
+    parts = (X.indptr.astype(kind), X.indices.astype(kind), X.data.astype(np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that sparse rows are new in torch
         return torch.sparse_csr_tensor(*(torch.asarray(part, device=device) for part in parts), size=X.shape)

@@ -63,6 +63,10 @@ class CostRows:
         ----------
         prices : ndarray of shape (K,)
         labelings : ndarray of shape (r, n)
+
+        Returns
+        -------
+        sums : ndarray of shape (r, 3)
         """
         sums = np.zeros((len(labelings), 3))
         for block, costs in self.blocks():

@@ -123,10 +123,10 @@ def test_two_classes_and_rows_that_are_all_labelled():
 def test_labels_and_weights_may_be_on_the_device():
     X, y, _ = problem()
     codes = np.array([NAMES.tolist().index(name) if name else -1 for name in y])
-    found = TransductiveClassifier(annealing=None, class_prior="equal").fit(
+    found = TransductiveClassifier(annealing=None, class_prior="equal", random_state=0).fit(
         torch_dense(X), torch_dense(codes), sample_weight=torch_dense(np.ones(len(y)))
     )
-    expected = TransductiveClassifier(annealing=None, class_prior="equal").fit(torch_dense(X), codes)
+    expected = TransductiveClassifier(annealing=None, class_prior="equal", random_state=0).fit(torch_dense(X), codes)
     np.testing.assert_array_equal(to_host(found.transduction_), expected.transduction_)
     for values in (found.transduction_, found.class_counts_, found.prices_, found.predict(torch_dense(X))):
         assert is_on_device(values)

@@ -29,7 +29,7 @@ def one_hot(step, labels):
 def solve(step, q, kappa, tol=TOL):
     state = step.start(q)
     step.retarget(state, q, step.rows.on_device(step.rows.arrays.floats(kappa)), soft=False)
-    return state, step.solve(state, tol)
+    return state, step.solve(state, tol, np.random.default_rng(0))
 
 
 def in_memory(step, state):
@@ -63,7 +63,7 @@ def test_smooth_margin_and_soft_labels(on_device, margins):
     q = step.rows.on_device(step.rows.arrays.floats(targets))
     state = step.start(q)
     step.retarget(state, q, step.rows.on_device(step.rows.arrays.floats(problem.kappa(1.0))), soft=True)
-    report = step.solve(state, TOL)
+    report = step.solve(state, TOL, np.random.default_rng(0))
     assert -1e-6 <= report.objective - optimum <= report.gap <= TOL * report.objective
 
 
@@ -74,7 +74,7 @@ def test_the_dual_never_falls(name):
     state, report = solve(step, one_hot(step, labels), problem.kappa(1.0), tol=0.0)
     duals = [report.objective - report.gap]
     for _ in range(5):
-        report = step.solve(state, 0.0)
+        report = step.solve(state, 0.0, np.random.default_rng(1))
         duals.append(report.objective - report.gap)
     assert np.all(np.diff(duals) >= -1e-12)
 
@@ -107,3 +107,17 @@ def test_rows_of_zeros_and_rows_without_weight():
     assert report.converged
     assert np.all(np.isfinite(to_host(state.dual)))
     np.testing.assert_allclose(to_host(state.dual).sum(axis=1), 1.0)
+
+
+def test_visits_change_arrays_in_place():
+    """So that a GPU can replay them: what a visit reads and writes stays where it was recorded."""
+    problem, labels = training()
+    step = device_step(problem, torch_csr)
+    state, _ = solve(step, one_hot(step, labels), 0.2 * problem.kappa(1.0))
+    names = ("W", "targets", "kappa", "dual", "rates", "curvature", "gains")
+    before = {name: getattr(state, name).data_ptr() for name in names}
+    changed = one_hot(step, (labels + 1) % 4)
+    step.retarget(state, changed, step.rows.on_device(step.rows.arrays.floats(problem.kappa(1.0))))
+    step.retarget(state, changed, state.kappa, soft=True)
+    step.solve(state, TOL, np.random.default_rng(0))
+    assert {name: getattr(state, name).data_ptr() for name in names} == before

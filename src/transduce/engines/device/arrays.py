@@ -98,27 +98,35 @@ def device_memory(arrays: Arrays) -> int | None:
     return int(arrays.device.mem_info[1]) if hasattr(arrays.device, "mem_info") else None
 
 
-def replayable(function: Callable[[], DeviceArray], arrays: Arrays) -> Callable[[], DeviceArray]:
-    """A function that changes arrays in place; on a GPU, torch records its kernels in the second call and replays them.
+def replayable(visit: Callable[[int], None], arrays: Arrays) -> Callable[[int], None]:
+    """A function of the number of a batch, which changes arrays in place; on a GPU, torch replays it.
 
-    Many small kernels take less time to run than to start one by one.
+    Small kernels take less time to run than to start one by one. From the second visit to a batch on, they are started
+    together, as a CUDA graph. All graphs share their temporary memory, since nothing in it outlives a visit.
     """
-    if not hasattr(arrays.device, "type") or arrays.device.type != "cuda":
-        return function
+    if getattr(arrays.device, "type", "") != "cuda":
+        return visit
     import torch
 
-    calls: list[Callable[[], DeviceArray]] = []
+    graphs: dict[int, Any] = {}
+    pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream(arrays.device)
 
-    def call() -> DeviceArray:
-        if not calls:
-            calls.append(function)
-            return function()
-        if len(calls) == 1:
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                out = function()
-            calls.append(lambda: (graph.replay(), out)[1])
-        return calls[1]()
+    def recorded(batch: int) -> Any:
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            graph.capture_begin(pool=pool)
+            visit(batch)
+            graph.capture_end()
+        return graph
+
+    def call(batch: int) -> None:
+        if batch not in graphs:
+            graphs[batch] = None
+            visit(batch)
+            return
+        graphs[batch] = graphs[batch] or recorded(batch)
+        graphs[batch].replay()
 
     return call
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -125,7 +126,8 @@ class DeviceData(LocalData):
 
     def build(self, settings: ProblemSettings) -> DeviceEngine:
         device_loss(settings.loss, 2, Arrays.of(self.X))  # refuses a loss that is not built in
-        made = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings, create=DeviceRows.create)
+        create = partial(DeviceRows.create, n_labeled=int((self.encoded.codes >= 0).sum()))
+        made = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings, create=create)
         return DeviceEngine(made.problem, made.labels, made.order)
 
 

@@ -60,7 +60,7 @@ class DeviceRowState:
         problem, state, n_labeled = self.problem, step.start(targets), self.problem.n_labeled
         if n_labeled > FEW_LABELED * problem.n_rows:
             step.retarget(state, targets, self.kappa(0.0))
-            return state, step.solve(state, tol)
+            return state, step.solve(state, tol, rng)
         arrays, few, own = self.rows.arrays, np.arange(n_labeled), labels[:n_labeled]
         design, kappa = self.rows.select_rows(few), problem.kappa(0.0)
         part = TrainingProblem(design, step.loss.loss, problem.alpha, n_labeled, problem.row_weights[:n_labeled])
@@ -134,7 +134,7 @@ class DeviceRestart(DeviceRowState):
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.step.retarget(self.state, self.one_hot(self.labels), self.kappa(weight))
         self.weight = weight
-        report = self.step.solve(self.state, tol)
+        report = self.step.solve(self.state, tol, self.rng)
         self.report = report._replace(objective=report.objective + self._count_cost(self._own_labels))
         return self.report
 
@@ -239,7 +239,7 @@ class DeviceSoftLabels(DeviceRowState):
         labeled = arrays.one_hot(arrays.ints(self.restart.labels[:n_labeled]), self.problem.n_classes)
         q = self.rows.on_device(arrays.xp.concat((labeled, posterior)))
         self.step.retarget(self.state, q, self.kappa(weight), soft=True)
-        report = self.step.solve(self.state, 0.0)
+        report = self.step.solve(self.state, 0.0, self.restart.rng)
         best = to_host(arrays.xp.argmax(posterior, axis=1))
         n_moved, self.best = int((best != self.best).sum()), best
         return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)

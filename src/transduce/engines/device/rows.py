@@ -2,8 +2,9 @@
 
     S = (X W) Pᵀ        pullback(R) = Xᵀ R P
 
-A batch has rows drawn at random, so that neither labelled rows nor rows of one class meet in it; on the device they are
-contiguous. Sparse batches are stored with their transpose, as products with it are much faster than transposed ones.
+A batch has rows drawn at random, so that rows of one class do not meet in it; on the device they are contiguous.
+Labelled rows have batches of their own: each weighs as much as many others, and the step length must suit it. Sparse
+batches are stored with their transpose, as products with it are much faster than transposed ones.
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from transduce.engines.device.arrays import (
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
 
-N_BATCHES = 128
+N_BATCHES, N_LABELED_BATCHES = 128, 32
 """Batches of a sweep: with fewer, the rows of a batch hinder each other; with more, each is too small for a device."""
 
 
@@ -60,13 +61,11 @@ class DeviceRows:
 
     @classmethod
     def create(
-        cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None, order: Array, constant: float = 0.0
+        cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None, order: Array, constant: float = 0.0, n_labeled: int = 0
     ) -> "DeviceRows":
-        """Copy X to batches; see `Design.create`."""
-        arrays, n_rows = Arrays.of(X), X.shape[0]
-        n_batches = min(N_BATCHES, n_rows)
-        problem_rows = np.random.default_rng(0).permutation(n_rows)
-        parts = np.array_split(problem_rows, n_batches)
+        """Copy X to batches, with the first `n_labeled` rows in batches of their own; see `Design.create`."""
+        arrays, parts = Arrays.of(X), _batches(X.shape[0], n_labeled)
+        problem_rows = np.concatenate(parts)
         spans = [slice(start, end) for start, end in pairwise(np.cumsum([0, *map(len, parts)]).tolist())]
         made = [_batch(arrays, X, order[part], constant) for part in parts]
         norms = arrays.xp.concat([own for _, _, own in made])
@@ -156,6 +155,16 @@ class DeviceRows:
         for batch, span in enumerate(self.spans):
             out += self.batch_pullback(batch, R[span, :])
         return out
+
+
+def _batches(n_rows: int, n_labeled: int) -> list[Array]:
+    """Rows of each batch, drawn at random; batches of labelled rows are spread among the others."""
+    rng, batches, places = np.random.default_rng(0), [], []
+    for rows, fewest in ((np.arange(n_labeled), N_LABELED_BATCHES), (np.arange(n_labeled, n_rows), N_BATCHES)):
+        number = min(max(N_BATCHES * rows.size // n_rows, fewest), rows.size)
+        batches += np.array_split(rng.permutation(rows), max(number, 1))
+        places += np.linspace(0.0, 1.0, max(number, 1), endpoint=False).tolist()
+    return [batches[k] for k in np.argsort(places, kind="stable") if batches[k].size]
 
 
 def _taken(arrays: Arrays, X: Any, rows: Array) -> Any:

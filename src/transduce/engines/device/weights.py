@@ -28,11 +28,12 @@ from transduce.weight_step.sweep_schedule import run_sweeps, sweep_until_converg
 class DeviceWeights:
     """Weights and what belongs to them, on the device and in its order of rows; see `weight_step.base.WeightState`.
 
-    All arrays but the scores stay in their place and change in place, so that a sweep can be replayed.
+    All arrays but the scores stay in their place and change in place, so that visits can be replayed.
 
     rates (n,)      κ_i / λ
     curvature (n,)  κ_i ‖x_i‖² / λ, for a tree times the largest overlap of paths
-    sweep           runs a sweep, and returns the gains (see `BatchDualStep`); None before the first
+    gains (1,)      sum of the gains in a sweep, over λ
+    visit           visits a batch; None before the first sweep
     """
 
     W: DeviceArray
@@ -41,9 +42,10 @@ class DeviceWeights:
     dual: DeviceArray
     rates: DeviceArray
     curvature: DeviceArray
+    gains: DeviceArray
     objective: float = np.inf
     scores: DeviceArray = None
-    sweep: Callable[[], DeviceArray] | None = None
+    visit: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class BatchDualStep:
 
     def start(self, targets: DeviceArray) -> DeviceWeights:
         """Return a state with weights 0 and row weights 0."""
-        none = [self.rows.arrays.floats(np.zeros(self.rows.n_rows)) for _ in range(3)]
+        none = [self.rows.arrays.floats(np.zeros(size)) for size in (*3 * (self.rows.n_rows,), 1)]
         return DeviceWeights(self.rows.zeros(), targets + 0.0, none[0], self.loss.dual_at_zero(targets), *none[1:])
 
     def set_kappa(self, state: DeviceWeights, kappa: DeviceArray) -> None:
@@ -90,37 +92,42 @@ class BatchDualStep:
             R = self.loss.contribution(targets, state.dual) * state.rates[:, None]
             state.W[:, :], state.scores = self.rows.pullback(R), None
 
-    def solve(self, state: DeviceWeights, tol: float) -> WeightSummary:
+    def solve(self, state: DeviceWeights, tol: float, rng: np.random.Generator) -> WeightSummary:
         """Sweep until the duality gap is at most tol · J."""
-
-        def sweep(_: int) -> tuple[float, float]:
-            state.scores = None
-            if state.sweep is None:
-                state.sweep = replayable(partial(self._sweep, state), self.rows.arrays)
-            return 1.0, float(state.sweep())
-
         check = partial(self._report, state, tol)
         if state.scores is not None:  # only row weights changed, so the gap can be computed without a sweep
             report = check(0.0)
             if report.converged:
                 return report
         expected = min(state.objective, float(self.rows.arrays.total(state.kappa)))
-        return sweep_until_converged(self.max_sweeps, tol, expected, partial(run_sweeps, sweep), check)
+        sweeps = partial(run_sweeps, lambda _: (1.0, self.sweep(state, rng)))
+        return sweep_until_converged(self.max_sweeps, tol, expected, sweeps, check)
 
-    def _sweep(self, state: DeviceWeights) -> DeviceArray:
-        """Visit all batches in turn; return the gains before steps were shortened, an estimate of the gap."""
-        xp, gains = self.rows.arrays.xp, []
-        for batch, span in enumerate(self.rows.spans):
-            p, q, rates = state.dual[span, :], state.targets[span, :], state.rates[span]
-            new, gain = self.loss.dual_step(self.rows.batch_scores(batch, state.W), q, p, state.curvature[span])
-            delta = new - p
-            D = self.rows.batch_pullback(batch, self.loss.linear(q, delta) * rates[:, None])
-            gain, square = xp.sum(rates * gain), xp.sum(D * D)
-            t = xp.clip(gain / xp.clip(square, min=TINY), min=0.0, max=1.0)
-            state.W += t * D
-            state.dual[span, :] += t * delta
-            gains.append(gain)
-        return self.alpha * xp.sum(xp.stack(gains))
+    def sweep(self, state: DeviceWeights, rng: np.random.Generator) -> float:
+        """Visit all batches; return the gains before steps were shortened, an estimate of the gap.
+
+        The order is random: in the same order again and again, hundreds of sweeps would not settle.
+        """
+        if state.visit is None:
+            state.visit = replayable(partial(self._visit, state), self.rows.arrays)
+        state.scores = None
+        state.gains[:] = 0.0
+        for batch in rng.permutation(len(self.rows.spans)).tolist():
+            state.visit(batch)
+        return self.alpha * float(self.rows.arrays.total(state.gains))
+
+    def _visit(self, state: DeviceWeights, batch: int) -> None:
+        """Improve the dual variables of a batch, and W with them, in place."""
+        xp, span = self.rows.arrays.xp, self.rows.spans[batch]
+        p, q, rates = state.dual[span, :], state.targets[span, :], state.rates[span]
+        new, gain = self.loss.dual_step(self.rows.batch_scores(batch, state.W), q, p, state.curvature[span])
+        delta = new - p
+        D = self.rows.batch_pullback(batch, self.loss.linear(q, delta) * rates[:, None])
+        gain, square = xp.sum(rates * gain, keepdims=True), xp.sum(D * D)
+        t = xp.clip(gain / xp.clip(square, min=TINY), min=0.0, max=1.0)
+        state.W += t * D
+        state.dual[span, :] += t * delta
+        state.gains += gain
 
     def _report(self, state: DeviceWeights, tol: float, n_passes: float) -> WeightSummary:
         """Compute J and the gap at W, and store J and the scores in the state."""
