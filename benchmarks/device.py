@@ -150,10 +150,10 @@ def report(name: str, options: argparse.Namespace) -> None:
     allowed = 3 * n_bytes + 16 * X.shape[0] * n_classes
     peak = torch.cuda.max_memory_allocated() if device.startswith("cuda") else 0
     score = f1_score(y[~labeled], there.transduction_[~labeled], average="macro")
-    n_rounds, ending = len(there.history_), there.termination_condition_
-    print(
-        f"  device   {seconds:8.2f} s (first {first:.2f} s)  macro F {score:.4f}  J {there.objective_:.5f}  {n_rounds} rounds. {ending}"
+    found = (
+        f"macro F {score:.4f}  J {there.objective_:.5f}  {len(there.history_)} rounds. {there.termination_condition_}"
     )
+    print(f"  device   {seconds:8.2f} s (first {first:.2f} s)  {found}")
     print(f"  memory   {peak / 1e9:8.2f} GB of {allowed / 1e9:.2f} GB, 3 X + 4 n K floats")
     shares = bandwidth_shares(rows, n_classes, device)
     print(f"  products {shares[0]:8.0%} and {shares[1]:.0%} of the bandwidth of a copy", flush=True)

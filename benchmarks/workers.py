@@ -3,12 +3,11 @@
     python -m benchmarks.workers --rows 200000 --workers 2 --repeat 3
     python -m benchmarks.workers --rows 200000 --early-tol 1e-4 --tol 1e-4
 
-Rows are those of `benchmarks.scale`, halves of real documents. Workers have one thread and one block of rows each. Fits
-on one core and on the workers alternate, --repeat times; the ratio is that of the median times, all other figures are
-of the last pair. Accurate weight steps (a small --early-tol) lead both to the same labels; with the default tolerance
-they may differ as two seeds do (--seeds). Both settings are run unless tolerances are given. Bytes are counted by the
-workers as they receive deltas from one another; the bound is 2 (G - 1) times the weights for each reduction, as if
-every row of W changed each time.
+Rows are those of `benchmarks.document_halves`. Workers have one thread and one block of rows each. Fits on one core and
+on the workers alternate, --repeat times; the ratio is that of the median times, all other figures are of the last pair.
+Accurate weight steps (a small --early-tol) lead both to the same labels; with the default tolerance they may differ as
+two seeds do (--seeds). Both settings are run unless tolerances are given. CPU seconds are those of the driver and of
+all workers. Bytes between workers are 2 (G - 1) times those of the weights for each sum of their changes.
 """
 
 import argparse
@@ -24,11 +23,10 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from benchmarks.data import data_folder
-from benchmarks.scale import make_rows
+from benchmarks.document_halves import make_rows
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as DaskClassifier
-from transduce.engines.dask.all_reduce import Reduction, bytes_received
-from transduce.engines.dask.worker_pool import WorkerPool
+from transduce.engines.dask import sharded_state
 
 EARLY_TOL, TOL = 0.25, 1e-3
 """The defaults of the classifier."""
@@ -74,7 +72,7 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     spans = [slice(a, b) for a, b in pairwise(ends)]
     blocks, labels = [X[span] for span in spans], [given[span] for span in spans]
     small = [np.r_[few[:200], np.arange(span.start, span.start + 500)] for span in spans]
-    reductions, alone, together = count_reductions(), [], []
+    sums, alone, together = count_sums(), [], []
     os.environ.update(KEEP_FREED_MEMORY)
     with (
         LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -84,30 +82,22 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
         TransductiveClassifier(n_jobs=1, **begun).fit(X[few], np.where(few % 3, y[few], -1))
         DaskClassifier(**begun).fit([X[i] for i in small], [given[i] for i in small])
         for _ in range(options.repeat):
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), time.process_time()
             one = TransductiveClassifier(n_jobs=1, **params).fit(X, given)
             alone.append(time.perf_counter() - begin)
-            report("one core", alone[-1], one.objective_, one.transduction_, y, labelled)
-            reductions.clear()
-            before = sum(client.run(bytes_received).values())
+            spent = time.process_time() - cpu
+            report("one core", alone[-1], spent, one.objective_, one.transduction_, y, labelled)
+            sums.clear()
             clf = DaskClassifier(**params)
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), cpu_seconds(client)
             clf.fit(blocks, labels)
             together.append(time.perf_counter() - begin)
-            n_bytes = sum(client.run(bytes_received).values()) - before
-            report(
-                f"{options.workers} workers",
-                together[-1],
-                clf.objective_,
-                np.concatenate(clf.transduction_),
-                y,
-                labelled,
-            )
+            spent, found = cpu_seconds(client) - cpu, np.concatenate(clf.transduction_)
+            report(f"{options.workers} workers", together[-1], spent, clf.objective_, found, y, labelled)
     if options.seeds:
         other = TransductiveClassifier(n_jobs=1, **params | {"random_state": 1}).fit(X, given)
         same = np.mean(other.transduction_ == one.transduction_)
         print(f"one core, another seed: the same labels for {same:.4%}")
-    found = np.concatenate(clf.transduction_)
     ratio = np.median(together) / np.median(alone)
     same, apart = np.mean(found == one.transduction_), abs(clf.objective_ / one.objective_ - 1)
     print(
@@ -115,32 +105,36 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
         f"J apart by {apart:.1e} (wanted 1e-3)"
     )
     weights = clf.n_features_in_ * clf.taxonomy_.n_nodes * clf.coef_.itemsize
-    formula = 2 * (options.workers - 1) * weights * len(reductions)
+    n_bytes = 2 * (options.workers - 1) * weights * len(sums)
     print(
-        f"{len(clf.history_)} rounds, weights of {weights / 2**20:.1f} MiB reduced {len(reductions)} times; "
-        f"moved between workers {n_bytes / 2**20:.0f} MiB, at most {formula / 2**20:.0f} MiB by the formula; "
-        f"{n_bytes / max(len(clf.history_), 1) / 2**20:.1f} MiB a round"
+        f"{len(clf.history_)} rounds, changes of the weights of {weights / 2**20:.1f} MiB summed {len(sums)} times: "
+        f"{n_bytes / 2**20:.0f} MiB between workers"
     )
 
 
-def report(who: str, seconds: float, objective: float, labels: np.ndarray, y: np.ndarray, labelled: np.ndarray) -> None:
+def cpu_seconds(client: Client) -> float:
+    """CPU time of the driver and of all workers."""
+    return time.process_time() + sum(client.run(time.process_time).values())
+
+
+def report(
+    who: str, seconds: float, cpu: float, objective: float, labels: np.ndarray, y: np.ndarray, labelled: np.ndarray
+) -> None:
     right = np.mean(labels[~labelled] == y[~labelled])
-    print(f"{who:>10}: {seconds:7.1f} s, J {objective:.6f}, accuracy {right:.4f}", flush=True)
+    print(f"{who:>10}: {seconds:7.1f} s, {cpu:.1f} s of CPU, J {objective:.6f}, accuracy {right:.4f}", flush=True)
 
 
-def count_reductions() -> list[None]:
-    """A list that grows with each reduction of the weights."""
-    reductions: list[None] = []
-    round_trip = WorkerPool._round_trip
+def count_sums() -> list[None]:
+    """A list that grows with each sum of the changes of the weights."""
+    sums: list[None] = []
+    tree_sum = sharded_state.tree_sum
 
-    def counting(self: WorkerPool, *args: Any, reduction: Reduction | None = None, **kwargs: Any) -> list[Any]:
-        results = round_trip(self, *args, reduction=reduction, **kwargs)
-        if reduction is not None:
-            reductions.extend([None] * (len(results[0]) if reduction.is_done else 1))
-        return results
+    def counting(*args: Any) -> Any:
+        sums.append(None)
+        return tree_sum(*args)
 
-    WorkerPool._round_trip = counting  # type: ignore[method-assign]
-    return reductions
+    sharded_state.tree_sum = counting
+    return sums
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Frozen all-MiniLM-L6-v2 vectors, centred by the mean of the training rows and scaled to length 1, the same for all
 methods. Every class has the same number of labels, as in few-shot learning; half of the rows are unlabelled, and macro
-F is that of test rows, which no method sees. Settings of the peers are chosen on hidden labels, ours has its defaults.
+F is that of test rows, which no method sees. Settings of the peers are chosen on hidden labels, ours has its defaults
+but for annealing: "transduce" is with soft annealing; the paper's is the default for vectors.
 With class sizes given, peers that have a place for sizes use them there, and the scores of the others are transported
 to the sizes by OTTER. Seconds include the choice of settings.
 """

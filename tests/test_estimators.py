@@ -278,7 +278,7 @@ def test_a_refit_with_another_loss_forgets_probabilities():
         ({"loss": LargeMargin}, "loss must be one of hinge"),
         ({"label_step": 3}, "label_step must be one of exact"),
         ({"label_step": "magic"}, "label_step must be one of exact"),
-        ({"annealing": "slow"}, "annealing must be 'soft', 'paper'"),
+        ({"annealing": "slow"}, "annealing must be 'auto', 'soft', 'paper'"),
         ({"annealing": [1.0, 0.5]}, "increasing weights"),
         ({"max_iter": 0}, "max_iter must be a whole number"),
         ({"taxonomy": ["0", "1"]}, "2"),

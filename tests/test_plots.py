@@ -163,7 +163,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "__import__", without)
-        with pytest.raises(ImportError, match=r"transduce\[app\]"):
+        with pytest.raises(ImportError, match=r"pip install '\.\[app\]'"):
             plot_prices(clf)
 
 

@@ -32,6 +32,21 @@ def test_row_weights_of_zero_stay_zero():
     np.testing.assert_allclose(everything.kappa(5.0), 1 / N_ROWS)
 
 
+def test_a_part_of_the_unlabelled_rows_is_a_problem_of_its_own():
+    problem, rng = training()[0], np.random.default_rng(0)
+    n_labeled, n_partial, weights = 10, 5, rng.random(N_ROWS)
+    forbidden = rng.random((N_ROWS - n_labeled, problem.n_classes)) < 0.3
+    whole = TrainingProblem.create(problem.design, LargeMargin(), 1e-3, n_labeled, weights, n_partial, forbidden)
+    chosen = np.array([1, 4, 6, 20])  # the first two have partial labels
+    part, rows = whole.with_unlabeled(chosen)
+    assert rows.tolist() == [*range(n_labeled), 11, 14, 16, 30]
+    assert (part.n_labeled, part.n_partial, part.alpha) == (n_labeled, 2, 1e-3)
+    np.testing.assert_array_equal(dense(part), dense(whole)[rows])
+    np.testing.assert_array_equal(part.forbidden, forbidden[chosen])
+    expected = weights[rows] / np.where(np.arange(rows.size) < 12, weights[rows[:12]].sum(), weights[rows[12:]].sum())
+    np.testing.assert_allclose(part.row_weights, expected)
+
+
 @flat_and_tree
 def test_the_objective_follows_its_definition(taxonomy):
     problem, labels = training(taxonomy)

@@ -274,5 +274,5 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path, monkeypatch):
 
 def test_without_safetensors_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(ImportError, match=r"pip install 'transduce\[app\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[app\]'"):
         importlib.reload(safetensors_file)

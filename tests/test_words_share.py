@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from transduce import TransductiveClassifier
-from transduce.words_share import MARGIN, MAX_UNLABELED, SHARES, choose_share, share_for
+from transduce.features.text_rows import SHARES, share_for
+from transduce.words_share import MARGIN, MAX_UNLABELED, choose_share
 
 N_ROWS, N_CLASSES, N_WORDS = 240, 3, 12
 TRUTH = np.arange(N_ROWS) % N_CLASSES

@@ -20,8 +20,7 @@ from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
-from transduce.class_prior.estimation import estimate_from_predictions, estimate_sizes
-from transduce.class_prior.proportions import SizeEstimate
+from transduce.class_prior.estimation import estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
@@ -40,11 +39,14 @@ from transduce.losses import Loss, MaxEnt, default_alpha
 from transduce.parallel import one_blas_thread
 from transduce.prediction import LinearPredictor
 from transduce.solvers.alternating import Settings
-from transduce.solvers.cross_fit import cross_fit, supervised_counts
+from transduce.solvers.cross_fit import cross_fit
+from transduce.solvers.first_sizes import first_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
 from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
 
+INTERCEPT = 0.3
+"""Value of the constant feature of the intercept: all rows share it, so weight steps are fastest if it is small."""
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
 _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING)
@@ -159,7 +161,8 @@ class BaseTransductiveClassifier(LinearPredictor):
         engine, prior, _ = copy._prepare(copy._local_data(X, y, sample_weight, sampled))
         rngs = [np.random.default_rng(seed) for seed in self._draw_seeds()]
         with one_blas_thread():
-            bounds = prior.bounds(copy._first_estimate(engine, prior))
+            estimate, prior = first_estimate(engine, prior, self._settings())
+            bounds = prior.bounds(estimate)
             context = FitContext(rngs[0], rngs[-1], progress_callback(self.verbose), Checkpoint())
             found = cross_fit(engine, bounds, self._settings(), context)
         if isinstance(found, FitResult):
@@ -219,10 +222,10 @@ class BaseTransductiveClassifier(LinearPredictor):
 
         Rows c times as long, with alpha c² times as large, then give weights 1/c as large, and the same scores.
         """
-        loss, alpha, constant = self._loss(), self.alpha, 1.0
+        loss, alpha, constant = self._loss(), self.alpha, INTERCEPT
         if isinstance(alpha, str):
             squared_length = data.mean_squared_length()
-            alpha, constant = default_alpha(loss) * squared_length, float(np.sqrt(squared_length))
+            alpha, constant = default_alpha(loss) * squared_length, INTERCEPT * float(np.sqrt(squared_length))
         as_labeled = self.partial_weight == "labeled"
         return ProblemSettings(loss, float(alpha), self.fit_intercept, as_labeled, self.n_jobs, constant)
 
@@ -236,9 +239,10 @@ class BaseTransductiveClassifier(LinearPredictor):
         Labels are hidden for that, or to estimate the accuracy. An interruption meanwhile keeps the last fit, in which
         some labels were hidden.
         """
-        estimate, found = self._first_estimate(engine, prior), None
-        self.calibration_ = Calibration()
-        self._hidden, self._contradicted, self._data_estimate = None, False, None
+        estimate, checked = first_estimate(engine, prior, self._settings())
+        self.calibration_, found = Calibration(), None
+        self._hidden, self._data_estimate = None, None
+        self._contradicted = bool(np.any(prior.sampled & ~checked.sampled))
         self.size_estimate_ = prior.combine(estimate)
         try:
             bounds = prior.bounds(estimate)
@@ -250,20 +254,13 @@ class BaseTransductiveClassifier(LinearPredictor):
             if found is not None:
                 self.calibration_ = found.calibration()
                 hidden = self._hidden = found.hidden_labels(self.calibration_)
-                self._data_estimate, self._contradicted = estimate_sizes(hidden, prior.sampled, prior.is_known)
+                self._data_estimate = estimate_sizes(hidden, checked.sampled)
                 if prior.is_estimated:
                     self.size_estimate_ = prior.combine(self._data_estimate)
                     bounds = prior.bounds(self._data_estimate)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.statement.groups) from None
-
-    def _first_estimate(self, engine: Engine, prior: ResolvedPrior) -> SizeEstimate:
-        """Estimate class sizes before any labels are hidden: by labels drawn at random, or a supervised classifier."""
-        estimate = prior.from_labels()
-        if estimate is not None:
-            return estimate
-        return estimate_from_predictions(supervised_counts(engine, self._settings(), np.random.default_rng(0)))
 
     def _settings(self, annealing: Any = "paper", unlabeled_weight: float = 1.0) -> Settings:
         """Settings of Algorithm 1; fits that estimate or check class sizes use the paper's stages."""

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from transduce.suggest import install_advice
+
 try:
     from dask.delayed import Delayed
     from distributed import Client, Future, get_client
 except ImportError as error:
     raise ImportError(
-        "transduce.dask needs the package distributed, which is not installed. Run: pip install 'transduce[dask]'."
+        f"transduce.dask needs the package distributed, which is not installed. {install_advice('dask')}."
     ) from error
 from distributed.protocol.pickle import dumps
 from sklearn.utils.metaestimators import available_if
@@ -40,9 +42,9 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
     frame. `predict`, `predict_proba` and `decision_function` take these or a single block, and their results are where
     the blocks are: arrays for local ones, else futures.
 
-    When a worker is lost, the fit continues on those that are left or that come back: from the last stage in
-    `checkpoint`, a folder that all workers must see, or else from the start. The result is the same. A cluster that
-    cannot complete the fit raises `ClusterError`.
+    The driver anneals a sample of the rows, and the workers refine the result on all rows. When a worker is lost, that
+    continues on those that are left or that come back: from the last stage in `checkpoint`, a folder of the driver, or
+    else from the start. The result is the same. A cluster that cannot complete the fit raises `ClusterError`.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
     label_step : "exact" or label_step.Exact, default="exact"
         The label step.
     n_jobs : int or None, default=None
-        Threads of each shard; one if None.
+        Threads of each shard; one if None. The driver uses all of its cores.
     loss, alpha, class_prior, taxonomy, fit_intercept, tol, max_iter, unlabeled, random_state, verbose
         See `transduce.TransductiveClassifier`.
     unlabeled_weight, annealing, partial_weight, price_shift, estimate_accuracy, early_tol, checkpoint
@@ -119,14 +121,14 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
         """Start again when a worker is lost, as long as the fit gets further from time to time; not after Ctrl-C."""
         pool, furthest, n_retries = data.pool, -1, 0
         while True:
-            n_checkpoints, n_round_trips = pool.n_checkpoints, pool.n_round_trips
+            n_round_trips = pool.n_round_trips
             try:
                 return self._fit_data(data, seeds)
             except WorkerLostError as error:
                 if pool.interrupted:
                     raise KeyboardInterrupt from error
                 reached = pool.n_round_trips - n_round_trips
-                n_retries = 0 if reached > furthest or pool.n_checkpoints > n_checkpoints else n_retries + 1
+                n_retries = 0 if reached > furthest else n_retries + 1
                 furthest = max(furthest, reached)
                 if n_retries >= MAX_RETRIES:
                     raise ClusterError(

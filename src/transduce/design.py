@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from transduce.kernels import kernel
-from transduce.kernels.rows import Array, all_scores, copy_reordered, count_columns, pullback
+from transduce.kernels import Array, kernel
+from transduce.kernels.rows import all_scores, copy_reordered, count_columns, pullback
 from transduce.parallel import Threads, effective_n_jobs, row_blocks
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
@@ -30,6 +30,8 @@ MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
 """Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
+N_GROUPS = 64
+"""Groups of columns, with about the same number of values each, that can be divided among threads."""
 DENSE_BLOCK_BYTES, MIN_BLAS_COLUMNS = 1 << 21, 16
 """Size of the blocks of dense rows that BLAS multiplies, fixed, so that threads do not change results; and columns of W
 from which on it is faster than a row at a time."""
@@ -45,6 +47,7 @@ class Design:
     spans (n, 2)      where each row begins and ends in both
     column_order (d,) row j of W is for column `column_order[j]` of X; None where columns have not been reordered
     constant          value of the last column, if dense rows have one that is not stored; else 0
+    groups (g + 1,)   ends of groups of columns, which come in this order in each row; None where all columns do
 
     >>> design = Design.create(sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]]), Taxonomy.flat("ab"))
     >>> design.scores(np.array([[1.0, 0.0], [0.0, 2.0]]))
@@ -60,6 +63,7 @@ class Design:
     n_threads: int = 1
     column_order: Array | None = None
     constant: float = 0.0
+    groups: Array | None = None
 
     @classmethod
     def create(
@@ -132,9 +136,9 @@ class Design:
     def reordered_by_frequency(self, counts: Array | None = None) -> "Design":
         """Copy the rows with the columns of X in decreasing order of frequency, for cache locality.
 
-        `counts` (d,) are the frequencies, by default those in these rows. In each row, columns whose weights stay in
-        the cache come first, so that the weights of the others are fetched meanwhile. Without `counts`, rows mapped
-        from a file, and small weights, are left as they are.
+        `counts` (d,) are the frequencies, by default those in these rows. In each row, frequent columns, whose weights
+        stay in the cache, come first, so that the weights of the others are fetched meanwhile. Without `counts`, rows
+        mapped from a file, and small weights, are left as they are.
         """
         assert self.column_order is None
         if counts is None:
@@ -147,13 +151,14 @@ class Design:
         rank[order] = np.arange(order.size)
         spans = np.column_stack((self._indptr[:-1], self._indptr[1:]))
         data, indices = np.empty(self.n_values, self.dtype), np.empty(self.n_values, self.indices.dtype)
-        n_cached = CACHE_BYTES // (self.taxonomy.n_nodes * self.dtype.itemsize)
+        groups = _ends_of_equal_work(np.cumsum(counts[order]), N_GROUPS)
+        group = np.repeat(np.arange(N_GROUPS, dtype=np.uint8), np.diff(groups))
 
         def copy(part: slice) -> None:
-            copy_reordered(self.data, self.indices, self.spans[part], rank, n_cached, spans[part], data, indices)
+            copy_reordered(self.data, self.indices, self.spans[part], rank, group, N_GROUPS, spans[part], data, indices)
 
         self._parallel_for(copy, self._indptr[1:], self._n_parts(1))
-        return replace(self, data=data, indices=indices, spans=spans, column_order=order)
+        return replace(self, data=data, indices=indices, spans=spans, column_order=order, groups=groups)
 
     def in_original_order(self, W: Array) -> Array:
         """Return weights with row j for column j of X."""
@@ -231,11 +236,11 @@ class Design:
             return out
 
         def fill(part: slice) -> None:
-            pullback(self.data, self.indices, self.spans, *self.tree, R, part.start, part.stop, out)
+            pullback(rows, self.data, self.indices, self.spans, *self.tree, R, part.start, part.stop, out)
 
-        n_parts = self._n_parts(out.shape[1])
-        ends = self._column_ends if n_parts > 1 else np.zeros(self.n_features)
-        self._parallel_for(fill, ends, n_parts)
+        rows, ends = np.arange(self.n_rows), self.column_ends(self._n_parts(out.shape[1])).tolist()
+        parts = [slice(low, high) for low, high in pairwise(ends)]
+        list(self.threads.map(fill, parts) if len(parts) > 1 else map(fill, parts))
         return out
 
     def _row_block(self, rows: slice) -> tuple[Array, Array]:
@@ -249,7 +254,7 @@ class Design:
     def _map_row_blocks(self, work: Callable[[slice], Result], n_columns: int) -> Iterator[Result]:
         """Apply a function to blocks of dense rows, and yield the results in order."""
         blocks = row_blocks(self.n_rows, max(DENSE_BLOCK_BYTES // (self.n_features * self.dtype.itemsize), 64))
-        return self._threads.map(work, blocks) if self._n_parts(n_columns) > 1 else map(work, blocks)
+        return self.threads.map(work, blocks) if self._n_parts(n_columns) > 1 else map(work, blocks)
 
     @property
     def column_counts(self) -> Array:
@@ -264,13 +269,26 @@ class Design:
     def _column_ends(self) -> Array:
         return np.cumsum(self.column_counts)
 
+    def column_ends(self, n_parts: int) -> Array:
+        """Cut the columns (for dense rows, the nodes) into parts of about equal work, and return where they end.
+
+        The columns of a part come before those of the next one in each row.
+        """
+        if self.is_dense:
+            return np.linspace(0, self.taxonomy.n_nodes, n_parts + 1).astype(np.int64)
+        if n_parts == 1:
+            return np.array([0, self.n_features])
+        groups = _ends_of_equal_work(self._column_ends, N_GROUPS) if self.groups is None else self.groups
+        return groups[np.linspace(0, N_GROUPS, n_parts + 1).astype(np.int64)]
+
     @cached_property
     def _indptr(self) -> Array:
         """Where rows begin and end (n + 1,) in a copy without gaps."""
         return np.concatenate(([0], np.cumsum(self.spans[:, 1] - self.spans[:, 0])))
 
     @cached_property
-    def _threads(self) -> Threads:
+    def threads(self) -> Threads:
+        """Threads that share work on these rows."""
         return Threads(self.n_threads)
 
     def _n_parts(self, n_columns: int) -> int:
@@ -282,7 +300,7 @@ class Design:
         if len(parts) == 1:
             work(parts[0])
         else:
-            list(self._threads.map(work, parts))
+            list(self.threads.map(work, parts))
 
 
 def sum_of_squares(X: Any) -> float:
@@ -332,8 +350,13 @@ def undo_order(W: Array, column_order: Array) -> Array:
 
 def _equal_work(ends: Array, n_parts: int) -> list[slice]:
     """Cut pieces into parts of about equal work, where ends (n,) is the work up to the end of each piece."""
+    return [slice(low, high) for low, high in pairwise(_ends_of_equal_work(ends, n_parts).tolist())]
+
+
+def _ends_of_equal_work(ends: Array, n_parts: int) -> Array:
+    """Where these parts begin and end (n_parts + 1,)."""
     inner = np.searchsorted(ends, np.linspace(0, ends[-1], n_parts + 1)[1:-1]) if n_parts > 1 else np.zeros(0, int)
-    return [slice(low, high) for low, high in pairwise((0, *inner.tolist(), ends.size))]
+    return np.concatenate(([0], inner, [ends.size]))
 
 
 def _is_mapped(array: Any) -> bool:

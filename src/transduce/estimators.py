@@ -1,4 +1,4 @@
-"""TransductiveClassifier: the method of the paper, with soft annealing and estimated class sizes by default."""
+"""TransductiveClassifier: the method of the paper, with annealing that suits the rows and estimated class sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,14 +9,14 @@ import numpy as np
 from transduce.base import EARLY_TOL, BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.resolve import ResolvedPrior
-from transduce.engines.base import Engine, StepSettings
+from transduce.engines.base import Engine, ProblemSettings, StepSettings, TrainingData
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS, LabelStep, is_label_step
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.loop import FitContext
-from transduce.solvers.schedule import cooling_schedules
+from transduce.solvers.schedule import cooling_schedules, n_restarts_of, resolve_annealing, stages
 from transduce.validation import check_fractions, check_positive, has_methods
 
 LOSSES: Mapping[str, type[Loss]] = {"hinge": LargeMargin, "squared_hinge": SquaredLargeMargin, "maxent": MaxEnt}
@@ -56,10 +56,11 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     label_step : {"exact", "switching", "multi_switch", "single_switch", "simplex", "greedy"} or LabelStep, \
             default="exact"
         How the best labels are found. All but "greedy" and the switching ones find the optimum.
-    annealing : {"soft", "paper"}, sequence of float or None, default="soft"
+    annealing : {"auto", "soft", "paper"}, sequence of float or None, default="auto"
         "paper" increases the weight of the unlabelled rows in nine stages. "soft" also cools labels from distributions
-        to hard ones, keeps the better result, and takes four to five times as long. A sequence is the weights of your
-        own stages, in place of `unlabeled_weight`; None is one stage.
+        to hard ones, keeps the better result, and takes four to five times as long. "auto" is "soft" for sparse rows
+        and "paper" for dense ones, where soft labels gain nothing. A sequence is the weights of your own stages, in
+        place of `unlabeled_weight`; None is one stage.
     partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
         Whether rows with a partial label weigh as unlabelled or as labelled rows.
     price_shift : bool, default=True
@@ -109,6 +110,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Intercepts, with `price_shift_` included.
     alpha_ : float
         Weight of the regulariser that the fit used.
+    annealing_ : str, sequence of float or None
+        Annealing that the fit used: "soft" or "paper" if `annealing` is "auto".
     transduction_ : ndarray of shape (n_samples,)
         Labels of all training rows; those of the unlabelled rows meet exact class sizes, and rough ones roughly.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
@@ -174,7 +177,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     loss: str | Loss = field(default="hinge", kw_only=False)
     unlabeled_weight: float = 1.0
     label_step: str | LabelStep = "exact"
-    annealing: Any = "soft"
+    annealing: Any = "auto"
     fit_intercept: bool = True
     partial_weight: str = "unlabeled"
     price_shift: bool = True
@@ -192,6 +195,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive(self, "unlabeled_weight", "early_tol")
+        stages(self.annealing, 1.0)
         if self.outlier_fraction is not None:
             check_fractions("outlier_fraction", self.outlier_fraction)
         if self.partial_weight not in ("unlabeled", "labeled"):
@@ -206,6 +210,11 @@ class TransductiveClassifier(BaseTransductiveClassifier):
                 f"gives every row one label, but is {self.label_step!r}."
             )
 
+    def _prepare(self, data: TrainingData) -> tuple[Engine, ResolvedPrior, ProblemSettings]:
+        engine, prior, settings = super()._prepare(data)
+        self.annealing_ = resolve_annealing(self.annealing, engine.is_dense)
+        return engine, prior, settings
+
     def _open_checkpoint(self, engine: Engine, prior: ResolvedPrior, seeds: list[int]) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint()
@@ -215,7 +224,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         """Return what the result depends on apart from the data."""
         stated = prior.statement
         parts = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FINGERPRINT}
-        parts["taxonomy"] = self.taxonomy_.paths
+        parts["taxonomy"], parts["annealing"] = self.taxonomy_.paths, self.annealing_
         parts["class_prior"] = (
             prior.is_estimated,
             *(stated.members, stated.low, stated.high, stated.is_rough, prior.sampled, prior.is_known),
@@ -226,7 +235,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
 
     def _solve(self, engine: Engine, bounds: Bounds, context: FitContext) -> FitResult:
         unlabeled_weight = float(self.unlabeled_weight)
-        settings = self._settings(self.annealing, unlabeled_weight)
+        settings = self._settings(self.annealing_, unlabeled_weight)
         if not engine.n_unlabeled:
             settings = replace(settings, weights=())
         step = METHODS[self.label_step] if isinstance(self.label_step, str) else self.label_step
@@ -238,8 +247,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         if not getattr(step, "takes_beliefs", False):
             bounds = bounds.without_belief(engine.n_unlabeled)
         steps = StepSettings(bounds, step, 100 * int(self.max_iter))
-        is_soft = isinstance(self.annealing, str) and self.annealing == "soft"
-        schedules = cooling_schedules(unlabeled_weight) if is_soft else ()
+        schedules = cooling_schedules(unlabeled_weight) if n_restarts_of(self.annealing_) > 1 else ()
         return SoftAnnealing(
             engine, steps, settings, context.rng, context.on_round, schedules, context.checkpoint
         ).run()

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from transduce.arrays import Array
 from transduce.label_step.count_tree import CountTree
+from transduce.suggest import install_advice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,5 +185,5 @@ def _new_axes(height: float = 4.0) -> "Axes":
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("plots need matplotlib; run: pip install 'transduce[app]'") from error
+        raise ImportError(f"plots need matplotlib, which is not installed. {install_advice('app')}.") from error
     return pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]

@@ -66,6 +66,23 @@ class TrainingProblem:
         """Number of classes."""
         return self.design.taxonomy.n_classes
 
+    def with_unlabeled(self, chosen: Array) -> tuple["TrainingProblem", Array]:
+        """Return the problem of the labelled rows and some of the others, and the rows of this problem that it has.
+
+        `chosen` (m,) are positions among the rows without a full label, in increasing order.
+        """
+        rows = np.concatenate((np.arange(self.n_labeled), self.n_labeled + chosen))
+        part = TrainingProblem.create(
+            self.design.select_rows(rows),
+            self.loss,
+            self.alpha,
+            self.n_labeled,
+            self.row_weights[rows],
+            int((chosen < self.n_partial).sum()),
+            None if self.forbidden is None else self.forbidden[chosen],
+        )
+        return part, rows
+
     def kappa(self, unlabeled_weight: float) -> Array:
         """Return the row weights κ (n,) for a total weight C of the unlabelled rows."""
         kappa = self.row_weights.copy()

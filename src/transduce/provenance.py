@@ -38,8 +38,8 @@ def describe_fit(
     scores  (n, K) without prices
     none    least and greatest number of rows that may fit no class; None if all have one
     """
-    unlabeled, is_named = codes < 0, clf.annealing is None or isinstance(clf.annealing, str)
-    annealing = clf.annealing if is_named else list(map(float, clf.annealing))
+    unlabeled, is_named = codes < 0, clf.annealing_ is None or isinstance(clf.annealing_, str)
+    annealing = clf.annealing_ if is_named else list(map(float, clf.annealing_))
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "objective": float(clf.objective_),

@@ -1,4 +1,4 @@
-"""Parts of messages: lists of names, counts, the known name that a misspelled one probably means, and quoted messages.
+"""Parts of messages: lists of names, counts, the known name that a misspelled one probably means, what to install.
 
 Names are compared by difflib's ratio, after differences in case, spaces and punctuation are removed. Two neighbouring
 letters that are swapped are a misspelling also in names that are too short for that ratio. A name that is part of
@@ -15,6 +15,15 @@ _SUGGESTED, _OTHER_WORD, _MISSPELLED = 0.6, 0.75, 0.8
 """Ratio from which a slip is suggested in an error, from which any name is, and from which it is a misspelling."""
 _SHORTEST = 4
 """Shorter names are too often similar by chance to be reported as misspellings."""
+
+
+def install_advice(extra: str) -> str:
+    """Say how to install an extra; the package is in no registry, so it is installed from its checkout.
+
+    >>> install_advice("app")
+    "In the checkout of transduce, run: pip install '.[app]'"
+    """
+    return f"In the checkout of transduce, run: pip install '.[{extra}]'"
 
 
 def name_list(names: Iterable[object], most: int = 10, *, quote: bool = True) -> str:

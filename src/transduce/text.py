@@ -48,15 +48,16 @@ class TextClassifier(TransductiveClassifier):
     ----------
     features : {"auto", "tfidf", "hashing", "embeddings", "mix"}, default="auto"
         What texts become: words, weighted by tf-idf; hashed words; vectors of an encoder, centred; or words and vectors
-        side by side. "auto" is a mix that suits the length of the texts, or words alone if vectors do not help. Without
-        an encoder on this machine, or one that `encoder` names, it uses words.
+        side by side. "auto" is a mix that suits the length of the texts, words alone if vectors do not help, or vectors
+        alone if the texts have no words. It uses words if no encoder is on this machine or named by `encoder`.
     encoder : Encoder, callable, str, Path or None, default=None
         Encoder of the vectors, in any form that `features.encode_texts` takes. None is the one that
         `features.load_encoder` chooses; after `load`, the one that the model was trained with.
     ngrams : {1, 2}, default=1
         2 adds pairs of adjacent words.
     words_share : float or None, default=None
-        Share of the words in a mix, above 0 and below 1: the squared length of their part of a row; None for 0.3.
+        Share of the words in a mix, above 0 and below 1: the squared length of their part of a row. None for one that
+        follows the length of the texts.
     cache : bool, str or Path, default=True
         Where vectors are stored, as in `features.encode_texts`.
     loss, alpha, unlabeled_weight, class_prior, taxonomy, label_step, annealing, partial_weight
@@ -71,7 +72,7 @@ class TextClassifier(TransductiveClassifier):
     vectorizer_ : Vectorizer
         Turns texts into rows: `features` says how, `vocabulary` has the words of the first columns of `coef_`.
     choice_ : Choice or None
-        The share of words that "auto" chose, and the reason; None for other features, and after `load`.
+        The share of words that "auto" or "mix" chose, and the reason; None for other features, and after `load`.
     about_ : dict
         How the classifier was trained, as the model file records it.
     **attributes

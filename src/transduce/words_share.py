@@ -1,9 +1,8 @@
 """The share of words in a mix of words and vectors, by the length of the texts; hidden labels say if vectors help.
 
-Vectors tell short texts apart better, words long ones, and a mix nearly all. With m the median number of distinct
-words of a text, the share is s = 0.2 + 0.7 log₁₀(m / 10), from 0.2 at ten words to 0.9 at a hundred. Comparing shares
-on hidden labels is no better: with all rows it finds about the same, for twenty fits; with a sample of the rows it
-prefers vectors. But an encoder that does not suit the texts shows: labels hidden from fits to words alone are likelier.
+`features.text_rows.share_by_length` has the rule. Comparing shares on hidden labels is no better: with all rows it
+finds about the same, for twenty fits; with a sample of the rows it prefers vectors. But an encoder that does not suit
+the texts shows: labels hidden from fits to words alone are likelier.
 """
 
 import math
@@ -14,12 +13,10 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from transduce.arrays import Array
-from transduce.features.text_rows import Choice, mix_rows
+from transduce.features.text_rows import Choice, mix_rows, share_by_length
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
 
-SHARES, LENGTHS = (0.2, 0.9), (10.0, 100.0)
-"""Smallest and largest share of words, and the number of distinct words that each suits."""
 MAX_UNLABELED, MIN_LABELS = 500, 30
 """Unlabelled rows that take part in the comparison with words alone, and labels that it needs: fewer say little."""
 MARGIN = 0.2
@@ -32,9 +29,7 @@ def choose_share(words: csr_matrix, vectors: Array, y: Any, estimator: Any) -> C
     words (n, d) and vectors (n, e) are the rows of all training texts, of length 1 or empty; y is what `fit` takes, and
     `estimator` the classifier that will be fitted to the mix.
     """
-    lengths = np.diff(words.indptr)
-    length = float(np.median(lengths[lengths > 0])) if lengths.any() else 0.0
-    share = share_for(length)
+    by_length = share_by_length(words)
     values, labeled = find_labeled(read_matrix(y)[0], estimator.unlabeled, warn=False)
     if np.count_nonzero(labeled) >= MIN_LABELS:
         unlabeled = np.random.default_rng(0).permutation(np.flatnonzero(~labeled))[:MAX_UNLABELED]
@@ -43,21 +38,11 @@ def choose_share(words: csr_matrix, vectors: Array, y: Any, estimator: Any) -> C
         compared = clone(estimator).set_params(**settings)
         alone, mixed = (
             compared.hidden_log_likelihood(X, values[rows])
-            for X in (words[rows], mix_rows(words[rows], vectors[rows], share))
+            for X in (words[rows], mix_rows(words[rows], vectors[rows], by_length.share))
         )
         if alone > mixed + MARGIN:
             found = f"labels hidden from the fit have a typical probability of {math.exp(alone):.0%}"
             return Choice(
                 1.0, f"Vectors of this encoder do not help: {found} by words, {math.exp(mixed):.0%} by a mix."
             )
-    return Choice(share, f"Half of the texts have {length:.0f} or more distinct words.")
-
-
-def share_for(length: float) -> float:
-    """Return the share of words that suits texts with so many distinct words, to two digits.
-
-    >>> share_for(7), share_for(15), share_for(40), share_for(200)
-    (0.2, 0.32, 0.62, 0.9)
-    """
-    grown = math.log(max(length, LENGTHS[0]) / LENGTHS[0]) / math.log(LENGTHS[1] / LENGTHS[0])
-    return round(SHARES[0] + (SHARES[1] - SHARES[0]) * min(grown, 1.0), 2)
+    return by_length

@@ -78,7 +78,7 @@ def test_a_missing_extra_is_reported_before_anything_is_read(run_command, tmp_pa
     result = run_command("label", tmp_path / "nothing.csv", "-o", tmp_path / "out.csv", *QUICK, "--workers", 2)
     assert result.code == 2
     assert result.err.count("\n") == 1
-    assert "pip install 'transduce[dask]'" in result.err
+    assert "pip install '.[dask]'" in result.err
 
 
 def test_an_address_and_a_number_of_workers_are_refused(documents, run_command, tmp_path):

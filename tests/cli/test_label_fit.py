@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from helpers.commands import QUICK, read
-from helpers.documents import documents
+from helpers.documents import documents, vectors_of
 from scipy import sparse
 
 from transduce.cli import label_fit
@@ -74,6 +74,20 @@ def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(example, run_com
     assert "Resuming" not in result.err
     last = result.err.splitlines()[-1]
     assert "belongs to a fit with other data or parameters. Choose another folder, or delete it." in last
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [((), 3), (("--vectors", "v.npy"), 1), (("--vectors", "v.npy", "--annealing", "soft"), 3), (QUICK, 1)],
+    ids=["words", "vectors", "vectors, soft", "words, none"],
+)
+def test_all_restarts_that_run_are_expected(options, expected, example, run_ok, tmp_path, monkeypatch):
+    np.save(tmp_path / "v.npy", vectors_of(example.frame))
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    monkeypatch.setattr(Progress, "show_round", lambda self, row: shown.append((self.n_restarts, row.restart)))
+    run_ok("label", example.file, "-o", tmp_path / "o.csv", *options)
+    assert {n for n, _ in shown} == {expected} == {1 + max(restart for _, restart in shown)}
 
 
 @pytest.mark.parametrize("prior", [(), ("--prior", "travel=0.5")])

@@ -242,4 +242,5 @@ def test_a_missing_extra_is_reported():
         code="import sys; sys.modules['click'] = None; from transduce.cli import entry_point; entry_point()"
     )
     assert result.returncode == 1
-    assert result.stderr == "transduce: the command line needs the extra 'app'. Run: pip install 'transduce[app]'\n"
+    advice = "In the checkout of transduce, run: pip install '.[app]'"
+    assert result.stderr == f"transduce: the command line needs the extra 'app'. {advice}\n"

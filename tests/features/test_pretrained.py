@@ -143,14 +143,14 @@ def test_the_default_depends_on_what_is_installed(installed, monkeypatch, static
 def test_without_a_package_the_error_says_what_to_install(installed, folder):
     installed()
     for source in (None, folder, "minishlab/potion-base-8M"):
-        with pytest.raises(EncoderError, match=r"pip install 'transduce\[embeddings\]', or .* 'transduce\[static\]'"):
+        with pytest.raises(EncoderError, match=r"run: pip install '\.\[embeddings\]', or '\.\[static\]' for"):
             load_encoder(source)
     installed("sentence_transformers")
-    with pytest.raises(EncoderError, match=r"small needs model2vec. Run pip install 'transduce\[static\]'"):
+    with pytest.raises(EncoderError, match=r"small needs model2vec\. In the checkout .* pip install '\.\[static\]'"):
         load_encoder(folder)
     modules("sentence_transformers.models.Transformer")(folder)
     installed("model2vec")
-    with pytest.raises(EncoderError, match=r"needs sentence-transformers. Run pip install 'transduce\[embeddings\]'"):
+    with pytest.raises(EncoderError, match=r"needs sentence-transformers\. .* pip install '\.\[embeddings\]'"):
         load_encoder(folder)
 
 

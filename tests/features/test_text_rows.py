@@ -65,6 +65,47 @@ def test_auto_makes_what_was_chosen_from_all_training_data(share, kind, encoding
     assert words.shape[0] == vectors.shape[0] == len(TEXTS)
 
 
+@pytest.mark.parametrize("n_words", [4, 15, 60])
+def test_a_mix_follows_the_length_of_the_texts_unless_a_share_is_stated(n_words, encoding):
+    texts = [" ".join(f"word{k}" for k in range(shift, shift + n_words)) for shift in range(5)]
+    mix = fit_texts(texts, "mix", encoding)
+    assert mix.vectorizer.features.words_share == text_rows.share_for(n_words) == mix.choice.share
+    assert f"have {n_words} or more distinct words" in mix.choice.reason
+    stated = fit_texts(texts, "mix", encoding, words_share=0.35)
+    assert (stated.vectorizer.features.words_share, stated.choice) == (0.35, None)
+
+
+WORDLESS = {
+    "emoji": ["🙂", "🙃 🙃", "", "🙂"],
+    "single characters": ["5", "7 + 2", "5", "x"],
+    "punctuation": ["?!", "!!"],
+}
+
+
+@pytest.mark.parametrize("texts", WORDLESS.values(), ids=WORDLESS)
+def test_texts_without_a_word_are_vectors_for_auto(texts, encoding):
+    rows, expected = (fit_texts(texts, kind, encoding) for kind in ("auto", "embeddings"))
+    assert rows.vectorizer.features == expected.vectorizer.features
+    assert np.array_equal(rows.X, expected.X)
+    assert str(rows.choice) == "Features are vectors of the encoder. The texts have no words to use."
+
+
+def test_words_that_are_all_rare_are_none(encoding):
+    texts = [f"word{row}" for row in range(1000)]
+    assert fit_texts(texts, "auto", encoding).choice is text_rows.NO_WORDS
+
+
+@pytest.mark.parametrize("kind", ["tfidf", "hashing", "mix"])
+def test_texts_without_a_word_are_refused_where_words_are_asked_for(kind, encoding):
+    with pytest.raises(InputError, match=r"None of the 4 texts contains a word\. Check .* or use vectors"):
+        fit_texts(WORDLESS["emoji"], kind, encoding)
+
+
+def test_without_an_encoder_texts_without_a_word_are_refused():
+    with pytest.raises(InputError, match=r"None of the 4 texts contains a word\. Check .* or use vectors"):
+        fit_texts(WORDLESS["emoji"], "auto", Encoding())
+
+
 def test_a_choice_says_what_and_why():
     assert str(Choice(1.0, "So.")) == "Features are words. So."
     assert str(Choice(0.0, "So.")) == "Features are vectors of the encoder. So."

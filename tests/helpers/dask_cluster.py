@@ -14,7 +14,7 @@ from pathlib import Path
 import dask
 from distributed import Client, LocalCluster, Status
 
-from transduce.engines.dask import all_reduce, shards
+from transduce.engines.dask import shard_calls, shards
 
 PATIENT = {"transduce.heartbeat-timeout": "1 hour", "transduce.worker-timeout": "1 hour"}
 """Timeouts that a busy machine does not meet."""
@@ -57,7 +57,7 @@ def worker_pids(client):
 
 def n_held():
     """Shards and fits that this process knows of."""
-    return len(shards.SHARDS) + len(all_reduce.FITS)
+    return len(shards.SHARDS) + len(shard_calls.FITS)
 
 
 def wait_until_released(client):
@@ -66,7 +66,7 @@ def wait_until_released(client):
 
 
 class Killer:
-    """A progress callback that kills workers with shards, each time one round later than the time before.
+    """A progress callback that kills workers with shards, each time one round there later than before.
 
     One at a time; or both, when the other is there again.
     """
@@ -76,7 +76,7 @@ class Killer:
         self.n_rounds, self.n_done, self.killed = 0, 0, []
 
     def __call__(self, row):
-        self.n_rounds += 1
+        self.n_rounds += row.restart > 0  # the first is the fit of a sample in the driver
         if self.n_done >= self.n_times or self.n_rounds <= self.n_done:
             return
         if self.both:
@@ -93,18 +93,9 @@ def _pid_and_shards():
     return os.getpid(), len(shards.SHARDS)
 
 
-def any_call(*args):
-    return True
-
-
-def later_turn(here, seed, count, others):
-    """Whether it is not the first turn of a shard in a call."""
-    return count > 1
-
-
-def _arm(module, name, number, fault, counts=any_call):
-    """In this process, call `fault` before call number `number`, of those that count, of a function of
-    transduce.engines.dask, or of a method: then `module` ends with its class."""
+def _arm(module, name, number, fault):
+    """In this process, call `fault` before call number `number` of a function of transduce.engines.dask, or of a
+    method: then `module` ends with its class."""
     module, *classes = module.split(".")
     owner = importlib.import_module(f"transduce.engines.dask.{module}")
     owner = getattr(owner, classes[0]) if classes else owner
@@ -112,7 +103,7 @@ def _arm(module, name, number, fault, counts=any_call):
 
     @functools.wraps(plain)
     def armed(*args, **kwargs):
-        if counts(*args) and next(calls) == number:
+        if next(calls) == number:
             fault()
         return plain(*args, **kwargs)
 

@@ -1,14 +1,9 @@
 """A worker pool without a cluster: shards live in this process, and every result is there at once."""
 
-from itertools import pairwise
-
 from transduce.dask import TransductiveClassifier
 from transduce.engines.dask import shards
-from transduce.engines.dask.all_reduce import group_chunks
 from transduce.engines.dask.heartbeat import WorkerLostError
-from transduce.engines.dask.restart_state import RestartState
-from transduce.engines.dask.shards import call_restart
-from transduce.engines.dask.weight_deltas import ShardLostError, chunk_bounds, sum_deltas
+from transduce.engines.dask.shards import ShardLostError
 from transduce.engines.dask.worker_pool import WorkerPool
 
 
@@ -31,39 +26,9 @@ class InlinePool(WorkerPool):
         shards.drop([key for _, key in self.shards])
         self.groups = []
 
-    def _round_trip(self, function, arguments, uninterrupted=False, reduction=None):
+    def _round_trip(self, function, arguments, uninterrupted=False):
         self.n_round_trips += 1
-        if reduction is not None and reduction.is_done is not None:
-            return self._take_turns(function, arguments[0], reduction)
-        if reduction is None:
-            return [self.start(s, function, *args) for s, args in enumerate(arguments)]
-        results = [self._start_on(s, reduction, function, *args) for s, args in enumerate(arguments)]
-        self._reduce(reduction)
-        return results
-
-    def _start_on(self, shard, reduction, function, *args):
-        return self.start(shard, call_restart, reduction.restart, function, *args)
-
-    def _reduce(self, reduction):
-        restart = reduction.restart
-        bounds = chunk_bounds(*self._start_on(0, reduction, RestartState.shape), len(self.groups))
-        by_group = [group_chunks(group, restart, bounds) for group in self.groups]
-        sizes = [high - low for low, high in pairwise(bounds)]
-        sums = [sum_deltas(chunks, size) for chunks, size in zip(zip(*by_group, strict=True), sizes, strict=True)]
-        self.run_all(call_restart, restart, RestartState.receive, sums, bounds, reduction.replace)
-
-    def _take_turns(self, function, args, reduction):
-        results, missed = [[] for _ in self.shards], [[] for _ in self.shards]
-        for count in range(1, reduction.max_turns + 1):
-            for s in range(self.n_shards):
-                result, delta = self._start_on(s, reduction, function, *args, count, missed[s])
-                results[s].append(result)
-                missed = [[] if s == other else [*own, delta] for other, own in enumerate(missed)]
-            if reduction.is_done(count, [own[-1] for own in results]):
-                break
-        for s, deltas in enumerate(missed):
-            self._start_on(s, reduction, RestartState.add_deltas, deltas)
-        return results
+        return [self.start(s, function, *args) for s, args in enumerate(arguments)]
 
     def submit(self, function, *args, address):
         self.n_calls += 1

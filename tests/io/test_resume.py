@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -181,16 +182,16 @@ def test_without_a_random_state_the_seed_is_stored(tmp_path):
 
 def test_seconds_continue_from_those_reported_before_the_stop(tmp_path, monkeypatch):
     X, y = rows()
-    late, stop = [0.0], stop_after(130)
-    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + late[0]))
 
-    def report(row):
-        late[0] = 1000.0
-        stop(row)
+    def set_clock(seconds_per_round):
+        monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=count(0, seconds_per_round).__next__))
 
+    set_clock(1000)
     with pytest.raises(StoppedError):
-        model(tmp_path, verbose=report).fit(X, y)
-    late[0] = 0.0
+        model(tmp_path, verbose=stop_after(130)).fit(X, y)
+    set_clock(1)
     history = [row.seconds for row in model(tmp_path).fit(X, y).history_ if row.restart >= 0]
-    assert history == sorted(history)
-    assert history[-1] > 1000.0
+    n_stored = history.index(max(second for second in history if second % 1000 == 0)) + 1
+    n_new = len(history) - n_stored
+    assert min(n_stored, n_new) > 10
+    assert history == [1000 * k for k in range(1, n_stored + 1)] + [1000 * n_stored + k for k in range(n_new)]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from transduce.class_prior.bounds import Bounds
 from transduce.label_step import Exact, LabelProblem, Status, exact, sampling
 from transduce.label_step._kernels.ties import random_unit
-from transduce.label_step.greedy import greedy_labels, greedy_partitions
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.label_step.partitions import Partition
 
@@ -152,10 +151,8 @@ def test_whole_number_costs_with_ties_give_the_same_total(data):
     counts = np.bincount(rng.integers(n_classes, size=n), minlength=n_classes)
     width = data.draw(st.integers(0, 3))
     low, high = np.maximum(counts - width, 0), np.minimum(counts + width, n)
-    answer, parts = check_against_exact(costs, low, high, rng=rng)
+    answer, _ = check_against_exact(costs, low, high, rng=rng)
     assert answer.cost == Exact().solve(LabelProblem(costs, low, high)).cost
-    greedy_partitions(parts, Bounds(low, high))
-    assert np.array_equal(parts.labels, greedy_labels(LabelProblem(costs, low, high)))
 
 
 def many_ties(kind: str, n: int, n_classes: int) -> np.ndarray:
@@ -274,7 +271,6 @@ def test_no_rows_no_partitions_and_one_class():
             answer = Exact().solve_partitions(parts, nothing, prices)
             assert (answer.cost, answer.gap, answer.n_changed, answer.n_gathered) == (0.0, 0.0, 0, 0)
             assert answer.status is Status.OPTIMAL
-        greedy_partitions(parts, nothing)
     one = Remote([Partition(np.array([[3.0]]), np.array([-1])), Partition(np.array([[4.0]]), np.array([0]))])
     answer = Exact().solve_partitions(one, Bounds(np.array([2]), np.array([2])))
     assert (answer.cost, answer.gap, answer.n_changed, one.labels.tolist()) == (7.0, 0.0, 1, [0, 0])
@@ -282,14 +278,11 @@ def test_no_rows_no_partitions_and_one_class():
 
 def test_bad_counts_raise_one_sentence_and_leave_no_state():
     parts = Remote([Partition(np.zeros((3, 2)), np.full(3, -1))])
-    for solve in (
-        lambda low: Exact().solve_partitions(parts, Bounds(low, low)),
-        lambda low: greedy_partitions(parts, Bounds(low, low)),
-    ):
-        with pytest.raises(ValueError, match=r"3 rows cannot meet the counts: the low counts sum to .*\.$") as caught:
-            solve(np.array([2, 2]))
-        assert "\n" not in str(caught.value)
-        assert not parts.here.partitions[0].state
+    low = np.array([2, 2])
+    with pytest.raises(ValueError, match=r"3 rows cannot meet the counts: the low counts sum to .*\.$") as caught:
+        Exact().solve_partitions(parts, Bounds(low, low))
+    assert "\n" not in str(caught.value)
+    assert not parts.here.partitions[0].state
 
 
 def test_random_numbers_are_uniform_and_differ_between_rows_and_classes():

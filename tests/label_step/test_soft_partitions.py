@@ -11,13 +11,7 @@ from threadpoolctl import threadpool_limits
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.groups import Groups
 from transduce.label_step import LabelProblem, row_blocks, soft_partitions
-from transduce.label_step.entropic import (
-    Entropic,
-    SoftLabelSolution,
-    SoftStatus,
-    solve_at_entropy,
-    solve_partitions_at_entropy,
-)
+from transduce.label_step.entropic import Entropic, SoftLabelSolution, SoftStatus
 from transduce.label_step.infeasible import InfeasibleError
 from transduce.label_step.partitions import LocalPartitions, Partition
 
@@ -76,16 +70,14 @@ def check_same(parts: Remote, soft: SoftLabelSolution, alone: SoftLabelSolution,
 
 
 def check_both(costs: np.ndarray, bounds: Bounds, cuts: list[float], T: float = 0.3, atol: float = 1e-9) -> None:
-    """At a temperature, and at entropies that fall, each from the prices of the one before."""
+    """At a temperature, and at lower ones, each from the prices of the one before."""
     problem, parts = LabelProblem(costs, *bounds), partitioned(costs, cuts)
-    check_same(parts, Entropic(T).solve_partitions(parts, bounds), Entropic(T).solve(problem), atol)
-    prices, temperature = None, None
-    for fraction in (0.6, 0.2):
-        soft = solve_partitions_at_entropy(parts, bounds, fraction, temperature, prices)
-        alone, same = solve_at_entropy(problem, fraction, temperature, prices)
-        assert soft.temperature == pytest.approx(same, rel=1e-9)
+    prices = None
+    for fraction in (1.0, 0.7, 0.4):
+        soft = Entropic(fraction * T).solve_partitions(parts, bounds, prices)
+        alone = Entropic(fraction * T).solve(problem, prices)
         check_same(parts, soft, alone, atol)
-        prices, temperature = alone.prices, same
+        prices = alone.prices
 
 
 def ranges(problem: Instance) -> Bounds:
@@ -171,8 +163,8 @@ def test_threads_change_no_digit(monkeypatch):
     problem, answers = classifier_instance(800, 5), []
     for n_threads in (1, 3):
         parts = partitioned(problem.costs, CUTS["two"])
-        soft = solve_partitions_at_entropy(parts, ranges(problem), 0.3, None, None, n_threads=n_threads)
-        answers.append((soft.temperature, soft.prices, *(part.state["posterior"] for part in parts.partitions)))
+        soft = Entropic(0.3, n_threads=n_threads).solve_partitions(parts, ranges(problem))
+        answers.append((soft.prices, *(part.state["posterior"] for part in parts.partitions)))
     assert all(np.array_equal(one, other) for one, other in zip(*answers, strict=True))
 
 
@@ -209,9 +201,9 @@ def test_a_warm_start_takes_three_calls():
     problem = classifier_instance(500, 6)
     bounds = Bounds(problem.low, problem.high)
     parts = partitioned(problem.costs, CUTS["four"])
-    soft = solve_partitions_at_entropy(parts, bounds, 0.3, None, None)
+    soft = Entropic(0.3).solve_partitions(parts, bounds)
     parts.calls.clear()
-    solve_partitions_at_entropy(parts, bounds, 0.3, soft.temperature, soft.prices)
+    Entropic(0.3).solve_partitions(parts, bounds, soft.prices)
     assert parts.calls == ["_read", "_sums", "_write"]
 
 
@@ -219,10 +211,10 @@ def test_costs_that_have_changed_a_little_take_few_calls():
     rng, problem = np.random.default_rng(0), classifier_instance(2000, 10)
     bounds = Bounds(problem.low, problem.high)
     parts = partitioned(problem.costs, CUTS["four"])
-    soft = solve_partitions_at_entropy(parts, bounds, 0.3, None, None)
+    soft = Entropic(0.3).solve_partitions(parts, bounds)
     for _ in range(3):
         parts = partitioned(problem.costs + 0.1 * rng.normal(size=problem.costs.shape), CUTS["four"])
-        soft = solve_partitions_at_entropy(parts, bounds, 0.3, soft.temperature, soft.prices)
+        soft = Entropic(0.3).solve_partitions(parts, bounds, soft.prices)
         assert len(parts.calls) <= 5
 
 

@@ -10,7 +10,6 @@ from helpers.solver_problems import (
     LOSSES,
     N_LABELED,
     TREE,
-    AlternationRun,
     N,
     alternation,
     blobs,
@@ -23,7 +22,6 @@ from transduce.history import FitStatus
 from transduce.label_step import METHODS, Exact, LabelProblem
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
-from transduce.solvers.alternating import Settings
 from transduce.solvers.schedule import PAPER
 from transduce.weight_step import DualLargeMargin, weight_step_for
 
@@ -115,22 +113,6 @@ def test_the_first_row_is_the_supervised_classifier():
     step.retarget(problem, state, labels, problem.kappa(0.0))
     best = step.solve(problem, state, 1e-6, np.random.default_rng(0)).objective
     assert first.objective == pytest.approx(best, rel=2e-6)
-
-
-@pytest.mark.parametrize("weights", [(), (0.5, 1.0)])
-def test_without_unlabelled_rows_it_is_supervised(weights):
-    X, truth = blobs()
-    problem = TrainingProblem.create(Design.create(X, FLAT), LargeMargin(), 1e-2, N)
-    none = np.zeros(4, np.int64)
-    settings = Settings(weights, 1e-4, 1e-2, 10)
-    result = AlternationRun(
-        problem, none, none, DualLargeMargin(10_000), Exact(), settings, np.random.default_rng(0)
-    ).run(truth)
-    assert result.status is FitStatus.SUPERVISED
-    assert len(result.history) == 1
-    assert result.history[0].gap <= 1e-4 * result.objective
-    assert result.objective == pytest.approx(problem.objective(result.W, truth, problem.kappa(1.0)), rel=1e-9)
-    np.testing.assert_array_equal(result.labels, truth)
 
 
 def test_one_round_a_stage_is_out_of_rounds():

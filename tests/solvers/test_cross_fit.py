@@ -1,7 +1,5 @@
 """Fits with hidden labels: which rows and labels they see, what they return, interruptions and checkpoints."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from helpers.solver_problems import N_LABELED, N, alternation, blobs, known_labels, stop_after
@@ -24,7 +22,6 @@ from transduce.solvers.cross_fit import (
     assign_folds,
     cross_fit,
     hide_labels,
-    supervised_counts,
 )
 from transduce.solvers.loop import FitContext
 from transduce.taxonomy import Taxonomy
@@ -277,7 +274,7 @@ def test_an_interrupted_fit_has_its_attributes():
 def test_a_stopped_fit_continues_from_its_checkpoint(restart, left, stage, tmp_path):
     X, truth = blobs()
     y = np.where(np.arange(N) < N_LABELED, truth, -1)
-    how = {"annealing": "paper", "random_state": 0}
+    how = {"annealing": "paper", "random_state": 0, "n_jobs": 1}
     undisturbed = TransductiveClassifier(**how).fit(X, y)
 
     def stop(row):
@@ -292,15 +289,3 @@ def test_a_stopped_fit_continues_from_its_checkpoint(restart, left, stage, tmp_p
     np.testing.assert_array_equal(resumed.coef_, undisturbed.coef_)
     np.testing.assert_array_equal(resumed.size_estimate_.mean, undisturbed.size_estimate_.mean)
     assert resumed.accuracy_estimate_ == undisturbed.accuracy_estimate_
-
-
-# ---- the supervised classifier
-
-
-def test_supervised_counts_are_predictions_of_a_fit_to_the_labelled_rows():
-    engine, settings = problem()
-    counts = supervised_counts(engine, replace(settings, tol=1e-6, early_tol=1e-6), np.random.default_rng(0))
-    X, truth = blobs()
-    supervised = TransductiveClassifier("maxent", alpha=1e-2, fit_intercept=False, tol=1e-6, random_state=0)
-    supervised.fit(X[:N_LABELED], truth[:N_LABELED])
-    np.testing.assert_array_equal(counts, np.bincount(supervised.predict(X[N_LABELED:]), minlength=4))

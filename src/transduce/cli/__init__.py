@@ -12,7 +12,9 @@ def entry_point() -> None:
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
-        sys.exit("transduce: the command line needs the extra 'app'. Run: pip install 'transduce[app]'")
+        from transduce.suggest import install_advice
+
+        sys.exit(f"transduce: the command line needs the extra 'app'. {install_advice('app')}")
     except KeyboardInterrupt:
         sys.exit(f"transduce: {INTERRUPTED}")
     main()

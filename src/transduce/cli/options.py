@@ -75,7 +75,13 @@ FIT_OPTIONS = _with(
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
     click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."),
-    click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True),
+    click.option(
+        "--annealing",
+        type=click.Choice(("auto", "soft", "paper", "none")),
+        default="auto",
+        show_default=True,
+        help="soft is better for words and slower; auto is soft for words and paper for vectors.",
+    ),
     click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."),
     click.option("--answers", metavar="FILE", help="Labels that a person gave to rows from `transduce queue`."),
 )

@@ -20,7 +20,10 @@ MIN_FRACTION = 0.05
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Messages and progress for a person; a context manager, so that the live line is always removed."""
+    """Messages and progress for a person; a context manager, so that the live line is always removed.
+
+    Set `n_restarts` before the fit: how many there are may depend on the rows.
+    """
 
     def __init__(
         self, *, quiet: bool = False, n_restarts: int = 1, n_stages: int = 10, n_soft_stages: int | None = None
@@ -28,7 +31,6 @@ class Progress(AbstractContextManager["Progress"]):
         self.quiet = quiet
         self.n_restarts = n_restarts
         self.n_stages, self.n_soft_stages = n_stages, n_soft_stages or n_stages
-        self.hidden_cost = SOFT_HIDDEN_COST if n_restarts > 1 else 1.0
         self.start = self.last_line = time.perf_counter()
         self.stage_of_restart: dict[int, int] = {}
         self.live: Any = None
@@ -36,10 +38,9 @@ class Progress(AbstractContextManager["Progress"]):
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> "Progress":
         """Progress of a command with these options."""
-        from transduce.solvers.schedule import COOLINGS, N_STAGES
+        from transduce.solvers.schedule import N_STAGES
 
-        n_restarts = 1 + len(COOLINGS) if options.get("annealing") == "soft" else 1
-        return cls(quiet=options["quiet"], n_restarts=n_restarts, n_soft_stages=N_STAGES + 1)
+        return cls(quiet=options["quiet"], n_soft_stages=N_STAGES + 1)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -82,13 +83,13 @@ class Progress(AbstractContextManager["Progress"]):
 
     def fraction_done(self) -> float:
         """Fraction of the stages of all restarts, and of the fits with hidden labels before them, that are done."""
-        stages = self.stage_of_restart
+        stages, hidden_cost = self.stage_of_restart, SOFT_HIDDEN_COST if self.n_restarts > 1 else 1.0
         latest, started = min(stages, default=0), max(stages, default=-1) >= 0
         n_hidden = 0 if latest >= 0 else -latest if started else max(N_HIDDEN, -latest)
         done = sum(self._fraction_of(restart) for restart in stages if restart >= 0)
         if n_hidden:  # they run one after another
-            done += self.hidden_cost * (-latest if started else -latest - 1 + self._fraction_of(latest))
-        return done / (self.hidden_cost * n_hidden + self.n_restarts)
+            done += hidden_cost * (-latest if started else -latest - 1 + self._fraction_of(latest))
+        return done / (hidden_cost * n_hidden + self.n_restarts)
 
     def _fraction_of(self, restart: int) -> float:
         n_stages = self.n_soft_stages if restart > 0 else self.n_stages

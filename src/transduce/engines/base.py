@@ -1,9 +1,11 @@
 """Interface between the estimators and solvers on one side and the data on the other.
 
-    TrainingData   X, y and sample weights as the user passed them; encodes the labels, then builds an Engine
-    Engine         all rows of one training problem, in this process (`local`) or on the workers of a cluster (`dask`)
-    Restart        one run of a solver over these rows: weights, labels and the state of the weight step
-    SoftLabels     distributions over the labels of a restart
+    TrainingData     X, y and sample weights as the user passed them; encodes the labels, then builds an Engine
+    Engine           all rows of one training problem, in this process (`local`) or on the workers of a cluster (`dask`)
+    Restart          one run of a solver over these rows: weights, labels and the state of the weight step
+    AnnealedEngine   an engine in this process, which very many rows have a sample in; its restarts can be annealed
+    AnnealedRestart  a restart that finds its first labels by itself: greedy ones, or soft ones that cool
+    SoftLabels       distributions over the labels of a restart
 
 `transduce.base` calls `encode` and `build`, passes the engine to a solver, and gathers the labels in the end. After a
 failure it may call `encode` and `build` again, which must then start from scratch and give the same answers. What an
@@ -157,8 +159,11 @@ class Restart(Sizes, Protocol):
     def supervise(self, tol: float) -> WeightSummary:
         """Steps 1 and 2 of Algorithm 1: learn weights from the labelled rows alone, and accept them."""
 
-    def greedy(self) -> None:
-        """Steps 3 to 9: greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
+    def start_at(self, W: Array, weight: float) -> None:
+        """Accept these weights, and the best labels by them; the weight step starts at 0.
+
+        The unlabelled rows weigh `weight` together.
+        """
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
         """Step 12: weight step for the present labels; the unlabelled rows weigh `weight` together."""
@@ -175,9 +180,6 @@ class Restart(Sizes, Protocol):
     def accept(self, take_labels: bool) -> None:
         """Accept the weights that `descend` reached, and the proposed labels if `take_labels`."""
 
-    def soft_labels(self) -> SoftLabels:
-        """Start soft labels for this restart."""
-
     def result(self, result: FitResult) -> None:
         """Write the accepted weights and labels into the result."""
 
@@ -188,6 +190,16 @@ class Restart(Sizes, Protocol):
         """Restore the state; return arrays and metadata, or None if nothing was saved."""
 
 
+class AnnealedRestart(Restart, Protocol):
+    """A restart that finds its first labels by itself."""
+
+    def greedy(self) -> None:
+        """Steps 3 to 9: greedy labels; optimal ones under bounds on groups, which greedy labels may not meet."""
+
+    def soft_labels(self) -> SoftLabels:
+        """Start soft labels for this restart."""
+
+
 class Engine(Sizes, Protocol):
     """All rows of a training problem, with the labels that are known."""
 
@@ -195,11 +207,12 @@ class Engine(Sizes, Protocol):
     def forbids(self) -> bool:
         """Whether some rows must not get some labels."""
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether all values of all rows are stored, zeros too."""
+
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> Restart:
         """Start a restart with weights 0."""
-
-    def split_threads(self, n_restarts: int) -> tuple[int, "Engine"]:
-        """Return how many restarts to run at the same time, and the engine that each of them uses."""
 
     def predicted_counts(self, W: Array) -> Array:
         """Count rows without a full label by the class of the best allowed score (K,)."""
@@ -208,7 +221,7 @@ class Engine(Sizes, Protocol):
         """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> Any:
-        """Return an engine in memory with all labelled rows and at most so many others, drawn at random."""
+        """Return an engine in this process with all labelled rows and at most so many others, drawn at random."""
 
     def in_original_order(self, W: Array) -> Array:
         """Reorder weights so that they have one row for each column of X."""
@@ -242,6 +255,19 @@ class Engine(Sizes, Protocol):
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
         """Open the checkpoint folder of the fit with these parameters to this data."""
+
+
+class AnnealedEngine(Engine, Protocol):
+    """An engine in this process, whose restarts can be annealed."""
+
+    def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> AnnealedRestart:
+        """Start a restart with weights 0."""
+
+    def in_memory(self) -> Any:
+        """Return the same rows in the memory of this process."""
+
+    def split_threads(self, n_restarts: int) -> tuple[int, "AnnealedEngine"]:
+        """Return how many restarts to run at the same time, and the engine that each of them uses."""
 
 
 class TrainingData(Protocol):

@@ -112,16 +112,16 @@ def move_towards(accepted: Array, W: Array, step_length: float) -> None:
 
 def packed_state(state: WeightState) -> dict[str, Array]:
     """Return the state of a weight step as arrays; scores are computed again from the weights."""
-    scalars = np.array([state.objective, state.scores is not None], dtype=np.float64)
+    scalars = np.array([state.objective, state.scores is not None, state.sigma], dtype=np.float64)
     return {f"state_{name}": getattr(state, name) for name in _STATE} | {"state_scalars": scalars}
 
 
 def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightState:
     """Rebuild the state of a weight step from its arrays."""
     W, targets, kappa, dual, gaps = (saved[f"state_{name}"] for name in _STATE)
-    objective, with_scores = saved["state_scalars"].tolist()
+    objective, with_scores, sigma = saved["state_scalars"].tolist()
     scores = problem.design.scores(W) if with_scores else None
-    return WeightState(W, targets, kappa, dual, gaps, objective, scores)
+    return WeightState(W, targets, kappa, dual, gaps, objective, scores, sigma)
 
 
 def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:

@@ -20,23 +20,15 @@ def held_out_scores(problem: TrainingProblem, labels: Array, unlabeled_weight: f
 
     In each weight step the unlabelled rows weigh `unlabeled_weight` together.
     """
-    n_labeled, n_unlabeled = problem.n_labeled, problem.n_rows - problem.n_labeled
+    n_unlabeled = problem.n_rows - problem.n_labeled
     rng, step = np.random.default_rng(0), weight_step_for(problem.loss, FIRST_SWEEPS)
     fold = rng.permutation(n_unlabeled) % N_FOLDS
     scores = np.empty((n_unlabeled, problem.n_classes), problem.design.dtype)
     for number in range(min(N_FOLDS, n_unlabeled)):
-        left_out = n_labeled + np.flatnonzero(fold == number)
-        rows = np.concatenate((np.arange(n_labeled), n_labeled + np.flatnonzero(fold != number)))
-        part = TrainingProblem.create(
-            problem.design.select_rows(rows),
-            problem.loss,
-            problem.alpha,
-            n_labeled,
-            problem.row_weights[rows],
-            int((fold[: problem.n_partial] != number).sum()),
-        )
+        part, rows = problem.with_unlabeled(np.flatnonzero(fold != number))
         state = step.start(part, labels[rows])
         step.retarget(part, state, labels[rows], part.kappa(unlabeled_weight))
         step.solve(part, state, TOL, rng)
-        scores[fold == number] = problem.design.select_rows(left_out).scores(state.W)
+        left_out = problem.design.select_rows(problem.n_labeled + np.flatnonzero(fold == number))
+        scores[fold == number] = left_out.scores(state.W)
     return scores

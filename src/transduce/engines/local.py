@@ -9,7 +9,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, mean_squared_length, sum_of_squares
-from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
+from transduce.engines.base import FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
     Calibration,
     best_scores,
@@ -69,17 +69,21 @@ class LocalEngine:
     def forbids(self) -> bool:
         return self.problem.forbidden is not None
 
+    @property
+    def is_dense(self) -> bool:
+        return self.problem.design.is_dense
+
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
         return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
 
-    def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
-        """Run as many restarts as there are threads if they are small, with one thread each."""
+    def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:
+        """Run as many restarts as there are threads if they are small, and divide the threads among them."""
         small = self.problem.n_rows * self.problem.n_classes <= PARALLEL_CELLS
         n_threads = min(self.problem.design.n_threads, n_restarts) if small else 1
         if n_threads == 1:
             return 1, self
-        design = replace(self.problem.design, n_threads=1)
+        design = replace(self.problem.design, n_threads=self.problem.design.n_threads // n_threads)
         return n_threads, replace(self, problem=replace(self.problem, design=design))
 
     def predicted_counts(self, W: Array) -> Array:
@@ -91,22 +95,11 @@ class LocalEngine:
     def sample(self, max_rows: int, rng: np.random.Generator) -> "LocalEngine":
         if self.n_unlabeled <= max_rows:
             return self
-        return self.select_unlabeled(np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False)))
+        part, rows = self.problem.with_unlabeled(np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False)))
+        return replace(self, problem=part, labels=self.labels[rows], order=None)
 
-    def select_unlabeled(self, chosen: Array) -> "LocalEngine":
-        """Return an engine with all labelled rows and some of the others."""
-        problem, n_labeled = self.problem, self.problem.n_labeled
-        rows = np.concatenate((np.arange(n_labeled), n_labeled + chosen))
-        part = TrainingProblem.create(
-            problem.design.select_rows(rows),
-            problem.loss,
-            problem.alpha,
-            n_labeled,
-            problem.row_weights[rows],
-            int((chosen < problem.n_partial).sum()),
-            None if problem.forbidden is None else problem.forbidden[chosen],
-        )
-        return LocalEngine(part, self.labels[rows])
+    def in_memory(self) -> "LocalEngine":
+        return self
 
     def in_original_order(self, W: Array) -> Array:
         return self.problem.design.in_original_order(W)

@@ -56,6 +56,18 @@ class LocalRestart(common.RowState):
             greedy_labels(problem) if problem.groups is None else Exact().solve(problem).labels
         )
 
+    def start_at(self, W: Array, weight: float) -> None:
+        self.W[...] = W
+        self.label_by(self.problem.design.scores(W), weight)
+
+    def label_by(self, scores: Array, weight: float) -> None:
+        """Take the best labels at these scores (n, K), and start the weight step at 0."""
+        problem = self.problem
+        costs = costs_of(problem.loss, scores[self.unlabeled], problem.design.n_threads)
+        label_problem = LabelProblem(weighted_costs(problem, costs, problem.kappa(weight)), *self.settings.bounds)
+        self.labels[self.unlabeled] = self.settings.label_step.solve(label_problem).labels
+        self.reset_weights()
+
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.weight_step.retarget(self.problem, self.state, self.labels, self.problem.kappa(weight))
         report = self.weight_step.solve(self.problem, self.state, tol, self.rng)
@@ -158,7 +170,7 @@ class LocalSoftLabels:
         problem, n_threads, targets = self.problem, self.problem.design.n_threads, self.state.targets
         posterior = targets[self.restart.unlabeled]
         soft, self.temperature = solve_at_entropy(
-            self._label_problem(problem, self.row_weights), entropy, self.temperature, self.prices,
+            self._label_problem(), entropy, self.temperature, self.prices,
             common.SOFT_TOL, n_threads, posterior,
         )  # fmt: skip
         self.prices = soft.prices
@@ -169,17 +181,16 @@ class LocalSoftLabels:
         n_moved, self.best = int((best != self.best).sum()), best
         return SoftRoundSummary(report.objective, report.gap, n_moved, self.temperature)
 
-    def _label_problem(self, problem: TrainingProblem, row_weights: Array) -> LabelProblem:
-        """Return the label problem for the loss of this problem, at the present weights."""
+    def _label_problem(self) -> LabelProblem:
+        """Return the label problem at the present weights."""
         assert self.state.scores is not None
+        problem = self.problem
         costs = costs_of(problem.loss, self.state.scores[self.restart.unlabeled], problem.design.n_threads)
-        return LabelProblem(weighted_costs(problem, costs, row_weights), *self.restart.settings.bounds)
+        return LabelProblem(weighted_costs(problem, costs, self.row_weights), *self.restart.settings.bounds)
 
     def harden(self, weight: float) -> None:
-        restart = self.restart
-        label_problem = self._label_problem(restart.problem, restart.problem.kappa(weight))
-        restart.labels[restart.unlabeled] = restart.settings.label_step.solve(label_problem).labels
-        restart.reset_weights()
+        assert self.state.scores is not None
+        self.restart.label_by(self.state.scores, weight)
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         if slot.path is None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.features.encoders import MAX_CHARACTERS, EncoderError
+from transduce.suggest import install_advice
 
 DEFAULTS = {
     "sentence_transformers": "sentence-transformers/all-MiniLM-L6-v2",
@@ -25,8 +26,8 @@ DEFAULTS = {
 }
 """The encoder to use with each package."""
 NONE_INSTALLED = (
-    "embeddings need an encoder, but neither sentence-transformers nor model2vec is installed. Run pip install "
-    "'transduce[embeddings]', or pip install 'transduce[static]' for small models without PyTorch."
+    "embeddings need an encoder, but neither sentence-transformers nor model2vec is installed. "
+    f"{install_advice('embeddings')}, or '.[static]' for small models without PyTorch."
 )
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 """What models consist of: no code, no pickles."""
@@ -80,7 +81,7 @@ def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     is_static = _checked_modules(folder)[0].endswith(".StaticEmbedding")
     package, extra = ("model2vec", "static") if is_static else ("sentence-transformers", "embeddings")
     if find_spec(package.replace("-", "_")) is None:
-        raise EncoderError(f"the encoder {name} needs {package}. Run pip install 'transduce[{extra}]'.")
+        raise EncoderError(f"the encoder {name} needs {package}. {install_advice(extra)}.")
     return PretrainedEncoder(name, revision, folder, is_static)
 
 

@@ -26,7 +26,12 @@ WORD_KINDS, ENCODER_KINDS = ("tfidf", "hashing"), ("embeddings", "mix")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}
 FEW_DOCUMENTS = 1000
 """Below this number of documents min_df is ignored: there are too few to tell which words are rare."""
-_NO_WORDS = "None of the {} texts contains a word. Check that this is the text column."
+_NO_WORDS = "None of the {} texts contains a word. "
+_NO_WORDS_ADVICE = "Check that this is the text column, or use vectors instead of words."
+
+
+class NoWordsError(InputError):
+    """Texts that have no words to use."""
 
 
 @dataclass(frozen=True)
@@ -148,15 +153,14 @@ def _fit_words(texts: list[str], features: Features, n_jobs: int | None) -> tupl
         for words, counts in map_chunks(partial(count_words, ngrams=features.ngrams), texts, n_jobs)
     ]
     if not index:
-        raise InputError(_NO_WORDS.format(len(texts)))
+        raise NoWordsError(_NO_WORDS.format(len(texts)) + _NO_WORDS_ADVICE)
     df = np.zeros(len(index), np.int64)
     for word_ids, counts in parts:
         df[word_ids] += np.bincount(counts.indices, minlength=counts.shape[1])  # one entry per text and word
     min_df = features.min_df if len(texts) >= FEW_DOCUMENTS else 1
     vocabulary = tuple(sorted(word for word, n in zip(index, df.tolist(), strict=True) if n >= min_df))
     if not vocabulary:
-        advice = "Check that this is the text column, or pass vectors."
-        raise InputError(f"No word occurs in at least {min_df} of the {len(texts)} texts. {advice}")
+        raise NoWordsError(f"No word occurs in at least {min_df} of the {len(texts)} texts. {_NO_WORDS_ADVICE}")
     kept = np.array([index[word] for word in vocabulary])
     columns = np.full(len(index), -1, np.int32)
     columns[kept] = np.arange(len(vocabulary))
@@ -171,7 +175,7 @@ def _fit_hashing(texts: list[str], features: Features, n_jobs: int | None) -> tu
     for counts in parts:
         df += np.bincount(counts.indices, minlength=counts.shape[1])
     if not df.any():
-        raise InputError(_NO_WORDS.format(len(texts)))
+        raise NoWordsError(_NO_WORDS.format(len(texts)) + _NO_WORDS_ADVICE)
     vectorizer = Vectorizer(features, (), _idf(df, len(texts)))
     return vectorizer, vectorizer._weighted(parts)
 

@@ -28,7 +28,7 @@ from transduce.history import HistoryRow
 from transduce.io.atomic_write import WriteError, atomic_write
 from transduce.io.strict_json import loads
 
-FORMAT = 5
+FORMAT = 6
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
 """Other versions may round differently."""
 _LEFTOVER = re.compile(r"fit\.lock|\.transduce-[0-9a-f]{12}\.part")

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.suggest import install_advice
+
 try:
     from safetensors import SafetensorError, safe_open
     from safetensors.numpy import save as serialize
 except ImportError as error:
     raise ImportError(
-        "model files need the package safetensors, which is not installed. Run: pip install 'transduce[app]'."
+        f"model files need the package safetensors, which is not installed. {install_advice('app')}."
     ) from error
 
 from transduce.errors import InputError

@@ -4,10 +4,12 @@ Kernels allocate only scratch space, and change only the arguments that their do
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
+from numpy.typing import NDArray
 
+Array: TypeAlias = NDArray[Any]
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 

@@ -9,14 +9,9 @@ Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts
             each class is its own node, M = K.
 """
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
-from transduce.kernels import kernel, reduction
-
-Array: TypeAlias = NDArray[Any]
+from transduce.kernels import Array, kernel, reduction
 
 
 @reduction
@@ -145,23 +140,45 @@ def all_scores(
 
 @kernel
 def pullback(
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int, out: Array
-) -> None:
-    """out[low:high] += (Xᵀ R P)[low:high] in place for sparse rows, with out (d, M) and R (n, K).
+    rows: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int,
+    out: Array,
+) -> None:  # fmt: skip
+    """out[low:high] += (Xᵀ R P)[low:high] in place for these sparse rows (b,), with out (d, M) and R (b, K).
 
-    Every sum runs in the order of the rows, so results do not depend on how features are divided.
+    In each row, features below `low` come first, and those from `high` on last. Every sum runs in the order of the
+    rows, so results do not depend on how features are divided.
     """
     work = np.empty(out.shape[1], out.dtype)
-    for i in range(R.shape[0]):
-        if not np.any(R[i]):
+    for r in range(rows.size):
+        if not np.any(R[r]):
             continue
-        class_to_node(R[i], starts, nodes, work)
-        for p in range(spans[i, 0], spans[i, 1]):
-            feature = indices[p]
-            if low <= feature < high:
-                value, w = data[p], out[feature]
-                for j in range(work.size):
-                    w[j] += value * work[j]
+        class_to_node(R[r], starts, nodes, work)
+        p, end = spans[rows[r], 0], spans[rows[r], 1]
+        above = end if low > 0 else p
+        while p < above:
+            middle = (p + above) // 2
+            if indices[middle] < low:
+                p = middle + 1
+            else:
+                above = middle
+        while p < end and indices[p] < high:
+            value, w = data[p], out[indices[p]]
+            for j in range(work.size):
+                w[j] += value * work[j]
+            p += 1
+
+
+@kernel
+def dense_pullback(
+    rows: Array, data: Array, spans: Array, constant: float, starts: Array, nodes: Array, R: Array, low: int, high: int,
+    V: Array,
+) -> None:  # fmt: skip
+    """V[low:high] += (Pᵀ Rᵀ X)[low:high] in place for these dense rows (b,), with V (M, d) = Wᵀ and R (b, K)."""
+    work = np.empty(V.shape[0], V.dtype)
+    for r in range(rows.size):
+        if np.any(R[r]):
+            class_to_node(R[r], starts, nodes, work)
+            add_dense_row(data[spans[rows[r], 0] : spans[rows[r], 1]], constant, work[low:high], V[low:high])
 
 
 @kernel
@@ -174,20 +191,20 @@ def count_columns(indices: Array, spans: Array, out: Array) -> None:
 
 @kernel
 def copy_reordered(
-    data: Array, indices: Array, spans: Array, rank: Array, n_cached: int, new_spans: Array,
+    data: Array, indices: Array, spans: Array, rank: Array, group: Array, n_groups: int, new_spans: Array,
     new_data: Array, new_indices: Array,
 ) -> None:  # fmt: skip
-    """Copy rows to new spans, with column j renamed to rank[j]; in a row, ranks below n_cached come first."""
+    """Copy rows to new spans, with column j renamed to rank[j]; in a row, columns are in the order of their group."""
+    at = np.empty(n_groups + 1, np.int64)
     for i in range(spans.shape[0]):
-        near = new_spans[i, 0]
-        far = near
+        at[:] = 0
         for p in range(spans[i, 0], spans[i, 1]):
-            far += rank[indices[p]] < n_cached
+            at[group[rank[indices[p]]] + 1] += 1
+        at[0] = new_spans[i, 0]
+        for g in range(n_groups):
+            at[g + 1] += at[g]
         for p in range(spans[i, 0], spans[i, 1]):
             column = rank[indices[p]]
-            if column < n_cached:
-                new_indices[near], new_data[near] = column, data[p]
-                near += 1
-            else:
-                new_indices[far], new_data[far] = column, data[p]
-                far += 1
+            q = at[group[column]]
+            new_indices[q], new_data[q] = column, data[p]
+            at[group[column]] += 1

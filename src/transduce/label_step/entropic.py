@@ -168,10 +168,9 @@ def solve_partitions_at_entropy(
     temperature: float | None,
     prices: FloatArray | None,
     tol: float = 1e-3,
-    n_threads: int = 1,
 ) -> SoftLabelSolution:
-    """The same over partitions, each with `n_threads` threads; distributions stay there, in state["posterior"]."""
-    rows = SoftPartitions.of_partitions(partitions, bounds, n_threads)
+    """The same over partitions; distributions stay there, in state["posterior"]."""
+    rows = SoftPartitions.of_partitions(partitions, bounds, 1)
     return _finished(rows, _solve_at_entropy(rows, fraction, temperature, prices, tol))
 
 

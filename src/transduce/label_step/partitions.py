@@ -30,7 +30,6 @@ class Partition(CostRows):
     costs: NDArray[Any]  # (n, K), +inf where a label is forbidden
     labels: IntArray  # (n,) present labels, or −1
     state: dict[str, Any] = field(default_factory=dict)
-    original: tuple[NDArray[Any], IntArray] | None = None  # costs and labels, while the label step works with others
 
     def cheapest(self, prices: FloatArray, tie_prices: FloatArray, first: int) -> tuple[IntArray, FloatArray]:
         """The cheapest label of each row at some prices, and its margin; `first` is the number of the first row."""

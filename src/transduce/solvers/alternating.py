@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transduce.engines.base import Restart
+from transduce.engines.base import AnnealedRestart, Restart
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
 from transduce.solvers.loop import Solver
@@ -39,11 +39,37 @@ class Settings:
 
 
 @dataclass(eq=False)
-class Alternation(Solver):
-    """Alternating minimisation from the labels of the labelled rows.
+class Supervised(Solver):
+    """Weights from the labelled rows alone, to the relative accuracy `tol`."""
+
+    restart: Restart
+    tol: float
+
+    def start(self) -> FitResult:
+        """Return an empty result."""
+        return FitResult(np.zeros(self.restart.n_classes))
+
+    def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
+        """Generate the only stage."""
+        yield self._stage(result)
+
+    def _stage(self, result: FitResult) -> Iterator[HistoryRow]:
+        step = self.restart.supervise(self.tol)
+        result.objective = step.objective
+        result.status = FitStatus.SUPERVISED if step.converged else FitStatus.NOT_CONVERGED
+        yield HistoryRow(0, 0.0, step.objective, 0, step.gap)
+
+    def finish(self, result: FitResult) -> None:
+        """Fetch weights and labels."""
+        self.restart.result(result)
+
+
+@dataclass(eq=False)
+class Rounds(Solver):
+    """Rounds of weight and label steps at each weight of the unlabelled rows, from labels that a subclass provides.
 
     first_stage  number of the first stage in the history
-    n_done       completed stages; 0 is the supervised start, −1 before it
+    n_done       completed stages; 0 once there are labels to start from, −1 before
     at_rest      whether no label changed in the last stage at the weights that the weight step would start from
     """
 
@@ -55,16 +81,14 @@ class Alternation(Solver):
 
     @property
     def _n_stages(self) -> int:
-        return len(self.settings.weights) if self.restart.n_unlabeled else 0
+        return len(self.settings.weights)
 
     def start(self) -> FitResult:
         """Return an empty result."""
         return FitResult(np.zeros(self.restart.n_classes))
 
     def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
-        """Generate the supervised start, then one stage for each weight."""
-        if self.n_done < 0:
-            yield self._supervised(result)
+        """Generate one stage for each weight."""
         for number in range(self.n_done + 1, self._n_stages + 1):
             yield self._stage(result, number)
 
@@ -86,17 +110,6 @@ class Alternation(Solver):
             result.prices, result.objective = arrays["prices"], metadata["objective"]
             result.status = FitStatus[metadata["status"]]
             self.n_done, self.at_rest = metadata["stage"], metadata["at_rest"]
-
-    def _supervised(self, result: FitResult) -> Iterator[HistoryRow]:
-        """Steps 1 to 9."""
-        is_last = self._n_stages == 0
-        step = self.restart.supervise(self.settings.tol if is_last else self.settings.early_tol)
-        if is_last:
-            result.status = FitStatus.SUPERVISED if step.converged else FitStatus.NOT_CONVERGED
-        else:
-            self.restart.greedy()
-        self.n_done, result.objective = 0, step.objective
-        yield HistoryRow(0, 0.0, step.objective, 0, step.gap)
 
     def _stage(self, result: FitResult, number: int) -> Iterator[HistoryRow]:
         """Steps 11 to 14: rounds at one weight of the unlabelled rows, until no label changes.
@@ -133,3 +146,23 @@ class Alternation(Solver):
         result.prices = proposal.prices  # they belong to the weights, whether or not labels move
         result.objective = objective + proposal.change if better else objective
         return result.objective, proposal.n_moved if better else 0
+
+
+@dataclass(eq=False)
+class Alternation(Rounds):
+    """Algorithm 1: alternating minimisation from the labels of the labelled rows."""
+
+    restart: AnnealedRestart
+
+    def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
+        """Generate the supervised start, then one stage for each weight."""
+        if self.n_done < 0:
+            yield self._supervised(result)
+        yield from super().stages(result)
+
+    def _supervised(self, result: FitResult) -> Iterator[HistoryRow]:
+        """Steps 1 to 9."""
+        step = self.restart.supervise(self.settings.early_tol)
+        self.restart.greedy()
+        self.n_done, result.objective = 0, step.objective
+        yield HistoryRow(0, 0.0, step.objective, 0, step.gap)

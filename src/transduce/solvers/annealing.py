@@ -6,6 +6,9 @@
 Which minimum the rounds reach depends on the cooling schedule, and no schedule is best everywhere. So each schedule is
 one restart, and Algorithm 1 with the paper's schedule is another. Cooled labels go through Algorithm 1 at the final
 weight, and the restart with the lowest J wins.
+
+Which minimum they reach is a matter of the classes, not of the number of rows. So of very many unlabelled rows a sample
+is annealed, and all rows go through Algorithm 1 at the final weight from there.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,21 +16,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from transduce.engines.base import Engine, Restart, SoftLabels, StepSettings
+from transduce.engines.base import AnnealedEngine, AnnealedRestart, Engine, SoftLabels, StepSettings
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
-from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.alternating import Alternation, Rounds, Settings, Supervised
 from transduce.solvers.loop import Loop
 from transduce.solvers.schedule import ROUNDS, SoftStage
 
 MIN_IMPROVEMENT = 5e-3
 """Minimum relative improvement over the paper's schedule."""
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS = 20_000, 200
+"""Unlabelled rows that are annealed, or so many for each class if that is more."""
 COOLED_TOL = 3e-2
 """Relative accuracy of weight steps after cooling: less accurate ones would lose what the soft labels have found."""
 
 
 @dataclass(eq=False)
-class CooledAlternation(Alternation):
+class CooledAlternation(Rounds):
     """Alternating minimisation at the final weight that starts from cooled labels instead of greedy ones.
 
     schedule      stages of the cooling
@@ -36,6 +41,7 @@ class CooledAlternation(Alternation):
     n_cooled      completed stages of the cooling
     """
 
+    restart: AnnealedRestart
     schedule: tuple[SoftStage, ...] = ()
     cooling_slot: CheckpointSlot = field(default_factory=CheckpointSlot)
     soft_labels: SoftLabels | None = None
@@ -75,6 +81,37 @@ class CooledAlternation(Alternation):
             self.soft_labels.save(self.cooling_slot, {"stage": self.n_cooled})
 
 
+@dataclass(eq=False)
+class Refinement(Rounds):
+    """Alternating minimisation at the final weight of all rows, from the weights of a fit of a sample of them.
+
+    If that fit was interrupted, or labelling all rows is, they only get their labels.
+    """
+
+    sample_fit: FitResult = field(default_factory=lambda: FitResult(np.zeros(0)))
+
+    def start(self) -> FitResult:
+        """Return a result with the prices and the objective of the sample."""
+        return FitResult(self.sample_fit.prices, objective=self.sample_fit.objective)
+
+    def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
+        """Label all rows by the weights of the sample, then generate the stage of the alternation."""
+        if self.sample_fit.status is FitStatus.INTERRUPTED:
+            raise KeyboardInterrupt
+        self._label_all()
+        yield from super().stages(result)
+
+    def finish(self, result: FitResult) -> None:
+        """Fetch weights and labels."""
+        self._label_all()
+        super().finish(result)
+
+    def _label_all(self) -> None:
+        if self.n_done < 0:
+            self.restart.start_at(self.sample_fit.W, self.settings.weights[-1])
+            self.n_done = 0
+
+
 @dataclass(frozen=True, eq=False)
 class SoftAnnealing:
     """Algorithm 1 and the cooling schedules, as independent restarts, maybe in threads; `run` returns the best."""
@@ -88,17 +125,39 @@ class SoftAnnealing:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def run(self) -> FitResult:
+        """Anneal all rows, or a sample of them and then refine the result on all."""
+        n_rows, n_classes = self.engine.n_unlabeled, self.engine.n_classes
+        if not self.settings.weights or not n_rows:
+            supervised = Supervised(self.engine.new_restart(self.steps, self.rng), self.settings.tol)
+            return Loop(self.on_round).run(supervised)
+        draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
+        sample: AnnealedEngine = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), draw)
+        if sample is self.engine:
+            return self._anneal(sample, self.steps)
+        bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
+        return self._refine(self._anneal(sample, self.steps._replace(bounds=bounds)), last)
+
+    def _refine(self, found: FitResult, rng: np.random.Generator) -> FitResult:
+        """Continue with all rows from the fit of a sample."""
+        number, history = 1 + len(self.schedules), found.history
+        restart = self.engine.new_restart(self.steps, rng)
+        solver = Refinement(restart, self._cooled_settings(), history[-1].stage + 1, sample_fit=found)
+        slot = self.checkpoint.slot(f"restart {number}")
+        result = Loop(self.on_round, histories={0: history}).run(solver, slot, number)
+        result.history = [*history, *result.history]
+        return result
+
+    def _anneal(self, engine: AnnealedEngine, steps: StepSettings) -> FitResult:
         """Run all restarts and return the result of the best."""
-        possible = self.settings.weights and self.engine.n_unlabeled and self.engine.n_classes > 1
-        n_schedules = len(self.schedules) if possible else 0
-        n_threads, engine = self.engine.split_threads(1 + n_schedules)
+        n_schedules = len(self.schedules) if engine.n_classes > 1 else 0
+        n_threads, engine = engine.split_threads(1 + n_schedules)
         rngs = [self.rng, *self.rng.spawn(n_schedules)]
         slots = [self.checkpoint.slot(f"restart {k}") for k in range(len(rngs))]
         loop = Loop(self.on_round, histories={k: slot.reported for k, slot in enumerate(slots)})
         results: dict[int, FitResult] = {}
 
         def run_one(k: int) -> None:
-            restart = engine.new_restart(self.steps, rngs[k])
+            restart = engine.new_restart(steps, rngs[k])
             solver = self._cooled(restart, k, slots[k]) if k else Alternation(restart, self.settings)
             result = loop.run(solver, slots[k], k)
             with loop.lock:
@@ -116,13 +175,17 @@ class SoftAnnealing:
         best.status = FitStatus.INTERRUPTED if interrupted else best.status
         return best
 
-    def _cooled(self, restart: Restart, k: int, slot: CheckpointSlot) -> CooledAlternation:
+    def _cooled(self, restart: AnnealedRestart, k: int, slot: CheckpointSlot) -> CooledAlternation:
         """The solver of restart k, with the cooling schedule k − 1."""
-        schedule, settings = self.schedules[k - 1], self.settings
-        tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
-        settings = replace(settings, weights=settings.weights[-1:], early_tol=tol)
+        schedule, settings = self.schedules[k - 1], self._cooled_settings()
         cooling = replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported)
         return CooledAlternation(restart, settings, len(schedule) + 1, schedule=schedule, cooling_slot=cooling)
+
+    def _cooled_settings(self) -> Settings:
+        """Settings of the alternation at the final weight, from good labels."""
+        settings = self.settings
+        tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
+        return replace(settings, weights=settings.weights[-1:], early_tol=tol)
 
 
 def _best_complete(results: dict[int, FitResult]) -> FitResult | None:

@@ -19,7 +19,7 @@ from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.problem import TrainingProblem
-from transduce.solvers.alternating import Alternation, Settings
+from transduce.solvers.alternating import Alternation, Settings, Supervised
 from transduce.solvers.loop import FitContext, Loop
 
 N_FOLDS = 5
@@ -96,8 +96,7 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     """
     if not data.n_unlabeled:
         return None
-    max_rows = min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000))
-    engine: LocalEngine = data.sample(max_rows, context.first_rng)
+    engine = draw_sample(data, context.first_rng)
     bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)
     n_labeled, n_classes = engine.problem.n_labeled, engine.n_classes
     labels = engine.labels[:n_labeled]
@@ -105,26 +104,41 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     fold[live] = assign_folds(labels[live], context.first_rng)
     if fold.max(initial=-1) < 0:
         return None
-    scores, unlabeled = np.zeros((n_labeled, n_classes)), []
-    tol = max(settings.tol, HIDDEN_TOL)
+    tol, is_sample = max(settings.tol, HIDDEN_TOL), engine is not data
     settings = replace(settings, tol=tol, early_tol=max(settings.early_tol, tol))
-    scale = getattr(engine.problem.loss, "price_scale", 0.0)
-    for number, rng in enumerate(context.first_rng.spawn(fold.max() + 1)):  # so that each can be resumed alone
-        one, position = hide_labels(engine, fold == number)
+    rngs = context.first_rng.spawn(fold.max() + 1)  # so that each fit can be resumed alone, and run in any order
+    n_threads, engine = engine.split_threads(len(rngs))
+    loop, results, positions = Loop(context.on_round), dict[int, FitResult](), dict[int, Array]()
+
+    def fit(number: int) -> None:
+        one, positions[number] = hide_labels(engine, fold == number)
         own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
         steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
-        alternation = Alternation(one.new_restart(steps, rng), settings)
+        restart = one.new_restart(steps, rngs[number])
+        solver = Alternation(restart, settings) if settings.weights else Supervised(restart, settings.tol)
         slot = context.checkpoint.slot(f"hidden labels {number}")
-        result = Loop(context.on_round).run(alternation, slot, HIDDEN_FIT - number)
-        if result.status is FitStatus.INTERRUPTED:
-            if engine is not data:  # there are no labels for all rows
-                raise KeyboardInterrupt
-            result.labels = np.concatenate((labels, result.labels[position[n_labeled:]]))
-            return result
+        results[number] = loop.run(solver, slot, HIDDEN_FIT - number)
+
+    if loop.run_all(fit, len(rngs), n_threads):
+        if is_sample or not results:  # there are no labels for all rows
+            raise KeyboardInterrupt
+        number = max(results)
+        result = replace(results[number], status=FitStatus.INTERRUPTED)
+        result.labels = np.concatenate((labels, result.labels[positions[number][n_labeled:]]))
+        return result
+    scale = getattr(engine.problem.loss, "price_scale", 0.0)
+    scores, unlabeled = np.zeros((n_labeled, n_classes)), []
+    for number, result in sorted(results.items()):
         found = engine.problem.design.scores(result.W) + scale * result.prices
         scores[fold == number] = found[:n_labeled][fold == number]
         unlabeled.append(found[n_labeled:].astype(np.float32))
     return CrossFit(labels, fold, scores, np.array(unlabeled), engine.problem.loss)
+
+
+def draw_sample(data: Engine, rng: np.random.Generator) -> LocalEngine:
+    """All labelled rows, and as many of the others as take part in fits that estimate class sizes."""
+    engine: LocalEngine = data.sample(min(MAX_ROWS, max(MAX_CELLS // data.n_classes, 1000)), rng).in_memory()
+    return engine
 
 
 def assign_folds(labels: Array, rng: np.random.Generator) -> Array:
@@ -169,13 +183,3 @@ def hide_labels(engine: LocalEngine, hidden: Array) -> tuple[LocalEngine, Array]
     position = np.empty(n_rows, np.int64)
     position[order] = np.arange(n_rows)
     return LocalEngine(part, engine.labels[order]), position
-
-
-def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
-    """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
-    none = np.zeros(engine.n_classes, np.int64)
-    steps = StepSettings(Bounds.exact(none), METHODS["exact"], 100 * settings.max_rounds)
-    result = Loop().run(Alternation(engine.new_restart(steps, rng), replace(settings, weights=())))
-    if result.status is FitStatus.INTERRUPTED:
-        raise KeyboardInterrupt
-    return engine.predicted_counts(result.W)

@@ -65,7 +65,7 @@ class Loop:
     """Runs the restarts of one fit, one after another or in threads; `on_round` is called with every history row."""
 
     on_round: Callable[[HistoryRow], None] = lambda row: None
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())
     histories: dict[int, list[HistoryRow]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopped: threading.Event = field(default_factory=threading.Event)

@@ -6,6 +6,7 @@ grows or has its final value from the start.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +37,29 @@ def cooling_schedules(final_weight: float) -> tuple[tuple[SoftStage, ...], ...]:
     return tuple(tuple(stage(*first, t) for t in np.linspace(0.0, 1.0, N_STAGES)) for first in COOLINGS)
 
 
+def resolve_annealing(annealing: Any, is_dense: bool) -> Any:
+    """Return the annealing that "auto" stands for, by the storage of the rows; anything else as it is.
+
+    On dense rows soft labels gain nothing (see docs/how-to-choose.md).
+
+    >>> resolve_annealing("auto", True), resolve_annealing("auto", False), resolve_annealing(None, True)
+    ('paper', 'soft', None)
+    """
+    if not isinstance(annealing, str) or annealing != "auto":
+        return annealing
+    return "paper" if is_dense else "soft"
+
+
+def n_restarts_of(annealing: Any) -> int:
+    """Return the number of restarts of a fit with this annealing, after `resolve_annealing`."""
+    return 1 + len(COOLINGS) if isinstance(annealing, str) and annealing == "soft" else 1
+
+
 def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tuple[float, ...]:
     """Return the weight of the unlabelled rows in each stage: the paper's, the final one alone, or the user's own."""
     if annealing is None:
         return (float(final_weight),)
-    if isinstance(annealing, str) and annealing in ("paper", "soft"):
+    if isinstance(annealing, str) and annealing in ("auto", "paper", "soft"):
         return tuple(fraction * final_weight for fraction in PAPER)
     try:
         weights = np.asarray(annealing, dtype=np.float64)
@@ -48,5 +67,7 @@ def stages(annealing: str | Sequence[float] | None, final_weight: float) -> tupl
         weights = np.zeros(0)
     positive = np.all((weights > 0) & (weights < np.inf))
     if weights.ndim != 1 or weights.size == 0 or not positive or np.any(np.diff(weights) < 0):
-        raise ValueError(f"annealing must be 'soft', 'paper', None or increasing weights, but is {annealing!r}.")
+        raise ValueError(
+            f"annealing must be 'auto', 'soft', 'paper', None or increasing weights, but is {annealing!r}."
+        )
     return tuple(float(weight) for weight in weights)

@@ -20,6 +20,7 @@ class WeightState:
     gaps (n,)       estimated gap of each row, inf if its target or weight changed; empty for L-BFGS
     objective       J when it was last computed
     scores (n, K)   scores at W, or None if W changed since they were computed
+    sigma           factor of the curvature of a row, for rows that are updated at once; see `batches`
     """
 
     W: Array
@@ -29,6 +30,7 @@ class WeightState:
     gaps: Array
     objective: float = np.inf
     scores: Array | None = None
+    sigma: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,15 @@ from transduce.losses.blockwise import as_distributions
 from transduce.losses.smooth import MarginLoss
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
+from transduce.weight_step._kernels.sweep import MARGIN, MAXENT, SQUARED
 from transduce.weight_step.base import WeightReport, WeightState
+from transduce.weight_step.batches import LossArguments, sweep_batches
 from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged
 
 BLOCK_ROWS = 2048
 """Rows whose exponentials are computed at once: numpy is faster than a compiled loop while they stay in the cache."""
+NO_LABELS, NO_OVERLAP, NO_MARGINS = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros((0, 0))
+NO_MARGINS.setflags(write=False)  # as the margins of the large margin are, so that kernels are compiled once
 FEW_LIVE = 0.25
 """If at most this fraction of the rows have a weight, the scores of the others are computed only at the end."""
 
@@ -36,12 +40,16 @@ class DualStep(ABC):
     max_sweeps: int
 
     @abstractmethod
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
-        """Update the dual variables of these rows, one after the other, and W with them."""
+    def loss_arguments(self, problem: TrainingProblem, state: WeightState) -> LossArguments:
+        """What the kernel of a sweep needs to know of the loss."""
 
     @abstractmethod
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
+
+    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
+        """Update the dual variables of these rows, and W with them."""
+        sweep_batches(problem.design, problem.alpha, state, order, self.loss_arguments(problem, state))
 
     def _contribution(self, q: Array, p: Array) -> Array:
         """What rows contribute to λW for each class, before their weight κ."""
@@ -136,15 +144,6 @@ class DualMarginStep(DualStep):
 
     _kernels: ClassVar[Any]
 
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
-        """Update the dual variables of these rows, one after the other, and W with them."""
-        design, margins = problem.design, _margins(problem)
-        overlap = design.overlap if self._kernels is margin else design.largest_overlap
-        self._kernels.sweep(
-            order, state.targets, state.kappa, design.squared_norms, problem.alpha, margins, overlap,
-            *design.rows, *design.tree, state.W, state.dual, state.gaps,
-        )  # fmt: skip
-
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
         targets, margins = state.targets, _margins(problem)
@@ -156,11 +155,21 @@ class DualLargeMargin(DualMarginStep):
 
     _kernels: ClassVar[Any] = margin
 
+    def loss_arguments(self, problem: TrainingProblem, state: WeightState) -> LossArguments:
+        """What the kernel of a sweep needs to know of the loss."""
+        none = np.zeros((0, 0), state.W.dtype)
+        return LossArguments(MARGIN, state.targets, _margins(problem), none, 1.0, problem.design.overlap, 1.0)
+
 
 class DualSquaredLargeMargin(DualMarginStep):
     """The weight step of the squared large margin loss, for hard labels; its dual is described with the kernel."""
 
     _kernels: ClassVar[Any] = squared
+
+    def loss_arguments(self, problem: TrainingProblem, state: WeightState) -> LossArguments:
+        """What the kernel of a sweep needs to know of the loss."""
+        none, bound = np.zeros((0, 0), state.W.dtype), problem.design.largest_overlap
+        return LossArguments(SQUARED, state.targets, _margins(problem), none, 1.0, NO_OVERLAP, bound)
 
     def _contribution(self, q: Array, p: Array) -> Array:
         return np.asarray(q * p.sum(axis=1, keepdims=True) - p)
@@ -199,13 +208,10 @@ class DualMaxEnt(DualStep):
         R *= (state.kappa / problem.alpha)[:, None]
         return R.astype(state.W.dtype, copy=False)
 
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
-        """Update the dual variables of these rows, one after the other, and W with them."""
-        design = problem.design
-        maxent.sweep(
-            order, state.kappa, design.squared_norms, problem.alpha, design.largest_overlap, _width(problem),
-            _offsets(problem, state, slice(None)), *design.rows, *design.tree, state.W, state.dual, state.gaps,
-        )  # fmt: skip
+    def loss_arguments(self, problem: TrainingProblem, state: WeightState) -> LossArguments:
+        """What the kernel of a sweep needs to know of the loss."""
+        offsets, bound = _offsets(problem, state, slice(None)), problem.design.largest_overlap
+        return LossArguments(MAXENT, NO_LABELS, NO_MARGINS, offsets, _width(problem), NO_OVERLAP, bound)
 
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""

@@ -86,6 +86,20 @@ def test_the_rows_are_those_that_were_chosen(share, kind, labeled, encoder, tmp_
     assert (tmp_path / "o.csv").read_bytes() == chosen
 
 
+def test_the_share_of_a_mix_follows_the_length_of_the_texts_and_is_reported(labeled, encoder):
+    result, model, _ = labeled("--features", "mix", "--encoder", encoder)
+    assert result.err.count("Features are a mix of 20% words and 80% vectors. Half of the texts have ") == 1
+    assert (model.vectorizer.features.words_share, model.about["choice"] in result.err) == (0.2, True)
+
+
+def test_texts_without_words_are_labelled_by_vectors(run_ok, encoder, tmp_path):
+    rows = ["i,first", "i i,first", "a,second", "a a,second", "i i i,", "a a a,"]  # a word has two letters
+    (tmp_path / "a.csv").write_text("text,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    result = run_ok("label", tmp_path / "a.csv", "-o", tmp_path / "o.csv", "--encoder", encoder, *QUICK)
+    assert "Features are vectors of the encoder. The texts have no words to use." in result.err
+    assert read(tmp_path / "o.csv")["label"].to_list()[4:] == ["first", "second"]
+
+
 def test_every_command_reads_a_mix(labeled, example, encoder, run_ok, tmp_path):
     _, model, path = labeled(
         "--features", "mix", "--words-share", 0.6, "--encoder", encoder, "--report", tmp_path / "r.html"

@@ -219,7 +219,10 @@ def test_wrong_options_are_refused(options, message, example, refused, tmp_path)
 def test_without_an_encoder_the_error_says_what_to_install(example, refused, tmp_path, monkeypatch):
     monkeypatch.setattr(pretrained, "find_spec", lambda name: None)
     message = refused("label", example.file, "--features", "embeddings", "-o", tmp_path / "o.csv")
-    assert "neither sentence-transformers nor model2vec is installed. Run pip install" in message
+    assert (
+        "neither sentence-transformers nor model2vec is installed. In the checkout of transduce, run: pip install"
+        in message
+    )
 
 
 def test_vectors_of_a_model_on_dense_rows_may_come_as_svmlight(example, run_ok, tmp_path):

@@ -9,10 +9,10 @@ from helpers.inline_pool import InlinePool, fit_inline
 
 from transduce import RuledOut, TransductiveClassifier, design
 from transduce.dask import TransductiveClassifier as OverDask
-from transduce.engines.dask import engine, sharded_state
 from transduce.engines.dask.engine import DaskData
 from transduce.engines.local import LocalData
 from transduce.io.memmap import pack_rows
+from transduce.solvers import annealing
 
 ACCURATE = {"tol": 1e-6, "early_tol": 1e-6, "max_iter": 300, "random_state": 0}
 """Weights so accurate that the order of rows does not matter."""
@@ -22,7 +22,7 @@ def check_same(clf, local):
     """Labels, class counts, J and weights as with all rows in one place."""
     labels = np.concatenate(clf.transduction_)
     assert np.mean(labels == local.transduction_) >= 0.995
-    assert np.array_equal(clf.class_counts_, local.class_counts_)
+    assert np.abs(clf.class_counts_ - local.class_counts_).max() <= 1  # a row near a tie, where sizes are ranges
     assert clf.objective_ == pytest.approx(local.objective_, rel=1e-3)
     assert clf.classes_.tolist() == local.classes_.tolist()
     assert clf.coef_.dtype == local.coef_.dtype
@@ -115,16 +115,14 @@ def test_memory_mapped_rows_are_not_reordered(monkeypatch, tmp_path):
     assert orders == []
 
 
-@pytest.mark.parametrize("n_shards", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_two_shards_sweep_in_turn_and_more_at_once(n_shards, monkeypatch):
+@pytest.mark.parametrize("n_shards", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_any_number_of_shards_gives_the_same_fit(n_shards):
     X, truth = make_rows()
-    y, ends = hide_most(truth), tuple(range(80, 80 * n_shards, 80))
-    turns = record(monkeypatch, InlinePool, "_take_turns")
+    y, ends = hide_most(truth), tuple(range(48, 48 * n_shards, 48))
     how = {"alpha": 1e-2, "annealing": "paper", **ACCURATE, "tol": 1e-5, "early_tol": 1e-5, "class_prior": "labeled"}
     clf = OverDask("squared_hinge", **how)
     fit_inline(clf, split(X, ends), split(y, ends), n_workers=n_shards)
     check_same(clf, TransductiveClassifier("squared_hinge", **how).fit(X, y))
-    assert (len(turns) > 0) == (n_shards <= sharded_state.MAX_IN_TURN)
 
 
 class Squares:
@@ -153,23 +151,30 @@ def test_a_users_loss_is_minimised_over_exact_sums(annealing):
     assert not hasattr(clf, "label_distributions_")
 
 
+@pytest.fixture
+def _small_sample(monkeypatch):
+    """Only some of the unlabelled rows are annealed."""
+    monkeypatch.setattr(annealing, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(annealing, "SAMPLE_ROWS_PER_CLASS", 1)
+
+
+@pytest.mark.usefixtures("_small_sample")
 @pytest.mark.parametrize(
-    ("loss", "annealing"),
-    [("hinge", "paper"), ("maxent", "soft"), (Squares(), "soft")],
-    ids=["hinge", "maxent", "user's loss"],
+    ("loss", "how"),
+    [("hinge", {}), ("maxent", {"class_prior": "estimate"}), ("hinge", {"annealing": "soft"}), (Squares(), {})],
+    ids=["hinge", "maxent", "soft", "user's loss"],
 )
-def test_labelled_rows_that_stay_on_the_workers_give_the_same_fit(loss, annealing, monkeypatch):
+def test_a_sample_of_the_rows_is_refined_on_all_as_in_one_place(loss, how):
     X, truth = make_rows()
-    y, gathered = hide_most(truth), record(monkeypatch, DaskData, "_gather_labeled")
-    models, how = [], {"alpha": 0.3, "class_prior": "labeled", "tol": 1e-5, "early_tol": 1e-5, "random_state": 0}
-    for n_bytes in (engine.MIN_GATHERED_BYTES, 0):
-        monkeypatch.setattr(engine, "MIN_GATHERED_BYTES", n_bytes)
-        models.append(OverDask(loss, annealing=annealing, **how))
-        fit_inline(models[-1], split(X, (60, 99)), split(y, (60, 99)), n_workers=3)
-    assert [rows is None for rows in gathered] == [False, True]
-    assert models[1].history_[0].objective == pytest.approx(models[0].history_[0].objective, rel=1e-4)
-    assert models[1].objective_ == pytest.approx(models[0].objective_, rel=1e-3)
-    assert np.mean(np.concatenate(models[0].transduction_) == np.concatenate(models[1].transduction_)) >= 0.98
+    y = hide_most(truth, 40)
+    how = {"alpha": 1e-2, "annealing": "paper", "class_prior": np.bincount(truth[y < 0]), **ACCURATE} | how
+    local, clf = TransductiveClassifier(loss, **how).fit(X, y), OverDask(loss, **how)
+    fit_inline(clf, split(X, (60, 99)), split(y, (60, 99)), n_workers=3)
+    for model in (local, clf):
+        assert [row.restart for row in model.history_] == sorted(row.restart for row in model.history_)
+        assert model.history_[-1].unlabeled_weight == 1.0
+    assert clf.objective_ == pytest.approx(local.objective_, rel=0.03)  # they draw other samples
+    assert np.mean(np.concatenate(clf.transduction_) == local.transduction_) >= 0.93
 
 
 @pytest.mark.filterwarnings("ignore")

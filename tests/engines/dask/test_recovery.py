@@ -52,17 +52,22 @@ def test_a_checkpoint_continues_with_another_number_of_workers(tmp_path):
     assert_equal_fits(clf, undisturbed)
 
 
-def test_a_damaged_file_of_a_shard_starts_its_restart_again(tmp_path):
+def test_a_fit_stopped_while_it_refines_continues_from_the_fit_of_the_sample(tmp_path):
     X, truth = make_rows()
     blocks = split(X, (99,)), split(hide_most(truth), (99,))
-    clf = OverDask(annealing="paper", checkpoint=tmp_path, **QUICK)
-    fit_inline(clf, *blocks)
-    before = clf.coef_.copy()
-    (file,) = tmp_path.glob("restart 0 * shard 1.stage")
-    file.write_bytes(file.read_bytes()[:-3])
-    with pytest.warns(UserWarning, match="damaged"):
-        fit_inline(clf, *blocks)
-    assert np.array_equal(clf.coef_, before)
+    undisturbed, reported = OverDask(annealing="paper", **QUICK), []
+    fit_inline(undisturbed, *blocks)
+    clf = OverDask(annealing="paper", checkpoint=tmp_path / "fit", **QUICK)
+
+    def stop(row):
+        if row.restart:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fit_inline(clf.set_params(verbose=stop), *blocks)
+    fit_inline(clf.set_params(verbose=reported.append), *blocks)
+    assert_equal_fits(clf, undisturbed)
+    assert {row.restart for row in reported} == {1}
 
 
 def test_ctrl_c_keeps_the_last_complete_round():

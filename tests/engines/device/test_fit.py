@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from helpers.device_arrays import libraries, strict, torch_csr, torch_dense
 from helpers.solver_problems import N_LABELED, blobs, stop_after
+from scipy import sparse
 from sklearn.base import clone
 
 from transduce import TransductiveClassifier
 from transduce.baselines import EntropyRegularizedClassifier
 from transduce.engines.device.arrays import is_on_device, to_host
 from transduce.engines.device.engine import _memory_message, memory_explained
+from transduce.solvers import annealing
 
 NAMES = np.array(["a/x/1", "a/x/2", "a/y", "b"])
 
@@ -51,7 +53,8 @@ def test_labels_and_objective_of_a_fit_in_memory(on_device, loss, seed):
 )
 def test_soft_annealing(on_device, loss):
     X, y, prior = problem(n=100 if on_device is not strict else 50)
-    found, expected = fitted(on_device(X), y, prior, loss=loss), fitted(X, y, prior, loss=loss)
+    rows = sparse.csr_matrix(X) if on_device is torch_csr else X
+    found, expected = fitted(on_device(X), y, prior, loss=loss), fitted(rows, y, prior, loss=loss)
     check_same(found, expected, X, on_device)
     assert {row.restart for row in found.history_} == {row.restart for row in expected.history_}
 
@@ -94,7 +97,7 @@ def test_tree_partial_labels_and_sample_weights(on_device, partial_weight):
     y[30:40] = [{NAMES[0], NAMES[2]} for _ in range(10)]
     weights = np.random.default_rng(0).random(len(y)) + 0.5
     given = {"class_prior": prior, "taxonomy": list(NAMES), "annealing": "paper", "alpha": 0.01, "early_tol": 1e-3}
-    clf = TransductiveClassifier(**given, partial_weight=partial_weight, random_state=0)
+    clf = TransductiveClassifier(**given, partial_weight=partial_weight, random_state=1)
     found, expected = clone(clf).fit(on_device(X), y, sample_weight=weights), clf.fit(X, y, sample_weight=weights)
     check_same(found, expected, X, on_device)
     assert set(found.transduction_[30:40]) <= {NAMES[0], NAMES[2]}
@@ -199,3 +202,10 @@ def test_too_little_memory_is_one_sentence():
 def test_nothing_is_imported_before_it_is_needed(name):
     code = f"import sys, transduce; transduce.TransductiveClassifier; sys.exit({name!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_of_very_many_rows_a_sample_is_annealed(monkeypatch):
+    monkeypatch.setattr(annealing, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(annealing, "SAMPLE_ROWS_PER_CLASS", 1)
+    X, y, prior = problem()
+    check_same(fitted(torch_dense(X), y, prior, loss="maxent"), fitted(X, y, prior, loss="maxent"), X, torch_dense)

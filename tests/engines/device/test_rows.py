@@ -49,9 +49,18 @@ def test_float32_stays_float32(on_device):
 
 
 @libraries
-def test_selected_rows_come_to_memory(on_device):
+def test_selected_rows_have_batches_of_their_own(on_device):
+    design, rows = both(TREE, on_device)
+    some, W = np.array([3, 0, 17]), np.random.default_rng(0).normal(size=design.zeros().shape)
+    chosen = rows.select_rows(some)
+    found = to_host(chosen.in_problem_order(chosen.scores(rows.arrays.floats(W))))
+    np.testing.assert_allclose(found, design.select_rows(some).scores(W), atol=1e-12)
+
+
+@libraries
+def test_rows_come_to_memory(on_device):
     design, rows = both(TREE, on_device)
     some = np.array([3, 0, 17])
-    found, expected = rows.select_rows(some).matrix(), design.select_rows(some).matrix()
+    found, expected = rows.in_memory(some).matrix(), design.select_rows(some).matrix()
     found, expected = (X.toarray() if sparse.issparse(X) else X for X in (found, expected))
     np.testing.assert_array_equal(found, expected)

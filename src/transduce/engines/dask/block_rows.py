@@ -32,6 +32,7 @@ class BlockInfo(NamedTuple):
     n_rows: int
     n_values: int
     n_features: int
+    is_dense: bool
     dtype: str
     positions: Array
     entries: list[Any]
@@ -82,7 +83,7 @@ def read_block(
     content = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
     stamp = fingerprint({"X": content, "weights": weights}) if digest else ""
     info = BlockInfo(
-        n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, X.dtype.name, positions,
+        n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, not sparse.issparse(X), X.dtype.name, positions,
         as_objects(values[positions]), values.dtype.str, columns, own, total,
         sum_of_squares(X), stamp,
     )  # fmt: skip

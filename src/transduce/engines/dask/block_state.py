@@ -8,7 +8,6 @@ from transduce.arrays import Array
 from transduce.engines.common import (
     Calibration,
     RowState,
-    finite_costs,
     posterior_costs,
     predicted_counts,
     priced_probabilities,
@@ -17,6 +16,7 @@ from transduce.engines.common import (
 from transduce.engines.local import LocalEngine
 from transduce.label_step.partitions import Partition
 from transduce.problem import allowed_costs
+from transduce.weight_step import weight_step_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,47 +35,39 @@ class BlockState(RowState):
     """One restart on one block.
 
     partition  label costs, and what a label step has left with them
-    best       (n_unlabeled,) class of the largest probability in the last round of soft labels
     """
 
     block: Block
     partition: Partition | None = None
-    best: Array | None = None
 
-    def set_greedy_costs(self) -> None:
-        """Make minus the scores at W the label costs of rows without a full label."""
-        self._set_costs(-self.new_scores[self.unlabeled])
+    def start_weights(self, W: Array) -> None:
+        """Start the weight step at weights 0, which are in W, for the accepted labels."""
+        self.state = weight_step_for(self.problem.loss, 0).start(self.problem, self.labels)
+        self.state.W = W
 
     def set_posterior_costs(self, calibration: Calibration) -> None:
-        """Likewise minus the logarithm of the probabilities at the scores."""
+        """Make minus the logarithm of the probabilities at the scores the label costs of rows without a full label."""
         self._set_costs(posterior_costs(self.problem.loss, self.new_scores[self.unlabeled], calibration))
 
     def set_posterior(self, prices: Array, calibration: Calibration) -> None:
         """Make the probabilities at the scores and prices the posterior that a label step would leave."""
-        self.set_greedy_costs()
+        scores = self.new_scores[self.unlabeled]
+        self._set_costs(-scores)
         assert self.partition is not None
-        found = priced_probabilities(self.problem, self.new_scores[self.unlabeled], prices, calibration)
-        self.partition.state["posterior"] = found
+        self.partition.state["posterior"] = priced_probabilities(self.problem, scores, prices, calibration)
 
     def total_confidence(self, prices: Array, calibration: Calibration) -> tuple[float]:
         """Return the sum of the largest probabilities of rows without a full label."""
         return (total_confidence(self.problem.loss, self.new_scores[self.unlabeled], prices, calibration),)
 
-    def set_soft_costs(self) -> None:
-        """Likewise the loss at W; row weights are equal if partial labels weigh as full ones."""
-        costs = finite_costs(self.problem.loss, self.new_scores[self.unlabeled])
-        weights = None if self.problem.n_partial else self.block.relative_weight
-        self._set_costs(costs, weights, np.full(len(costs), -1))
-
     def set_hard_costs(self, step_length: float = 1.0) -> None:
-        """Move the scores that labels are chosen by this far to those at W, and make the hard loss there the costs."""
-        self.problem, self.scores = self.block.problem, self.scores_between(step_length)
+        """Move the scores that labels are chosen by this far to those at W, and make the loss there the costs."""
+        self.scores = self.scores_between(step_length)
         self._set_costs(self.label_costs(), self.block.relative_weight)
 
-    def _set_costs(self, costs: Array, weights: Array | None = None, labels: Array | None = None) -> None:
+    def _set_costs(self, costs: Array, weights: Array | None = None) -> None:
         costs = costs if weights is None else costs * weights[:, None]
-        labels = self.labels[self.unlabeled] if labels is None else labels
-        self.partition = Partition(allowed_costs(self.problem, costs), labels)
+        self.partition = Partition(allowed_costs(self.problem, costs), self.labels[self.unlabeled])
 
     def found(self, name: str) -> Array:
         """Return the labels or the posterior that a label step has left with the costs."""

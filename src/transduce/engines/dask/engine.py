@@ -1,7 +1,7 @@
 """Blocks of a fit over Dask, whose labels are encoded together, and the engine over their shards.
 
-Every shard has the weights W. Their changes are summed on the workers, so the driver sees W itself only when a stage is
-saved or a restart ends. Otherwise prices, class counts and sums travel.
+Every shard has the weights W. Their changes are summed on the workers, so the driver sees W itself only when a restart
+begins or ends. Otherwise prices, class counts and sums travel.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ from scipy import sparse
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import Design, frequency_order, mean_squared_length, pays_to_reorder, undo_order
-from transduce.engines.base import Engine, FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
+from transduce.engines.base import FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec
 from transduce.engines.dask.block_state import BlockState
@@ -44,16 +44,6 @@ from transduce.validation import check_sampled
 
 GROUPS_FILE = "shards.json"
 """File of a checkpoint with the blocks of each shard in each group."""
-MIN_GATHERED_BYTES = 1 << 18
-"""Bytes of labelled rows that are fetched by the driver in any case."""
-
-
-class LabeledRows(NamedTuple):
-    """The labelled rows of all shards in the driver: a problem of their own, their labels, and the number per shard."""
-
-    problem: TrainingProblem
-    labels: Array
-    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +51,7 @@ class DaskEngine:
     """Rows on the workers of a pool.
 
     content       what the fingerprint of a checkpoint depends on
-    labeled       the labelled rows, if they are few enough to be here
+    is_dense      whether the rows of all blocks are dense
     column_order  column of X of every row of W, or None if it is the same
     """
 
@@ -70,7 +60,7 @@ class DaskEngine:
     spec: ProblemSpec
     n_unlabeled: int
     content: dict[str, Any]
-    labeled: LabeledRows | None = None
+    is_dense: bool
     column_order: Array | None = None
     names: Any = field(default_factory=count)
 
@@ -90,12 +80,8 @@ class DaskEngine:
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> DaskRestart:
         return DaskRestart(self, str(next(self.names)), settings, rng)
 
-    def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
-        """Run restarts one at a time: each uses all workers."""
-        return 1, self
-
     def sample(self, max_rows: int, rng: np.random.Generator) -> LocalEngine:
-        """Fetch all labelled rows, and at most so many others, in the order of the blocks."""
+        """Fetch all labelled rows, and at most so many others, in the order of the blocks; all cores may use it."""
         shards, settings = self.source.shards, self.spec.settings
         sizes = self._by_block(self.pool.call(Shard.count_unlabeled))
         chosen = np.arange(self.n_unlabeled)
@@ -113,7 +99,7 @@ class DaskEngine:
         order = np.concatenate((np.arange(labels.size), labels.size + last))
         rows = _stacked((*labeled_X, *X))
         problem = TrainingProblem.create(
-            Design.create(rows, self.spec.taxonomy, settings.n_jobs, order),
+            Design.create(rows, self.spec.taxonomy, None, order),
             settings.loss,
             settings.alpha,
             labels.size,
@@ -242,15 +228,15 @@ class DaskData:
         ends = np.cumsum([0, *(len(info.entries) for info in infos)])
         labels = [(i.positions, _rows(self.encoded, slice(*ends[b : b + 2]))) for b, i in enumerate(infos)]
         own = [([labels[b] for b in blocks],) for blocks in source.shards]
-        sizes, n_values, mapped = zip(*self.pool.call(Shard.build, spec, per_shard=own), strict=True)
+        mapped = self.pool.call(Shard.build, spec, per_shard=own)
         shape = (infos[0].n_features + settings.fit_intercept, spec.taxonomy.n_nodes)
         column_order = None if any(mapped) else self._reorder(shape, np.dtype(spec.dtype).itemsize)
-        rows = self._gather_labeled(spec, shape, sizes, sum(n_values))
         content = {
             "X": (column_order is not None, *(info.digest for info in infos)),
             "y": tuple((positions, part.codes, part.partial, part.allowed) for positions, part in labels),
         }
-        return DaskEngine(self.pool, source, spec, self.labels.n_unlabeled, content, rows, column_order)
+        is_dense = all(info.is_dense for info in infos)
+        return DaskEngine(self.pool, source, spec, self.labels.n_unlabeled, content, is_dense, column_order)
 
     def _spec(self, settings: ProblemSettings) -> ProblemSpec:
         encoded, n_unlabeled = self.encoded, self.labels.n_unlabeled
@@ -270,24 +256,9 @@ class DaskData:
         is_full = any(0 < info.n_values == info.n_rows * info.n_features for info in self.infos)
         if is_full or not pays_to_reorder(shape, itemsize, sum(info.n_values for info in self.infos)):
             return None
-        future, counts = tree_sum(self.pool, Shard.column_counts)
-        self.pool.run_all(Shard.reorder_columns, future)
-        return frequency_order(counts.values[:, 0])
-
-    def _gather_labeled(
-        self, spec: ProblemSpec, shape: tuple[int, int], sizes: Sequence[int], n_values: int
-    ) -> LabeledRows | None:
-        """Fetch the labelled rows, if they and their dual are no larger than the weights, which are sent anyway."""
-        settings, itemsize = spec.settings, np.dtype(spec.dtype).itemsize
-        limit = max(shape[0] * shape[1] * itemsize, MIN_GATHERED_BYTES)
-        n_bytes = max(n_values * (itemsize + 8), sum(sizes) * shape[1] * itemsize)
-        if settings.partial_as_labeled or n_bytes > limit:
-            return None
-        blocks = [block for of_shard in self.pool.call(Shard.labeled_rows) for block in of_shard]
-        X, weights, labels = zip(*blocks, strict=True)
-        design = Design.create(_stacked(X), spec.taxonomy, settings.n_jobs)
-        problem = TrainingProblem(design, settings.loss, settings.alpha, sum(sizes), np.concatenate(weights))
-        return LabeledRows(problem, np.concatenate(labels), tuple(sizes))
+        total = tree_sum(self.pool, Shard.column_counts)
+        self.pool.run_all(Shard.reorder_columns, total)
+        return frequency_order(self.pool.results([total])[0][1])
 
 
 def _stacked(blocks: Sequence[Any]) -> Any:

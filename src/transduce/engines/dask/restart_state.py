@@ -1,102 +1,71 @@
-"""One restart on a shard: sweeps over its rows, the delta of W they cause, losses and gaps at W, and results."""
+"""One restart on a shard: sweeps over its rows, the change of W they cause, losses and gaps at W, and results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.design import Design
 from transduce.engines.dask.block_state import BlockState
-from transduce.engines.dask.weight_deltas import SharedWeights, TrackedWeights, WeightDelta, add_delta
+from transduce.engines.dask.shared_weights import SharedWeights
 from transduce.weight_step import WeightState, weight_step_for
-from transduce.weight_step.dual import DualMaxEnt, DualStep
+from transduce.weight_step.dual import DualStep
 from transduce.weight_step.sweep_schedule import sweep_order
 
 MIN_WORK, MAX_SWEEPS = 5e6, 4
-"""Multiplications that a shard should do before a reduction, and sweeps that it may take for them."""
+"""Multiplications that a shard should do before a sum over shards, and sweeps that it may take for them."""
 SweepStats: TypeAlias = tuple[int, float, int]
 """Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
 
 
 @dataclass(eq=False)
 class RestartState(SharedWeights):
-    """One restart on all blocks of a shard."""
+    """One restart on all blocks of a shard; `retargeted` if labels, and W with them, changed since the last sweep."""
 
     blocks: list[BlockState] = field(default_factory=list)
+    retargeted: bool = False
 
     def retarget(self, weight: float) -> tuple[int, int, int]:
         """Hand labels and row weights to the state of the weight step.
 
-        Rows with a new label withdraw their part of W, which is reduced with the next sweep. Returns the number of
-        these rows, of rows whose gap is unknown, and of rows with a weight.
+        Rows with a new label withdraw their part of W, which is summed with the change of the next sweep. Returns the
+        number of these rows, of rows whose gap is unknown, and of rows with a weight.
         """
         n_new = n_unknown = n_live = 0
         for block in self.blocks:
             step, state, kappa = weight_step_for(block.problem.loss, 0), block.state, block.problem.kappa(weight)
-            new = np.flatnonzero(block.labels != state.targets)
-            self.weights.mark(block.problem.design, new)
+            n_new += int(np.sum(block.labels != state.targets))
             step.retarget(block.problem, state, block.labels, kappa)
-            n_new, n_live = n_new + new.size, n_live + int(np.sum(kappa > 0))
+            n_live + int(np.sum(kappa > 0))
             if isinstance(step, DualStep):
                 n_unknown += int(np.sum(np.isinf(state.gaps) & (kappa > 0)))
+        self.retargeted |= n_new > 0
         return n_new, n_unknown, n_live
 
-    def retarget_soft(self, weight: float, first: bool) -> int:
-        """Make the distributions that a label step has left the targets, unless these are the first.
+    def sweep(self, seed: int, count: int, sigma: float) -> tuple[SweepStats, Array]:
+        """Visit rows at the same time as all other shards; returns the change of W too, which all shards then add.
 
-        W follows from all rows: the part of these rows waits to be reduced. Returns rows with a new best label.
+        Here W changes by sigma times what the rows imply, so that changes of `sigma` shards can be added safely (Ma et
+        al., 2015). This is sweep `count` since gaps were computed.
         """
-        n_moved, total = 0, np.zeros_like(self.W)
-        for block in self.blocks:
-            targets = block.state.targets.copy()
-            if not first:
-                targets[block.unlabeled] = block.found("posterior")
-                best = block.found("posterior").argmax(axis=1)
-                n_moved, block.best, block.partition = n_moved + int((best != block.best).sum()), best, None
-            step, kappa = weight_step_for(block.problem.loss, 0), block.problem.kappa(weight)
-            if isinstance(step, DualMaxEnt):
-                step.set_soft_targets(block.problem, block.state, targets, kappa)
-                total += block.problem.design.pullback(step.contributions(block.problem, block.state))
-            else:
-                step.retarget(block.problem, block.state, targets, kappa)
-        self.delta = WeightDelta(None, total)
-        return n_moved
+        if self.retargeted and sigma != 1.0:
+            self.amplify(sigma)
+        self.retargeted = False
+        stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma)
+        return stats, self.change(1.0 / sigma)
 
-    def adopt_dual(self, dual: Array, gaps: Array) -> None:
-        """Give weight to the labelled rows alone, with the dual that the driver found for them; W is sent later."""
-        begin = 0
-        for block in self.blocks:
-            step, state, n_labeled = weight_step_for(block.problem.loss, 0), block.state, block.problem.n_labeled
-            step.retarget(block.problem, state, state.targets, block.problem.kappa(0.0))
-            if isinstance(step, DualStep):
-                own = slice(begin, begin + n_labeled)
-                state.dual[:n_labeled], state.gaps[:n_labeled] = dual[own], gaps[own]
-            begin += n_labeled
+    def receive(self, total: tuple[Sequence[Any], Array]) -> Sequence[Any]:
+        """Add the sum of the changes of all shards to W; returns the numbers that were summed with it."""
+        numbers, change = total
+        self.add_change(change)
+        return numbers
 
-    def sweep(self, seed: int, count: int, sigma: float) -> SweepStats:
-        """Visit rows at the same time as all other shards; the delta of W waits to be reduced.
-
-        W changes by sigma times what the rows imply, and the delta by 1, so that deltas of `sigma` shards can be added
-        safely (Ma et al., 2015). This is sweep `count` since gaps were computed.
-        """
-        weights = self._running
-        if sigma != 1.0:
-            weights.amplify(sigma)
-        stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma, MAX_SWEEPS)
-        self.delta = weights.take(1.0 / sigma)
-        return stats
-
-    def turn(self, seed: int, count: int, others: Sequence[WeightDelta]) -> tuple[SweepStats, WeightDelta]:
-        """Add what other shards changed in W since the last turn, then visit rows; returns the delta of W as well."""
-        self.add_deltas(others)
-        stats = self._visit_rows(np.random.default_rng((seed, count)), count, 1.0, 1)
-        return stats, self.weights.take(revert=False)
-
-    def _visit_rows(self, rng: np.random.Generator, count: int, sigma: float, max_sweeps: int) -> SweepStats:
-        """Visit the rows that need it; again, where these are few, until it was worth a reduction."""
+    def _visit_rows(self, rng: np.random.Generator, count: int, sigma: float) -> SweepStats:
+        """Visit the rows that need it; again, where these are few, until it was worth a sum."""
         n_visited, gap, n_live, work = 0, 0.0, 0, 0
-        for again in range(max_sweeps):
+        for again in range(MAX_SWEEPS):
             gap, n_live = 0.0, 0
             for block in self.blocks:
                 step, state, design = weight_step_for(block.problem.loss, 0), block.state, block.problem.design
@@ -105,7 +74,6 @@ class RestartState(SharedWeights):
                 if not live.size:
                     continue
                 order = sweep_order(state.gaps, live, rng, count if again == 0 else 1)
-                self.weights.mark(design, order)
                 state.scores = None
                 step.sweep(replace(block.problem, alpha=block.problem.alpha / sigma), state, order)
                 n_visited, gap, n_live = n_visited + order.size, gap + float(state.gaps[live].sum()), n_live + live.size
@@ -128,8 +96,9 @@ class RestartState(SharedWeights):
                 gap += float(state.gaps[live].sum())
         return loss, gap, float(np.vdot(self.W, self.W))
 
-    def loss_and_gradient(self) -> float:
-        """Return the loss at W of the rows with a weight; its gradient in W waits to be reduced. For smooth losses."""
+    def loss_and_gradient(self, W: Array) -> tuple[tuple[float], Array]:
+        """Set W, and return the loss of the rows with a weight and its gradient. For smooth losses."""
+        self.set_weights(W)
         loss, gradient = 0.0, np.zeros_like(self.W)
         for block in self.blocks:
             problem, state = block.problem, block.state
@@ -140,12 +109,11 @@ class RestartState(SharedWeights):
                 loss += float(np.dot(state.kappa[live], problem.loss.value(state.scores[live], state.targets[live])))
                 R[live] = problem.loss.gradient(state.scores[live], state.targets[live]) * state.kappa[live, None]
                 gradient += problem.design.pullback(R)
-        self.delta = WeightDelta(None, gradient)
-        return loss
+        return (loss,), gradient
 
-    def compute_scores(self, W: WeightDelta | None = None) -> None:
+    def compute_scores(self, W: Array | None = None) -> None:
         """Compute the scores at the weights of the restart, or at others."""
-        at = self.W if W is None else as_array(W, self.blocks[0].problem.design.zeros())
+        at = self.W if W is None else as_weights(W, self.blocks[0].problem.design)
         for block in self.blocks:
             block.state.scores = block.problem.design.scores(at)
 
@@ -158,10 +126,16 @@ class RestartState(SharedWeights):
                 block.labels[block.unlabeled] = block.found("labels")
             block.partition = None
 
+    def start_weights(self) -> None:
+        """Accept the labels that a label step has found, and start the weight step at 0 for them."""
+        self.accept(True)
+        for block in self.blocks:
+            block.start_weights(self.W)
+
     def finish(self) -> None:
         """Keep the labels, and nothing else."""
-        self.weights = TrackedWeights.create(np.zeros((0, 0), self.W.dtype))
-        self.delta = self.accepted = None
+        self.W = self.base = np.zeros((0, 0), self.W.dtype)
+        self.accepted = None
         for block in self.blocks:
             block.state, block.scores, block.partition = empty_state(self.W), None, None
 
@@ -182,7 +156,8 @@ def empty_state(W: Array) -> WeightState:
     return WeightState(W, none, none, none, none)
 
 
-def as_array(W: WeightDelta, zeros: Array) -> Array:
-    """Return weights that were sent as an array (d, M)."""
-    add_delta(zeros, W)
-    return zeros
+def as_weights(W: Array, design: Design) -> Array:
+    """Return weights that were sent as an array that products with the rows take."""
+    found = design.zeros()
+    found[...] = W
+    return found

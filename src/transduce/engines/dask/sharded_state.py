@@ -3,7 +3,6 @@
 A weight step is dual sweeps until the gap is met, or L-BFGS on exact sums of the gradient.
 """
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,27 +14,21 @@ from distributed import Future
 
 from transduce.arrays import Array
 from transduce.engines.base import StepSettings, WeightSummary
-from transduce.engines.dask.restart_state import RestartState, SweepStats
-from transduce.engines.dask.shards import Function, Shard, add_up, call_blocks, call_partitions, call_restart
-from transduce.engines.dask.weight_deltas import WeightDelta, as_delta, sum_deltas
+from transduce.engines.dask.restart_state import RestartState
+from transduce.engines.dask.shards import Function, add_up, call_blocks, call_partitions, call_restart
 from transduce.engines.dask.worker_pool import WorkerPool
-from transduce.io.atomic_write import WriteError
-from transduce.io.checkpoint import CheckpointSlot, Stage
 from transduce.label_step.partitions import Answer, Arguments, Partition
-from transduce.problem import TrainingProblem
-from transduce.weight_step import LBFGS, WeightStep
+from transduce.weight_step import LBFGS
 from transduce.weight_step.lbfgs import minimize_regularized
 from transduce.weight_step.sweep_schedule import CheckRule, Sweeps, run_sweeps, sweep_until_converged
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
 
-MAX_IN_TURN = 2
-"""Shards that sweep in turn; more of them sweep at once, which needs more reductions but no waiting."""
 MOSTLY_UNKNOWN = 0.5
-"""Fraction of rows with an unknown gap above which shards sweep at once: most rows are to be visited."""
-FAN_IN = 8
-"""Deltas that one task of a tree reduction adds up."""
+"""Fraction of rows with an unknown gap above which J, which gives the gaps of all, is computed after one sweep."""
+FAN_IN = 4
+"""Arrays that one task of a sum over shards adds up."""
 
 
 @dataclass(eq=False)
@@ -86,43 +79,13 @@ class ShardedState:
         future = self.pool.start(0, call_restart, self.name, RestartState.get_weights, accepted)
         return np.asarray(self.pool.results([future])[0])
 
-    def accept_weights(self) -> None:
-        """Accept W, on the first shard."""
-        self.pool.call_first(call_restart, self.name, RestartState.accept_weights)
-
-    def save_stage(
-        self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool = False
-    ) -> None:
-        """Let every shard write its state, then write the slot, which names their files; remove older files."""
-        assert slot.path is not None
-        folder, stem, token = slot.path.parent, slot.path.stem, secrets.token_hex(6)
-        names = [f"{stem} {token} shard {g}.stage" for g in range(self.pool.n_shards)]
-        errors = self.pool.call(Shard.save, self.name, done, per_shard=[(str(folder / name),) for name in names])
-        if any(errors):
-            slot.disk.fail(folder, WriteError(folder, OSError(*next(filter(None, errors)))))
-            return
-        slot.save(arrays, metadata | {"shards": names})
-        for old in folder.glob(f"{stem} * shard *.stage"):
-            if old.name not in names:
-                old.unlink(missing_ok=True)
-        self.pool.n_checkpoints += 1
-
-    def load_stage(self, slot: CheckpointSlot, soft: bool) -> Stage | None:
-        """Restore the state of all shards but for W; None where there is none, or the file of a shard is damaged."""
-        saved = slot.load()
-        if saved is None or slot.path is None or len(saved.metadata["shards"]) != self.pool.n_shards:
-            return None
-        paths = [(str(slot.path.with_name(name)),) for name in saved.metadata["shards"]]
-        return saved if all(self.pool.call(Shard.load, self.name, soft, per_shard=paths)) else None
-
 
 @dataclass(eq=False)
 class ShardedWeights(ShardedState):
     """Weights on all shards, and weight steps from there.
 
-    Two shards sweep in turn, as if their rows were in one place, unless row weights have grown and most rows are to be
-    visited. Then, or where there are more shards, they sweep at once, each with W changing `sigma` times as much, so
-    that deltas can safely be added.
+    Shards sweep at the same time, each with W changing as many times as much as there are shards, so that changes
+    can safely be added.
     """
 
     settings: StepSettings
@@ -134,18 +97,6 @@ class ShardedWeights(ShardedState):
         n_new, n_unknown, n_live = add_up(self.call(RestartState.retarget, weight))
         self.weights_grew = n_unknown > MOSTLY_UNKNOWN * n_live
         return bool(n_new)
-
-    def fit_labeled(self, problem: TrainingProblem, step: WeightStep, targets: Array, tol: float) -> WeightSummary:
-        """Learn weights from the labelled rows in the driver; shards get these and the dual of their own rows."""
-        assert self.rows.labeled is not None
-        state = step.start(problem, targets)
-        step.retarget(problem, state, targets, problem.kappa(0.0))
-        report = step.solve(problem, state, tol, self.rng)
-        ends = np.cumsum((0, *self.rows.labeled.sizes))
-        self.call(RestartState.adopt_dual, per_shard=[(state.dual[a:b], state.gaps[a:b]) for a, b in pairwise(ends)])
-        self.set_weights(state.W)
-        self.call(RestartState.compute_scores)
-        return WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
 
     def solve(self, step: Any, tol: float, weight: float, has_scores: bool, last: float = np.inf) -> WeightSummary:
         """Sweep until the gap is at most tol · J, or minimise, where the loss has no dual.
@@ -166,18 +117,14 @@ class ShardedWeights(ShardedState):
         )
 
     def _sweep(self, rule: CheckRule, max_sweeps: int) -> Sweeps:
-        """Sweep in turn or at once; only one sweep when row weights have grown, for J then gives the gaps of all."""
-        seed, pool = int(self.rng.integers(2**63)), self.pool
-        if not self.weights_grew and pool.n_shards <= MAX_IN_TURN:
-            by_shard = pool.call_and_reduce(
-                self.name, RestartState.turn, seed, max_turns=max_sweeps, is_done=partial(_is_done, rule)
-            )
-            turns = [_over_shards(turn) for turn in zip(*by_shard, strict=True)]
-            return len(turns), sum(fraction for fraction, _ in turns), turns[-1][1]
+        """Sweep until J is due; only once when row weights have grown, for J then gives the gaps of all."""
+        seed, pool, shards = int(self.rng.integers(2**63)), self.pool, range(self.pool.n_shards)
 
         def sweep(count: int) -> tuple[float, float]:
-            arguments = (seed, count, float(pool.n_shards))
-            return _over_shards(pool.call_and_reduce(self.name, RestartState.sweep, *arguments))
+            total = tree_sum(pool, call_restart, self.name, RestartState.sweep, seed, count, float(pool.n_shards))
+            received = [pool.start(s, call_restart, self.name, RestartState.receive, total) for s in shards]
+            n_visited, gap, n_live = pool.results(received)[0]
+            return n_visited / max(n_live, 1), gap
 
         max_sweeps = 1 if self.weights_grew else max_sweeps
         self.weights_grew = False
@@ -190,10 +137,10 @@ class ShardedWeights(ShardedState):
 
     def _minimize(self, step: LBFGS, tol: float) -> WeightSummary:
         def loss_and_gradient(W: Array) -> tuple[float, Array]:
-            self.set_weights(W)
-            losses = self.call(RestartState.loss_and_gradient)
-            _, gradient = tree_sum(self.pool, call_restart, self.name, RestartState.take_delta)
-            return float(sum(losses)), np.asarray(gradient.values)
+            sent = send_weights(self.pool, W)
+            total = tree_sum(self.pool, call_restart, self.name, RestartState.loss_and_gradient, sent)
+            ((loss,), gradient) = self.pool.results([total])[0]
+            return float(loss), np.asarray(gradient)
 
         settings, W = self.rows.spec.settings, self.get_weights(accepted=False)
         low = minimize_regularized(loss_and_gradient, W, settings.alpha, tol, step.max_iter)
@@ -202,30 +149,33 @@ class ShardedWeights(ShardedState):
         return WeightSummary(low.value, low.gradient, low.n_evaluations, low.converged)
 
 
-def _over_shards(stats: Sequence[SweepStats]) -> tuple[float, float]:
-    """Return the fraction of all rows that were visited, and the sum of gaps."""
-    n_visited, gap, n_live = add_up(stats)
-    return n_visited / max(n_live, 1), gap
+def tree_sum(pool: WorkerPool, function: Function, *args: Any) -> Future:
+    """Add up function(shard, *args) of all shards, which is (numbers, array), on the workers; returns a future.
 
-
-def _is_done(rule: CheckRule, count: int, stats: Sequence[SweepStats]) -> bool:
-    return rule.is_due(count, *_over_shards(stats))
-
-
-def tree_sum(pool: WorkerPool, function: Callable[..., WeightDelta], *args: Any) -> tuple[Future, WeightDelta]:
-    """Add up dense deltas of all shards on the workers, a few at a time; returns the sum as a future and as it is."""
-    parts = [pool.start(shard, function, *args) for shard in range(pool.n_shards)]
+    First come the shards of each group, then a few groups at a time. So the sum is bit for bit the same wherever groups
+    are placed.
+    """
+    tasks = iter([pool.start(shard, function, *args) for shard in range(pool.n_shards)])
+    parts = [(_add(pool, [next(tasks) for _ in group.keys], group.address), group.address) for group in pool.groups]
     while len(parts) > 1:
-        groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-        addresses = [pool.shards[g * FAN_IN][0] for g in range(len(groups))]
-        parts = [pool.submit(_sum, *group, address=address) for group, address in zip(groups, addresses, strict=True)]
-    return parts[0], pool.results(parts)[0]
+        some = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+        parts = [(_add(pool, [future for future, _ in one], one[0][1]), one[0][1]) for one in some]
+    return parts[0][0]
 
 
-def _sum(*deltas: WeightDelta) -> WeightDelta:
-    return sum_deltas(deltas, len(deltas[0].values))
+def _add(pool: WorkerPool, parts: list[Future], address: str) -> Future:
+    return parts[0] if len(parts) == 1 else pool.submit(sum_parts, *parts, address=address)
+
+
+def sum_parts(*parts: tuple[Sequence[Any], Array]) -> tuple[Sequence[Any], Array]:
+    """Add up numbers, and arrays of one shape, of two parts or more."""
+    numbers, arrays = zip(*parts, strict=True)
+    total = arrays[0] + arrays[1]
+    for array in arrays[2:]:
+        total += array
+    return add_up(numbers), total
 
 
 def send_weights(pool: WorkerPool, W: Array) -> Future:
     """Send weights to one worker, from which the others fetch them."""
-    return pool.send([(as_delta(W), pool.shards[0][0])])[0]
+    return pool.send([(W, pool.shards[0][0])])[0]

@@ -1,8 +1,8 @@
 """The workers of a fit: shards are placed on them and called, and a worker that is lost ends the call.
 
-A call goes to all shards in one round trip: a message to each worker, which runs its shards in threads. While results
-are awaited, heartbeats are checked. After a WorkerLostError the caller can place the shards again on the workers that
-are left, or that come back.
+A call goes to all shards in one round trip: a message to each worker, which runs its shards in threads. What travels
+between workers are results of tasks, which Dask sends. While results are awaited, heartbeats are checked. After a
+WorkerLostError the caller can place the shards again on the workers that are left, or that come back.
 """
 
 import asyncio
@@ -18,10 +18,9 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.engines.dask import shards
-from transduce.engines.dask.all_reduce import Call, Reduction, ShardGroup, call_and_reduce, join_fit, release, run_calls
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
-from transduce.engines.dask.shards import Function
-from transduce.engines.dask.weight_deltas import ShardLostError
+from transduce.engines.dask.shard_calls import Call, ShardGroup, join_fit, release, run_calls
+from transduce.engines.dask.shards import Function, ShardLostError
 
 CANCELLED = (FutureCancelledError, FuturesCancelledError)
 UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
@@ -39,8 +38,6 @@ class WorkerPool:
     groups: list[ShardGroup] = field(default_factory=list)
     fit: str = ""
     n_round_trips: int = 0
-    n_reductions: int = 0
-    n_checkpoints: int = 0
     interrupted: bool = False
     heartbeats: Heartbeats = field(init=False)
 
@@ -72,8 +69,8 @@ class WorkerPool:
             for (address, key), args in zip(self.shards, arguments, strict=True)
         ]
         found = self.results(tasks)
-        groups = dict.fromkeys(addresses, (self.fit, self.groups))
-        self._await(run_on_each, self.client, join_fit, groups)
+        joined = dict.fromkeys(addresses, (self.fit, [key for _, key in self.shards]))
+        self._await(run_on_each, self.client, join_fit, joined)
         return found
 
     def _assign(self, addresses: Sequence[str], sizes: Sequence[int]) -> None:
@@ -106,24 +103,15 @@ class WorkerPool:
         """Return function(shard, *args) of the first shard."""
         return self._round_trip(function, [args])[0]
 
-    def call_and_reduce(self, restart: str, function: Function, *args: Any, **options: Any) -> list[Any]:
-        """Return function(restart, *args) of all shards, whose deltas of W are reduced; options are of `Reduction`."""
-        self.n_reductions += 1
-        reduction = Reduction(self.fit, self.n_reductions, restart, **options)
-        return self._round_trip(function, [args] * self.n_shards, reduction=reduction)
-
-    def _round_trip(
-        self, function: Function, arguments: Sequence[Any], uninterrupted: bool = False, reduction: Any = None
-    ) -> list[Any]:
+    def _round_trip(self, function: Function, arguments: Sequence[Any], uninterrupted: bool = False) -> list[Any]:
         """Call the first shards, as many as there are arguments: one message to each of their workers, and one back."""
         self.n_round_trips += 1
         called = self.shards[: len(arguments)]
         calls: dict[str, list[Call]] = {}
         for (address, key), args in zip(called, arguments, strict=True):
             calls.setdefault(address, []).append((key, function, args))
-        remote, shared = (run_calls, ()) if reduction is None else (call_and_reduce, (reduction,))
-        sent = {address: (own, *shared) for address, own in calls.items()}
-        found = self._await(run_on_each, self.client, remote, sent, uninterrupted=uninterrupted)
+        sent = {address: (own,) for address, own in calls.items()}
+        found = self._await(run_on_each, self.client, run_calls, sent, uninterrupted=uninterrupted)
         answers = {address: iter(own) for address, own in found.items()}
         results = [next(answers[address]) for address, _ in called]
         errors = [result for result in results if isinstance(result, Exception)]

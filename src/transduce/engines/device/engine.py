@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.design import mean_squared_length
-from transduce.engines.base import Engine, FittedLabels, ProblemSettings, StepSettings
+from transduce.engines.base import FittedLabels, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
 from transduce.engines.device.arrays import Arrays, DeviceArray, csr_cells, device_memory, is_sparse, to_host
 from transduce.engines.device.label_rows import device_partitions
@@ -29,7 +29,7 @@ GIGABYTE = 1e9
 
 @dataclass(frozen=True, eq=False)
 class DeviceEngine(LocalEngine):
-    """A training problem on a device; a sample of its rows is in memory."""
+    """A training problem on a device."""
 
     @property
     def rows(self) -> DeviceRows:
@@ -44,14 +44,17 @@ class DeviceEngine(LocalEngine):
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> Any:
         return DeviceRestart(self.problem, self.labels.copy(), settings, rng)
 
-    def split_threads(self, n_restarts: int) -> tuple[int, Engine]:
+    @property
+    def is_dense(self) -> bool:
+        return not is_sparse(self.rows.source)
+
+    def split_threads(self, n_restarts: int) -> tuple[int, "DeviceEngine"]:
         """A device is busy with one restart."""
         return 1, self
 
-    def sample(self, max_rows: int, rng: np.random.Generator) -> LocalEngine:
-        if self.n_unlabeled <= max_rows:
-            return self.select_unlabeled(np.arange(self.n_unlabeled))
-        return super().sample(max_rows, rng)
+    def in_memory(self) -> LocalEngine:
+        design = self.rows.in_memory(np.arange(self.problem.n_rows))
+        return LocalEngine(replace(self.problem, design=design), self.labels)
 
     def in_original_order(self, W: DeviceArray) -> Array:
         return to_host(W)
@@ -97,7 +100,8 @@ class DeviceEngine(LocalEngine):
         raise ValueError(NO_OUTLIERS)
 
     def _device_scores(self, W: DeviceArray) -> DeviceArray:
-        """Scores of the rows without a full label."""
+        """Scores of the rows without a full label; W may be in memory."""
+        W = self.like_rows(W) if isinstance(W, np.ndarray) else W
         return DeviceRowState(self.problem).unlabeled(self.rows.scores(W))
 
     def _counts(self, scores: DeviceArray) -> Array:

@@ -62,7 +62,7 @@ class DeviceRowState:
             step.retarget(state, targets, self.kappa(0.0))
             return state, step.solve(state, tol, rng)
         arrays, few, own = self.rows.arrays, np.arange(n_labeled), labels[:n_labeled]
-        design, kappa = self.rows.select_rows(few), problem.kappa(0.0)
+        design, kappa = self.rows.in_memory(few), problem.kappa(0.0)
         part = TrainingProblem(design, step.loss.loss, problem.alpha, n_labeled, problem.row_weights[:n_labeled])
         host = weight_step_for(part.loss, step.max_sweeps)
         memory = host.start(part, own)
@@ -116,6 +116,16 @@ class DeviceRestart(DeviceRowState):
         """Optimal labels at the scores: over partitions they take less time than greedy ones."""
         costs = self.weighted_costs(-self.unlabeled(self.state.scores), np.ones(self.problem.n_rows))
         self.labels[self.problem.n_labeled :] = self._exact(costs, None, None)[0]
+
+    def start_at(self, W: DeviceArray, weight: float) -> None:
+        self.W = W + 0.0
+        self.label_by(self.rows.scores(W), weight)
+
+    def label_by(self, scores: DeviceArray, weight: float) -> None:
+        """Take the best labels at these scores (n, K), and start the weight step at 0."""
+        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(scores)), self.problem.kappa(weight))
+        self.labels[self.problem.n_labeled :] = self.label_step(costs, None, None)[0]
+        self.reset_weights()
 
     def _exact(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
         """Labels and prices of the exact label step."""
@@ -245,11 +255,7 @@ class DeviceSoftLabels(DeviceRowState):
         return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:
-        restart = self.restart
-        costs = self.unlabeled(restart.step.loss.costs(self.state.scores))
-        costs = self.weighted_costs(costs, self.problem.kappa(weight))
-        restart.labels[self.problem.n_labeled :] = restart.label_step(costs, None, None)[0]
-        restart.reset_weights()
+        self.restart.label_by(self.state.scores, weight)
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         if slot.path is not None:

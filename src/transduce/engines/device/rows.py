@@ -58,20 +58,21 @@ class DeviceRows:
     taxonomy: Taxonomy
     n_threads: int | None
     constant: float
+    n_labeled: int
 
     @classmethod
     def create(
         cls, X: Any, taxonomy: Taxonomy, n_jobs: int | None, order: Array, constant: float = 0.0, n_labeled: int = 0
     ) -> "DeviceRows":
         """Copy X to batches, with the first `n_labeled` rows in batches of their own; see `Design.create`."""
-        arrays, parts = Arrays.of(X), _batches(X.shape[0], n_labeled)
+        arrays, parts = Arrays.of(X), _batches(order.size, n_labeled)
         problem_rows = np.concatenate(parts)
         spans = [slice(start, end) for start, end in pairwise(np.cumsum([0, *map(len, parts)]).tolist())]
         made = [_batch(arrays, X, order[part], constant) for part in parts]
         norms = arrays.xp.concat([own for _, _, own in made])
         batches, positions = [(rows, transpose) for rows, transpose, _ in made], np.argsort(problem_rows)
         return cls(
-            arrays, batches, spans, norms, X, order, problem_rows, positions, taxonomy, n_jobs, constant
+            arrays, batches, spans, norms, X, order, problem_rows, positions, taxonomy, n_jobs, constant, n_labeled
         )  # fmt: skip
 
     @property
@@ -92,7 +93,7 @@ class DeviceRows:
     @property
     def rows(self) -> tuple[Any, ...]:
         """The rows in memory as kernels take them."""
-        return self.select_rows(np.arange(self.n_rows)).rows
+        return self.in_memory(np.arange(self.n_rows)).rows
 
     @cached_property
     def paths(self) -> DeviceArray:
@@ -106,7 +107,14 @@ class DeviceRows:
             1.0 if self.taxonomy.is_flat else largest_overlap(sparse.csr_matrix(self.taxonomy.paths, dtype=np.float64))
         )
 
-    def select_rows(self, rows: Array) -> Design:
+    def select_rows(self, rows: Array) -> "DeviceRows":
+        """Copy some rows of the problem to batches of their own."""
+        n_labeled = int((rows < self.n_labeled).sum())
+        return DeviceRows.create(
+            self.source, self.taxonomy, self.n_threads, self.order[rows], self.constant, n_labeled
+        )  # fmt: skip
+
+    def in_memory(self, rows: Array) -> Design:
         """Copy some rows of the problem to memory."""
         taken = _taken(self.arrays, self.source, self.order[rows])
         if is_sparse(self.source):

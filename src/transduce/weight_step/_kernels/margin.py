@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for the large margin loss: one row, with all its classes, at a time.
+"""Dual coordinate ascent for the large margin loss: the update of one row, with all its classes.
 
 Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i max_k [Δ(k, y_i) + s_ik − s_iy],  s_i = P Wᵀ x_i.
 Dual.     p_i (K,) in the unit simplex for every row; W = 1/λ Σ_i κ_i x_i (e_{y_i} − p_i)ᵀ P.
@@ -10,9 +10,7 @@ References: Crammer and Singer (2001); Keerthi, Sundararajan, Chang, Hsieh and L
 
 import numpy as np
 
-from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, class_scores, node_scores
-from transduce.weight_step._kernels import GAP_LEFT
+from transduce.kernels import Array, kernel
 
 
 @kernel
@@ -62,44 +60,34 @@ def pairwise_ascent(G: Array, curvature: float, overlap: Array, p: Array, tolera
 
 
 @kernel
-def sweep(
-    order: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: Array,
-    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, p: Array, gaps: Array,
-) -> None:  # fmt: skip
-    """Update the rows in the given order; overlap (K, K) is P Pᵀ."""
-    n_classes = p.shape[1]
-    by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
-    G, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
-    for i in order:
-        node_scores(i, data, indices, spans, constant, W, by_node)
-        class_scores(by_node, starts, nodes, G)
-        best, mean = -np.inf, 0.0
-        for k in range(n_classes):
-            G[k] += margins[labels[i], k]
-            best = max(best, G[k])
-            mean += G[k] * p[i, k]
-        gaps[i] = GAP_LEFT * kappa[i] * (best - mean)
-        curvature = kappa[i] * norms[i] / alpha
-        if curvature <= 0.0:
-            for k in range(n_classes):
-                p[i, k] = 0.0
-            p[i, np.argmax(G)] = 1.0
-            continue
-        if nodes.size == 0:
-            for k in range(n_classes):
-                G[k] = p[i, k] + G[k] / curvature
-            project_onto_simplex(G, new)
-        else:
-            new[:] = p[i]
-            pairwise_ascent(G, curvature, overlap, new, 0.1 * (best - mean))
-        changed = False
-        for k in range(n_classes):
-            G[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
-            changed |= G[k] != 0.0
-            p[i, k] = new[k]
-        if changed:
-            add_row(i, G, data, indices, spans, constant, starts, nodes, W, work)
+def update_row(
+    s: Array, margins: Array, weight: float, curvature: float, overlap: Array, is_flat: bool, p: Array
+) -> tuple[float, float]:
+    """Update p in place for scores s (K,), which become p − p_new; overlap (K, K) is P Pᵀ.
+
+    `margins` (K,) are those of the right label. Returns the gap before, and what κ p·Δ has risen by.
+    """
+    best, mean, gain = -np.inf, 0.0, 0.0
+    new = np.empty(s.size, s.dtype)
+    for k in range(s.size):
+        s[k] += margins[k]
+        best = max(best, s[k])
+        mean += s[k] * p[k]
+    if curvature <= 0.0:
+        new[:] = 0.0
+        new[np.argmax(s)] = 1.0
+    elif is_flat:
+        for k in range(s.size):
+            s[k] = p[k] + s[k] / curvature
+        project_onto_simplex(s, new)
+    else:
+        new[:] = p
+        pairwise_ascent(s, curvature, overlap, new, 0.1 * (best - mean))
+    for k in range(s.size):
+        s[k] = p[k] - new[k]
+        gain -= s[k] * margins[k]
+        p[k] = new[k]
+    return weight * (best - mean), weight * gain
 
 
 @kernel

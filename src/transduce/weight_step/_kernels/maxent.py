@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for maxent and the smooth margin: one row, with all its classes, at a time.
+"""Dual coordinate ascent for maxent and the smooth margin: the update of one row, with all its classes.
 
 Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i [γ log Σ_k exp((s_ik + Δ_ik) / γ) − q_i·s_i],  s_i = P Wᵀ x_i, with hard or soft
           labels q_i and their margins Δ_i (maxent: γ = 1 and no margins).
@@ -12,9 +12,7 @@ Reference: Yu, Huang and Lin (2011), dual coordinate descent for maxent.
 
 import numpy as np
 
-from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, class_scores, node_scores
-from transduce.weight_step._kernels import GAP_LEFT
+from transduce.kernels import Array, kernel
 
 TINY = 1e-30
 """Lower bound on probabilities inside a logarithm."""
@@ -42,10 +40,11 @@ def softmax_and_divergence(s: Array, p: Array, out: Array) -> tuple[float, float
 
 
 @kernel
-def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) -> None:
+def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) -> float:
     """Write the solution of log out_k + B out_k = s_k + B p_k − ν, Σ out = 1, by Newton's method in log out and ν.
 
-    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p.
+    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p. Returns the
+    entropy of the solution.
     """
     logs, weight = np.empty(s.size), 1.0 / (1.0 + B)
     for k in range(s.size):
@@ -71,33 +70,35 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
             out[k] = np.exp(logs[k])
         if largest < NEWTON_TOL:
             break
-    total = 0.0
+    total, entropy = 0.0, 0.0
     for k in range(s.size):
         total += out[k]
     for k in range(s.size):
         out[k] /= total
+        entropy -= out[k] * logs[k]
+    return float(entropy + np.log(total))
 
 
 @kernel
-def sweep(
-    order: Array, kappa: Array, norms: Array, alpha: float, overlap: float, width: float, offsets: Array,
-    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, p: Array, gaps: Array,
-) -> None:  # fmt: skip
-    """Update the rows in the given order; offsets (n, K) are Δ, or empty; `overlap` is the largest overlap of paths."""
-    n_classes = p.shape[1]
-    by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
-    s, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
-    for i in order:
-        node_scores(i, data, indices, spans, constant, W, by_node)
-        class_scores(by_node, starts, nodes, s)
+def update_row(
+    s: Array, offsets: Array, width: float, weight: float, curvature: float, p: Array
+) -> tuple[float, float]:
+    """Update p in place for scores s (K,) and margins Δ, `offsets`, which may be empty; s becomes p − p_new.
+
+    Returns the gap before, and what κ (p·Δ + γ H(p)) has risen by.
+    """
+    new = np.empty(s.size, s.dtype)
+    for k in range(s.size):
+        s[k] = (s[k] + offsets[k]) / width if offsets.size > 0 else s[k]
+    log_partition, divergence = softmax_and_divergence(s, p, new)
+    entropy = solve_row(s, log_partition, curvature / width, p, new)
+    gain = entropy + divergence - log_partition  # less the old entropy, log_partition − divergence − p·z
+    for k in range(s.size):
+        gain += p[k] * s[k]
+    gain *= width
+    for k in range(s.size):
+        s[k] = p[k] - new[k]
         if offsets.size > 0:
-            for k in range(n_classes):
-                s[k] = (s[k] + offsets[i, k]) / width
-        log_partition, divergence = softmax_and_divergence(s, p[i], new)
-        gaps[i] = GAP_LEFT * kappa[i] * width * divergence
-        solve_row(s, log_partition, overlap * kappa[i] * norms[i] / (alpha * width), p[i], new)
-        for k in range(n_classes):
-            s[k] = (p[i, k] - new[k]) * (kappa[i] / alpha)
-            p[i, k] = new[k]
-        add_row(i, s, data, indices, spans, constant, starts, nodes, W, work)
+            gain -= s[k] * offsets[k]
+        p[k] = new[k]
+    return weight * width * divergence, weight * gain

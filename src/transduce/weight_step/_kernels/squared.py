@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for the squared large margin loss: one row, with all its classes, at a time.
+"""Dual coordinate ascent for the squared large margin loss: the update of one row, with all its classes.
 
 Problem.  min_W λ/2 ‖W‖² + Σ_i κ_i (max_k m_ik)²,  m_ik = Δ(k, y_i) + s_ik − s_iy,  s_i = P Wᵀ x_i.
 Dual.     (max m)² = max over t ≥ 0 of t·m − T²/4, T = Σ_k t_k. Every row has t_i (K,) ≥ 0 with t_iy = 0;
@@ -11,9 +11,7 @@ References: the scheme of Keerthi, Sundararajan, Chang, Hsieh and Lin (2008), wi
 
 import numpy as np
 
-from transduce.kernels import kernel
-from transduce.kernels.rows import Array, add_row, class_scores, node_scores
-from transduce.weight_step._kernels import GAP_LEFT
+from transduce.kernels import Array, kernel
 
 
 @kernel
@@ -64,29 +62,32 @@ def solve_row(m: Array, label: int, B: float, t: Array, out: Array) -> None:
 
 
 @kernel
-def sweep(
-    order: Array, labels: Array, kappa: Array, norms: Array, alpha: float, margins: Array, overlap: float,
-    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, t: Array, gaps: Array,
-) -> None:  # fmt: skip
-    """Update the rows in the given order; `overlap` is the largest overlap of paths."""
-    n_classes = t.shape[1]
-    by_node, work = np.empty(W.shape[1], W.dtype), np.empty(W.shape[1], W.dtype)
-    m, new = np.empty(n_classes, W.dtype), np.empty(n_classes, W.dtype)
-    for i in order:
-        y = labels[i]
-        node_scores(i, data, indices, spans, constant, W, by_node)
-        class_scores(by_node, starts, nodes, m)
-        margins_of(m, y, margins)
-        gaps[i] = GAP_LEFT * kappa[i] * top_and_gap(m, t[i])[1]
-        solve_row(m, y, overlap * kappa[i] * norms[i] / alpha, t[i], new)
-        change = 0.0
-        for k in range(n_classes):
-            m[k] = (t[i, k] - new[k]) * (kappa[i] / alpha)
-            change -= m[k]
-            t[i, k] = new[k]
-        m[y] += change
-        add_row(i, m, data, indices, spans, constant, starts, nodes, W, work)
+def separable(t: Array, margins: Array) -> float:
+    """t·Δ − T²/4."""
+    total, dot = 0.0, 0.0
+    for k in range(t.size):
+        total += t[k]
+        dot += t[k] * margins[k]
+    return dot - 0.25 * total * total
+
+
+@kernel
+def update_row(s: Array, label: int, margins: Array, weight: float, curvature: float, t: Array) -> tuple[float, float]:
+    """Update t in place for scores s (K,), which become the change of T e_y − t, what the row contributes to λW.
+
+    Returns the gap before, and what κ (t·Δ − T²/4) has risen by.
+    """
+    new, change = np.empty(s.size, s.dtype), 0.0
+    margins_of(s, label, margins)
+    gap = top_and_gap(s, t)[1]
+    solve_row(s, label, curvature, t, new)
+    gain = separable(new, margins[label]) - separable(t, margins[label])
+    for k in range(s.size):
+        s[k] = t[k] - new[k]
+        change -= s[k]
+        t[k] = new[k]
+    s[label] += change
+    return weight * gap, weight * gain
 
 
 @kernel
