@@ -37,7 +37,7 @@ def rows_of(name: str, options: argparse.Namespace) -> tuple[Any, np.ndarray, np
         rows = np.random.default_rng(0).permutation(len(y))[:10_100]
         return X[rows].astype(np.float32), y[rows], np.arange(10_100) < 100
     if name == "scale":
-        from benchmarks.scale import make_rows
+        from benchmarks.document_halves import make_rows
 
         X, y, labeled = make_rows(Path(options.data or "."), options.rows, 0, Path(options.cache))
         mask = np.zeros(len(y), bool)

@@ -20,6 +20,8 @@ FLATTEST, FLATTEST_SQUARED = 1e-20, 1e-4
 NEWTON_STEPS, LONGEST_MOVE = 3, 4.0
 """Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. The step length
 makes up for what is left of the error."""
+NEVER = 1e30
+"""Larger than any score: the right label gets no dual variable."""
 TINY = 1e-30
 """Lower bound on probabilities inside a logarithm."""
 
@@ -109,7 +111,6 @@ class DeviceHinge(DeviceLoss):
     """The large margin."""
 
     def costs(self, S: DeviceArray) -> DeviceArray:
-        """The loss (n, K) of every row under every label."""
         if not self._has_unit_margins:
             return self._columns_of_values(S)
         xp = self.arrays.xp
@@ -126,7 +127,6 @@ class DeviceHinge(DeviceLoss):
         return new, xp.sum((new - p) * G, axis=1)
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
-        """The loss (n,) of each row, and its part of the duality gap (n,)."""
         xp, G = self.arrays.xp, self._with_margins(S, q)
         best = xp.max(G, axis=1)
         return best - xp.sum(q * S, axis=1), best - xp.sum(p * G, axis=1)
@@ -136,23 +136,18 @@ class DeviceSquaredHinge(DeviceLoss):
     """The squared large margin, whose dual variables are t ≥ 0 with sum T."""
 
     def costs(self, S: DeviceArray) -> DeviceArray:
-        """The loss (n, K) of every row under every label."""
         return DeviceHinge(LargeMargin(self.loss.margins), self.n_classes, self.arrays).costs(S) ** 2
 
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
-        """What rows contribute to λW for each class, before their weight κ."""
         return q * self._sum(p) - p
 
     def linear(self, q: DeviceArray, delta: DeviceArray) -> DeviceArray:
-        """How the contribution changes with the dual variables."""
         return self.contribution(q, delta)
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
-        """The dual variables of rows that contribute nothing."""
         return self.arrays.xp.zeros_like(q)
 
     def rescaled(self, q: DeviceArray, p: DeviceArray, factor: DeviceArray) -> DeviceArray:
-        """The dual variables at which the contribution of each row is multiplied by its factor (n,)."""
         return factor[:, None] * p
 
     def _excess(self, S: DeviceArray, q: DeviceArray) -> DeviceArray:
@@ -163,14 +158,13 @@ class DeviceSquaredHinge(DeviceLoss):
         """t_k = max(0, a_k − (B + 1/2) T) / B for wrong labels k, with T the sum of the new t."""
         xp, m, total = self.arrays.xp, self._excess(S, q), self._sum(p)
         B = xp.clip(B, min=FLATTEST_SQUARED)[:, None]
-        a = xp.where(q > 0.5, -xp.inf, m + B * (p + total))
+        a = m + B * (p + total) - NEVER * q  # a GPU could not replay a choice between an array and a number
         mass = xp.clip(self._largest_threshold(a, B, B + 0.5, 0.0), min=0.0)
         new = xp.clip(a - (B + 0.5) * mass, min=0.0) / B
         gain = xp.sum((new - p) * m, axis=1) - 0.25 * (self._sum(new) ** 2 - total**2)[:, 0]
         return new, gain
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
-        """The loss (n,) of each row, and its part of the duality gap (n,)."""
         xp, m = self.arrays.xp, self._excess(S, q)
         squares = xp.max(m, axis=1) ** 2
         return squares, xp.clip(squares - xp.sum(p * m, axis=1) + 0.25 * self._sum(p)[:, 0] ** 2, min=0.0)
@@ -184,7 +178,6 @@ class DeviceMaxEnt(DeviceLoss):
         return self.loss.width if isinstance(self.loss, SmoothMargin) else 1.0
 
     def costs(self, S: DeviceArray) -> DeviceArray:
-        """The loss (n, K) of every row under every label."""
         xp, lead = self.arrays.xp, S - self._top(S)
         if self.margins is None:
             return xp.log(self._sum(xp.exp(lead))) - lead
@@ -216,7 +209,6 @@ class DeviceMaxEnt(DeviceLoss):
         return -self.arrays.xp.sum(p * self.arrays.xp.log(self.arrays.xp.clip(p, min=TINY)), axis=1)
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
-        """The loss (n,) of each row, and its part of the duality gap (n,)."""
         xp, z = self.arrays.xp, self._with_margins(S, q) / self._width
         top = self._top(z)
         log_partition = (top + xp.log(self._sum(xp.exp(z - top))))[:, 0]
