@@ -120,7 +120,7 @@ def logistic_regression(X: Any, y: np.ndarray, device: str) -> float:
 
     def solve() -> None:
         flat = torch.zeros(W.numel(), device=device, requires_grad=True)
-        solver = torch.optim.LBFGS([flat], max_iter=100, tolerance_grad=1e-5, line_search_fn="strong_wolfe")
+        solver = torch.optim.LBFGS([flat], max_iter=100, tolerance_grad=1e-7, line_search_fn="strong_wolfe")
 
         def closure() -> torch.Tensor:
             solver.zero_grad()
