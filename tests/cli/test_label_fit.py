@@ -81,13 +81,21 @@ def test_a_checkpoint_of_another_fit_is_refused_in_one_sentence(example, run_com
     [((), 3), (("--vectors", "v.npy"), 1), (("--vectors", "v.npy", "--annealing", "soft"), 3), (QUICK, 1)],
     ids=["words", "vectors", "vectors, soft", "words, none"],
 )
-def test_all_restarts_that_run_are_expected(options, expected, example, run_ok, tmp_path, monkeypatch):
+def test_all_parts_of_the_fit_are_planned(options, expected, example, run_ok, tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", vectors_of(example.frame))
     monkeypatch.chdir(tmp_path)
-    shown = []
-    monkeypatch.setattr(Progress, "show_round", lambda self, row: shown.append((self.n_restarts, row.restart)))
+    shown, show_round = [], Progress.show_round
+
+    def show(self, row):
+        show_round(self, row)
+        shown.append((self.plan.fraction, row.restart))
+
+    monkeypatch.setattr(Progress, "show_round", show)
     run_ok("label", example.file, "-o", tmp_path / "o.csv", *options)
-    assert {n for n, _ in shown} == {expected} == {1 + max(restart for _, restart in shown)}
+    fractions, restarts = zip(*shown, strict=True)
+    assert 1 + max(restarts) == expected
+    assert fractions[0] < 0.3
+    assert fractions[-1] == 1.0
 
 
 @pytest.mark.parametrize("prior", [(), ("--prior", "travel=0.5")])

@@ -36,7 +36,8 @@ from transduce.features.text_rows import TextRows, fit_texts
 from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.history import HistoryRow
 from transduce.model_file import Model, make_model
-from transduce.solvers.schedule import n_restarts_of, resolve_annealing
+from transduce.parallel import effective_n_jobs
+from transduce.solvers.plan import FitPlan
 from transduce.words_share import choose_share
 
 UNLABELED = ""
@@ -75,7 +76,10 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else np.any(X != 0, axis=1)
     empty = (np.flatnonzero(unlabeled & ~has_values) + 1).tolist()
     progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
-    progress.n_restarts = n_restarts_of(resolve_annealing(clf.annealing, not sparse.issparse(X)))
+    threads = effective_n_jobs(options["jobs"])
+    progress.start_fit(
+        FitPlan.create(n_unlabeled, len(task.parsed.classes), clf.annealing, not sparse.issparse(X), threads)
+    )
     clf = _fit(clf, task, X, y, options, progress)
     model = make_model(clf, task.parsed.classes, vectorizer, {}, tree=task.parsed.tree)
     unpriced = model.scores(X) - model.shift

@@ -126,12 +126,12 @@ class SoftAnnealing:
 
     def run(self) -> FitResult:
         """Anneal all rows, or a sample of them and then refine the result on all."""
-        n_rows, n_classes = self.engine.n_unlabeled, self.engine.n_classes
+        n_rows = self.engine.n_unlabeled
         if not self.settings.weights or not n_rows:
             supervised = Supervised(self.engine.new_restart(self.steps, self.rng), self.settings.tol)
             return Loop(self.on_round).run(supervised)
         draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
-        sample: AnnealedEngine = self.engine.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes), draw)
+        sample: AnnealedEngine = self.engine.sample(max_rows(self.engine.n_classes), draw)
         if sample is self.engine:
             return self._anneal(sample, self.steps)
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
@@ -186,6 +186,11 @@ class SoftAnnealing:
         settings = self.settings
         tol = max(settings.tol, min(settings.early_tol, COOLED_TOL))
         return replace(settings, weights=settings.weights[-1:], early_tol=tol)
+
+
+def max_rows(n_classes: int) -> int:
+    """Most unlabelled rows that are annealed."""
+    return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
 
 
 def _best_complete(results: dict[int, FitResult]) -> FitResult | None:
