@@ -189,11 +189,21 @@ class Interrupt:
 def test_an_interrupt_while_labels_are_hidden_keeps_the_fit(estimator, entry, n):
     X, truth = rows()
     pressed = Interrupt(n)
-    model = estimator(class_prior="estimate", verbose=pressed, random_state=0).fit(X, labels(truth, entry))
+    model = estimator(class_prior="estimate", verbose=pressed, random_state=0, n_jobs=1).fit(X, labels(truth, entry))
     assert model.termination_condition_ == FitStatus.INTERRUPTED.value
     assert model.history_ == pressed.rows
     assert {row.restart for row in model.history_} == {-1}
     assert len(model.history_) == n
+    assert np.mean(model.predict(X) == np.array(NAMES)[truth]) > 0.5
+
+
+def test_an_interrupt_of_fits_in_threads_keeps_one_of_them():
+    X, truth = rows()
+    pressed = Interrupt(6)
+    model = TransductiveClassifier(class_prior="estimate", verbose=pressed, random_state=0, n_jobs=4)
+    model.fit(X, labels(truth, ""))
+    assert model.termination_condition_ == FitStatus.INTERRUPTED.value
+    assert sorted(row.seconds for row in pressed.rows)[:6] == [row.seconds for row in model.history_][:6]
     assert np.mean(model.predict(X) == np.array(NAMES)[truth]) > 0.5
 
 

@@ -41,7 +41,7 @@ def test_labels_of_all_rows_meet_the_counts_and_j_is_as_low_as_without_a_sample(
     whole = TransductiveClassifier(class_prior=counts, annealing=how, random_state=0).fit(X, y)
     assert model.termination_condition_ == FitStatus.CONVERGED.value
     assert model.objective_ <= 1.02 * whole.objective_
-    assert np.mean(model.transduction_ == truth) > np.mean(whole.transduction_ == truth) - 0.01
+    assert np.mean(model.transduction_ == truth) > np.mean(whole.transduction_ == truth) - 0.03
     assert max(row.restart for row in model.history_) > max(row.restart for row in whole.history_)
 
 

@@ -91,8 +91,8 @@ class CrossFit(NamedTuple):
 def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitContext) -> CrossFit | FitResult | None:
     """Fit with each part of the labels hidden; None if no label can be hidden, or there is nothing to label.
 
-    If interrupted, return the result of the present fit; or raise KeyboardInterrupt if it has a sample
-    of the rows, or rows of a cluster.
+    If interrupted, return the result of the fit that got furthest; or raise KeyboardInterrupt if it has a sample of
+    the rows, or rows of a cluster.
     """
     if not data.n_unlabeled:
         return None
@@ -122,8 +122,9 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     if loop.run_all(fit, len(rngs), n_threads):
         if is_sample or not results:  # there are no labels for all rows
             raise KeyboardInterrupt
-        number = max(results)
-        result = replace(results[number], status=FitStatus.INTERRUPTED)
+        number = max(results, key=lambda one: len(loop.histories[HIDDEN_FIT - one]))
+        history = sorted((row for rows in loop.histories.values() for row in rows), key=lambda row: row.seconds)
+        result = replace(results[number], status=FitStatus.INTERRUPTED, history=history)
         result.labels = np.concatenate((labels, result.labels[positions[number][n_labeled:]]))
         return result
     scale = getattr(engine.problem.loss, "price_scale", 0.0)

@@ -74,7 +74,8 @@ class Loop:
         """Run a solver; if interrupted before it has any result, raise KeyboardInterrupt."""
         slot = CheckpointSlot() if slot is None else slot
         result, history = solver.start(), slot.reported
-        self.histories[restart] = history
+        with self.lock:  # another restart may be reading them
+            self.histories[restart] = history
         with CatchInterrupt() as interruption:
             solver.resume(slot, result)
             for stage in solver.stages(result):
