@@ -26,6 +26,8 @@ from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.common import Calibration
+from transduce.engines.device.arrays import Arrays, is_on_device, to_host
+from transduce.engines.device.engine import DeviceData, DeviceEngine, check_rows, memory_explained
 from transduce.engines.local import LocalData
 from transduce.errors import LabelError, LabelErrorKind, user_stacklevel
 from transduce.history import FitResult, FitStatus, progress_callback
@@ -66,6 +68,7 @@ class BaseTransductiveClassifier(LinearPredictor):
     verbose: Any = 0
 
     _takes_partial_labels = True
+    _takes_device_rows = False
     # parameters of TransductiveClassifier alone
     partial_weight = "unlabeled"
     price_shift = False
@@ -95,7 +98,11 @@ class BaseTransductiveClassifier(LinearPredictor):
         self : object
         """
         self._check_fit(y)
-        self._fit_data(self._local_data(X, y, sample_weight, sampled), self._draw_seeds())
+        with memory_explained(X):
+            self._fit_data(self._local_data(X, y, sample_weight, sampled), self._draw_seeds())
+        if is_on_device(self.coef_) and is_on_device(y):
+            for name in ("transduction_", "class_counts_", "prices_", "price_shift_"):
+                setattr(self, name, Arrays.of(X).copied(getattr(self, name)))
         return self
 
     def fit_predict(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Any:
@@ -163,6 +170,10 @@ class BaseTransductiveClassifier(LinearPredictor):
         return np.nan if found is None else found.log_likelihood(found.calibration())
 
     def _local_data(self, X: Any, y: Any, sample_weight: Any, sampled: Any) -> LocalData:
+        if self._takes_device_rows and is_on_device(X):
+            check_rows(X)
+            y, sample_weight = (to_host(values) if is_on_device(values) else values for values in (y, sample_weight))
+            return DeviceData(X, y, sample_weight, sampled)
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
         return LocalData(X, y, sample_weight, sampled)
@@ -198,6 +209,8 @@ class BaseTransductiveClassifier(LinearPredictor):
     ) -> None:
         """Set the fitted attributes; see `_set_model` for the constant."""
         self._set_model(result, engine.in_original_order(result.W), bounds, constant)
+        if isinstance(engine, DeviceEngine):
+            self.coef_, self.intercept_ = engine.like_rows(self.coef_), engine.like_rows(self.intercept_)
         names = self._set_outliers(engine, result, bounds)
         fitted = engine.fitted_labels(result, bounds, names, self.calibration_)
         self._set_labels(fitted)

@@ -187,6 +187,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     early_tol: float = EARLY_TOL
     checkpoint: Any = None
 
+    _takes_device_rows = True
+
     def _loss(self) -> Loss:
         return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
 

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.arrays import Array
 from transduce.engines.common import Calibration, best_scores
+from transduce.engines.device.arrays import Arrays, is_on_device, to_host
+from transduce.engines.device.engine import linear_scores, predict_probabilities
 from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
@@ -26,6 +28,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     intercept_: Array
     calibration_: Calibration
     outlier_score_: float | None
+    transduction_: Any
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -44,6 +47,9 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For two classes, scores in favour of the second.
         """
         check_is_fitted(self)
+        if is_on_device(self.coef_):
+            found = linear_scores(X, self.coef_, self.intercept_)
+            return found[:, 0] if len(self.classes_) == 2 else found  # type: ignore[no-any-return]
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
@@ -62,6 +68,8 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities : array of shape (n_samples, n_classes)
         """
         scores = self.decision_function(X)
+        if is_on_device(scores):
+            return predict_probabilities(self._loss(), scores, self.calibration_)  # type: ignore[no-any-return]
         if scores.ndim == 1:
             scores = np.column_stack((np.zeros_like(scores), scores))
         return np.asarray(self.calibration_.probabilities(self._loss(), scores))
@@ -78,10 +86,11 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels : array of shape (n_samples,)
             With `outlier_fraction`, rows whose best score is below `outlier_score_` have none, marked as in y.
         """
-        scores = self.decision_function(X)
+        scores = to_host(self.decision_function(X))
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         if self.outlier_score_ is None:
-            return np.asarray(self.classes_[best])
+            found = np.asarray(self.classes_[best])
+            return Arrays.of(self.coef_).copied(found) if is_on_device(self.transduction_) else found
         fits = best_scores(scores) >= self.outlier_score_
         return np.asarray(with_none(self.classes_)[np.where(fits, best, len(self.classes_))])
 
@@ -99,7 +108,8 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         accuracy : float
         """
-        return self._accuracy(self.predict(X), y, sample_weight)
+        labels, weights = (to_host(values) if is_on_device(values) else values for values in (y, sample_weight))
+        return self._accuracy(to_host(self.predict(X)), labels, weights)
 
     def _accuracy(self, predicted: Array, y: Any, sample_weight: Any) -> float:
         values, labeled = find_full_labels(y, self.unlabeled, self.taxonomy, self.classes_.tolist())

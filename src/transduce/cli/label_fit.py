@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from transduce.cli.dask_cluster import fit_on_cluster
+from transduce.cli.device import fit_on_device
 from transduce.cli.errors import InputError
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
@@ -167,9 +168,11 @@ def _fit(
         warnings.simplefilter("ignore")  # numpy's warnings, about which a user can do nothing
         warnings.simplefilter("always", UserWarning)
         try:
-            clf = _fitted(clf, X, y, task.sampled, cluster)
+            clf = _fitted(clf, X, y, task.sampled, cluster, options.get("device"))
         except InputError:
             raise
+        except MemoryError as error:
+            raise InputError(str(error)) from None
         except ValueError as error:
             raise InputError(describe_error(error, task.table.name)) from None
     progress.say(*resuming, *(f"Note: {note}" for note in map(describe_warning, caught) if note is not None))
@@ -214,7 +217,10 @@ def _fitted(
     y: NDArray[Any],
     sampled: NDArray[np.bool_] | None,
     cluster: tuple[str | None, int | None],
+    device: str | None,
 ) -> TransductiveClassifier:
+    if device is not None:
+        return fit_on_device(clf, X, y, device, sampled)
     if cluster == (None, None):
         return clf.fit(X, y, sampled=sampled)
     is_sample = None if sampled is None else bool(sampled.all())  # over Dask the same holds for all rows

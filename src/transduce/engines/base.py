@@ -221,7 +221,7 @@ class Engine(Sizes, Protocol):
         """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> Any:
-        """Return an engine in memory with all labelled rows and at most so many others, drawn at random."""
+        """Return an engine in this process with all labelled rows and at most so many others, drawn at random."""
 
     def in_original_order(self, W: Array) -> Array:
         """Reorder weights so that they have one row for each column of X."""
@@ -262,6 +262,9 @@ class AnnealedEngine(Engine, Protocol):
 
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> AnnealedRestart:
         """Start a restart with weights 0."""
+
+    def in_memory(self) -> Any:
+        """Return the same rows in the memory of this process."""
 
     def split_threads(self, n_restarts: int) -> tuple[int, "AnnealedEngine"]:
         """Return how many restarts to run at the same time, and the engine that each of them uses."""

@@ -1,6 +1,6 @@
 """Rows in memory: labels and problem as the user passed them, and the engine over arrays of this process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,7 +96,10 @@ class LocalEngine:
         if self.n_unlabeled <= max_rows:
             return self
         part, rows = self.problem.with_unlabeled(np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False)))
-        return LocalEngine(part, self.labels[rows])
+        return replace(self, problem=part, labels=self.labels[rows], order=None)
+
+    def in_memory(self) -> "LocalEngine":
+        return self
 
     def in_original_order(self, W: Array) -> Array:
         return self.problem.design.in_original_order(W)
@@ -234,16 +237,17 @@ def build_rows(
     taxonomy: Taxonomy,
     settings: ProblemSettings,
     total_weights: tuple[float, float] | None = None,
+    create: Callable[..., Any] = Design.create,
 ) -> LocalEngine:
     """Order rows by label (full, partial, none), and build a problem whose columns keep their order.
 
-    `total_weights` are for rows that are one block of many, see TrainingProblem.create.
+    `total_weights` are for rows that are one block of many, see TrainingProblem.create. `create` makes the design.
     """
     codes, partial, allowed = encoded.codes, encoded.partial, encoded.allowed
     order = np.lexsort((codes < 0, ~partial & (codes < 0)))
     n_labeled = int((codes >= 0).sum())
     problem = TrainingProblem.create(
-        Design.create(X, taxonomy, settings.n_jobs, order, settings.constant if settings.fit_intercept else 0.0),
+        create(X, taxonomy, settings.n_jobs, order, settings.constant if settings.fit_intercept else 0.0),
         settings.loss,
         settings.alpha,
         n_labeled,

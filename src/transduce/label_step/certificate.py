@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transduce.label_step._kernels.passes import add_label_values, shortest_moves
+from transduce.label_step._kernels.passes import shortest_moves
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
@@ -50,9 +50,7 @@ class Certificate(NamedTuple):
 
 def label_values(rows: CostRows, prices: FloatArray, labelings: IntArray) -> list[LabelValue]:
     """Evaluate labelings (r, n) of the rows at prices (K,), in one pass over the costs."""
-    sums = np.zeros((len(labelings), 3))
-    for block, costs in rows.blocks():
-        add_label_values(costs, prices, labelings[:, block], sums)
+    sums = rows.label_sums(prices, labelings)
     return [LabelValue(own, rows.tally(labels)) for own, labels in zip(sums, labelings, strict=True)]
 
 

@@ -161,6 +161,19 @@ def solve_at_entropy(
     return found, found.temperature
 
 
+def solve_partitions_at_entropy(
+    partitions: Partitions,
+    bounds: Bounds,
+    fraction: float,
+    temperature: float | None,
+    prices: FloatArray | None,
+    tol: float = 1e-3,
+) -> SoftLabelSolution:
+    """The same over partitions; distributions stay there, in state["posterior"]."""
+    rows = SoftPartitions.of_partitions(partitions, bounds, 1)
+    return _finished(rows, _solve_at_entropy(rows, fraction, temperature, prices, tol))
+
+
 def mean_entropy(posterior: FloatArray) -> float:
     """Mean of −Σ_k q_k log q_k over the rows."""
     logs = np.log(np.maximum(posterior, np.finfo(np.float64).tiny))

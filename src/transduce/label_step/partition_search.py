@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transduce.label_step._kernels.shortlists import offer_all
-from transduce.label_step._kernels.ties import APART, TIED, choose_with_margins
+from transduce.label_step._kernels.ties import APART, TIED
 from transduce.label_step.augmenting_paths import empty_lists
 from transduce.label_step.certificate import LabelValue, label_values
 from transduce.label_step.count_tree import CountTree, Imbalance
@@ -95,12 +95,8 @@ def keep_present_labels(partition: Partition) -> None:
 def price_rows(partition: Partition, at: tuple[Prices, int]) -> Summary:
     """Store cheapest labels and margins at some prices; the second number is that of the partition's first row."""
     prices, first = at
-    labels, margins = np.empty(partition.n_rows, np.int64), np.empty(partition.n_rows)
-    tally = np.zeros(N_BINS, np.int64)
-    for block, costs in partition.blocks():
-        rows = np.arange(first + block.start, first + block.stop)
-        choose_with_margins(costs, *prices, rows, partition.labels[block], labels[block], margins[block])
-        tally += np.bincount(margins[block].view(np.int64) >> BIN_BITS, minlength=N_BINS)
+    labels, margins = partition.cheapest(*prices, first)
+    tally = np.bincount(margins.view(np.int64) >> BIN_BITS, minlength=N_BINS)
     partition.state.update(labels=labels, margins=margins)
     bins = np.flatnonzero(tally)
     return Summary(cost_range(partition), partition.tally(labels), bins, tally[bins])

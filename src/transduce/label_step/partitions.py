@@ -8,9 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from transduce.label_step.row_blocks import CostRows, IntArray
+from transduce.label_step._kernels.ties import choose_with_margins
+from transduce.label_step.row_blocks import BoolArray, CostRows, FloatArray, IntArray
+from transduce.label_step.softmax_sums import SoftmaxRows
+from transduce.parallel import Threads
 
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
@@ -26,6 +30,27 @@ class Partition(CostRows):
     costs: NDArray[Any]  # (n, K), +inf where a label is forbidden
     labels: IntArray  # (n,) present labels, or −1
     state: dict[str, Any] = field(default_factory=dict)
+
+    def cheapest(self, prices: FloatArray, tie_prices: FloatArray, first: int) -> tuple[IntArray, FloatArray]:
+        """The cheapest label of each row at some prices, and its margin; `first` is the number of the first row."""
+        labels, margins = np.empty(self.n_rows, np.int64), np.empty(self.n_rows)
+        for block, costs in self.blocks():
+            rows = np.arange(first + block.start, first + block.stop)
+            choose_with_margins(costs, prices, tie_prices, rows, self.labels[block], labels[block], margins[block])
+        return labels, margins
+
+    def softmax_rows(self, closed: BoolArray, n_threads: int) -> SoftmaxRows:
+        """The rows as an entropic label step sees them; some classes (K,) are closed."""
+        return SoftmaxRows.create(self.costs, closed, Threads(n_threads))
+
+    def empty_posterior(self) -> Any:
+        """An array for the distributions (n, K) of the rows."""
+        return np.empty(self.costs.shape, np.float32 if self.costs.dtype == np.float32 else np.float64)
+
+    def write_labels(self, labels: IntArray, out: Any) -> None:
+        """Write labels (n,) as distributions (n, K)."""
+        out[...] = 0.0
+        out[np.arange(self.n_rows), labels] = 1.0
 
     def reset(self, **result: Any) -> None:
         """Forget everything that a label step has kept, but for its result."""

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from transduce.label_step._kernels.passes import add_label_values
 from transduce.parallel import row_blocks
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -54,6 +55,23 @@ class CostRows:
         rows : ndarray of int
         """
         return np.ascontiguousarray(self.costs[rows], dtype=np.float64)
+
+    def label_sums(self, prices: FloatArray, labelings: IntArray) -> FloatArray:
+        """Sums (r, 3) of labelings at prices, in one pass: costs, absolute costs, distances from the cheapest label.
+
+        Parameters
+        ----------
+        prices : ndarray of shape (K,)
+        labelings : ndarray of shape (r, n)
+
+        Returns
+        -------
+        sums : ndarray of shape (r, 3)
+        """
+        sums = np.zeros((len(labelings), 3))
+        for block, costs in self.blocks():
+            add_label_values(costs, prices, labelings[:, block], sums)
+        return sums
 
     def tally(self, labels: IntArray) -> IntArray:
         """Return the number of rows (K,) of each class.

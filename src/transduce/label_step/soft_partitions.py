@@ -17,7 +17,6 @@ from transduce.label_step.partitions import LocalPartitions, Partition, Partitio
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.softmax_sums import FEW, CostStatistics, SoftmaxRows, Sums
 from transduce.label_step.solution import LabelSolution
-from transduce.parallel import Threads
 
 MAX_CLASSES_WITH_PRODUCTS = 256
 """Up to this many classes, products in memory are computed with other sums in case they are needed."""
@@ -95,7 +94,7 @@ def _rows(partition: Partition, reading: Reading) -> SoftmaxRows:
     """Rows, kept between calls; made again where the exact label step has cleared them."""
     if "rows" not in partition.state:
         closed, n_threads = reading
-        partition.state["rows"] = SoftmaxRows.create(partition.costs, closed, Threads(n_threads))
+        partition.state["rows"] = partition.softmax_rows(closed, n_threads)
     rows: SoftmaxRows = partition.state["rows"]
     return rows
 
@@ -111,17 +110,12 @@ def _sums(
 
 
 def _write(partition: Partition, reading: Reading, v: FloatArray, T: float, out: Array | None) -> None:
-    posterior = _empty_posterior(partition) if out is None else out
+    posterior = partition.empty_posterior() if out is None else out
     _rows(partition, reading).write(v, T, posterior)
     partition.state = {"posterior": posterior}
 
 
 def _write_labels(partition: Partition, labels: IntArray | None, out: Array | None) -> None:
-    posterior = _empty_posterior(partition) if out is None else out
-    posterior[...] = 0.0
-    posterior[np.arange(partition.n_rows), partition.state["labels"] if labels is None else labels] = 1.0
+    posterior = partition.empty_posterior() if out is None else out
+    partition.write_labels(partition.state["labels"] if labels is None else labels, posterior)
     partition.state = {"posterior": posterior}
-
-
-def _empty_posterior(partition: Partition) -> Array:
-    return np.empty(partition.costs.shape, np.float32 if partition.costs.dtype == np.float32 else np.float64)

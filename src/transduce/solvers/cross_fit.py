@@ -138,7 +138,7 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
 
 def draw_sample(data: Engine, rng: np.random.Generator) -> LocalEngine:
     """All labelled rows, and as many of the others as take part in fits that estimate class sizes."""
-    engine: LocalEngine = data.sample(max_rows(data.n_classes), rng)
+    engine: LocalEngine = data.sample(max_rows(data.n_classes), rng).in_memory()
     return engine
 
 

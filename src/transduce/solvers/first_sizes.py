@@ -77,7 +77,7 @@ def balanced_counts(data: Engine, settings: Settings, rng: np.random.Generator) 
 def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
     """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
     steps = StepSettings(_no_rows(engine), METHODS["exact"], 100 * settings.max_rounds)
-    labeled: LocalEngine = engine.sample(0, rng)
+    labeled: LocalEngine = engine.sample(0, rng).in_memory()
     result = Loop().run(Supervised(labeled.new_restart(steps, rng), settings.tol))
     if result.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt

@@ -20,6 +20,7 @@ from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, M
 @click.option("--truth", metavar="COL", help="Column of true labels, used in the report only.")
 @click.option("--checkpoint", metavar="DIR", help="Save progress here; to resume, run the same command again.")
 @click.option("--dask", metavar="ADDRESS", help="Fit on a running Dask cluster: tcp://host:8786.")
+@click.option("--device", metavar="NAME", help="Fit on this device of PyTorch: cuda for a GPU.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Fit on N new Dask workers on this machine.")
 @MESSAGE_OPTIONS
 def label(file: str, out: str, model: str | None, report: str | None, **options: Any) -> None:
@@ -32,6 +33,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     output_paths.check(outputs, options, file)
 
     from transduce.cli.dask_cluster import check_cluster
+    from transduce.cli.device import check_device
     from transduce.cli.formats import labels_of, write_table
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
@@ -43,6 +45,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.model_file import save_model
 
     check_cluster(options["dask"], options["workers"], options["none"])
+    check_device(options["device"], options)
     stated = read_prior(options["prior"])
     read_none(options["none"])  # so that a wrong one is refused before anything is read
     written = [name for name in (out, model, report) if name is not None]

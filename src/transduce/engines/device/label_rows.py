@@ -1,0 +1,166 @@
+"""Label costs on a device as label steps see them: passes over all rows run there, a few rows come to memory.
+
+Labels and margins (n,) are NumPy arrays, and so are the costs of rows near ties, which the search works on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from transduce.arrays import BoolArray, FloatArray, IntArray
+from transduce.engines.device.arrays import Arrays, DeviceArray, to_host
+from transduce.label_step._kernels.ties import APART, TIE, choose_with_margins
+from transduce.label_step.partitions import LocalPartitions, Partition
+from transduce.label_step.row_blocks import rows_per_block
+from transduce.label_step.softmax_sums import CostStatistics, Sums
+from transduce.parallel import row_blocks
+
+BLOCK_CELLS = 1 << 24
+"""Cells of the blocks that are read in double precision."""
+
+
+@dataclass(eq=False)
+class DevicePartition(Partition):
+    """All rows without a full label; see `Partition`."""
+
+    costs: Any
+    arrays: Arrays = field(kw_only=True)
+
+    def take(self, rows: IntArray) -> FloatArray:
+        """Copy the costs of some rows to memory."""
+        taken = self.arrays.xp.take(self.costs, self.arrays.ints(rows), axis=0)
+        return np.ascontiguousarray(to_host(taken), dtype=np.float64)
+
+    def blocks(self, rows: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+        """Copy blocks of rows to memory; see `CostRows.blocks`."""
+        rows = np.arange(self.n_rows) if rows is None else rows
+        for some in row_blocks(rows.size, rows_per_block(self.n_classes)):
+            yield some, self.take(rows[some])
+
+    def _device_blocks(self) -> Iterator[tuple[slice, DeviceArray]]:
+        """Blocks of rows in double precision, on the device."""
+        for some in row_blocks(self.n_rows, max(BLOCK_CELLS // self.n_classes, 1)):
+            yield some, self.arrays.xp.astype(self.costs[some, :], self.arrays.xp.float64)
+
+    def cheapest(self, prices: FloatArray, tie_prices: FloatArray, first: int) -> tuple[IntArray, FloatArray]:
+        """The cheapest label of each row and its margin; ties are decided in memory. See `Partition.cheapest`."""
+        labels, margins = np.empty(self.n_rows, np.int64), np.empty(self.n_rows)
+        xp, v, slacks, span = self.arrays.xp, self.doubles(prices), np.empty(self.n_rows), float(np.ptp(prices))
+        for block, costs in self._device_blocks():
+            reduced = costs - v
+            best = xp.min(reduced, axis=1)
+            label = xp.argmin(reduced, axis=1)
+            others = xp.where(self.arrays.is_label(label, self.n_classes), xp.inf, reduced)
+            found = (label, xp.min(others, axis=1) - best, TIE * (xp.abs(best + xp.take(v, label)) + span))
+            labels[block], margins[block], slacks[block] = map(to_host, found)
+        tied = np.flatnonzero(~(margins > slacks))
+        np.maximum(margins, APART, out=margins)
+        own = np.empty(tied.size, np.int64), np.empty(tied.size)
+        choose_with_margins(self.take(tied), prices, tie_prices, first + tied, self.labels[tied], *own)
+        labels[tied], margins[tied] = own
+        return labels, margins
+
+    def label_sums(self, prices: FloatArray, labelings: IntArray) -> FloatArray:
+        """Sums of labelings at prices, in one pass; see `CostRows.label_sums`."""
+        xp, v, sums = self.arrays.xp, self.doubles(prices), np.zeros((len(labelings), 3))
+        for block, costs in self._device_blocks():
+            best = xp.min(costs - v, axis=1)
+            for row, labels in zip(sums, labelings[:, block], strict=True):
+                label = self.arrays.ints(labels)
+                chosen = xp.take_along_axis(costs, label[:, None], axis=1)[:, 0]
+                parts = xp.stack((chosen, xp.abs(chosen), chosen - xp.take(v, label) - best))
+                row += to_host(xp.sum(parts, axis=1))
+        return sums
+
+    def doubles(self, values: FloatArray) -> DeviceArray:
+        """Copy numbers to the device in double precision."""
+        return self.arrays.copied(np.asarray(values, np.float64))
+
+    def softmax_rows(self, closed: BoolArray, n_threads: int) -> Any:
+        """The rows as an entropic label step sees them."""
+        return DeviceSoftmaxRows.create(self, closed)
+
+    def empty_posterior(self) -> DeviceArray:
+        """An array for the distributions (n, K) of the rows."""
+        return self.arrays.xp.zeros_like(self.costs)
+
+    def write_labels(self, labels: IntArray, out: DeviceArray) -> None:
+        """Write labels (n,) as distributions (n, K)."""
+        out[:, :] = self.arrays.one_hot(self.arrays.ints(labels), self.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceSoftmaxRows:
+    """Distributions q_ik ∝ exp(v_k − costs[i, k] / T) on a device; see `softmax_sums.SoftmaxRows`.
+
+    costs are measured from the least open cost of each row, and +inf in closed classes.
+    """
+
+    arrays: Arrays
+    costs: DeviceArray
+    statistics: CostStatistics
+
+    @classmethod
+    def create(cls, rows: DevicePartition, closed: BoolArray) -> "DeviceSoftmaxRows":
+        """Read every cost once."""
+        arrays, costs = rows.arrays, rows.costs
+        xp, is_open = arrays.xp, arrays.bools(~closed)[None, :]
+        if not rows.n_rows:
+            return cls(arrays, costs, CostStatistics())
+        lowest, highest = xp.min(costs, axis=1, keepdims=True), xp.max(costs, axis=1, keepdims=True)
+        opened = xp.where(is_open, costs, xp.inf) if closed.any() else costs
+        least, finite = xp.min(opened, axis=1, keepdims=True), costs < xp.inf
+        above = arrays.total(xp.where(finite, costs - lowest, 0.0))
+        largest = xp.astype(xp.max(xp.where(finite, xp.abs(costs), 0.0)), xp.float64)
+        counts = [xp.astype(xp.count_nonzero(flags), xp.float64) for flags in (finite, lowest == highest)]
+        n_finite, n_tied, *sums = to_host(xp.stack((*counts, arrays.total(least), above, largest))).tolist()
+        statistics = CostStatistics(rows.n_rows, int(n_finite), int(n_tied), *sums)
+        return cls(arrays, opened - least, statistics)
+
+    def _logits(self, v: FloatArray, T: float) -> tuple[DeviceArray, DeviceArray]:
+        """v − costs / T less the largest of each row, and that (n, 1)."""
+        z = self.arrays.floats(v)[None, :] - self.costs / float(T)
+        top = self.arrays.xp.max(z, axis=1, keepdims=True)
+        return z - top, top
+
+    def sums(self, v: FloatArray, T: float, columns: IntArray | None = None) -> Sums:
+        """Sums at prices v (K,) in units of T, with products of some classes; see `SoftmaxRows.sums`."""
+        xp, total, K = self.arrays.xp, self.arrays.total, v.size
+        if not self.statistics.n_rows:
+            return Sums.total((), K, columns)
+        z, top = self._logits(v, T)
+        E = xp.exp(z)
+        norm = xp.sum(E, axis=1, keepdims=True)
+        logs, q = xp.log(norm), E / norm
+        entropy = total(logs) - total(q * xp.where(E > 0.0, z, 0.0))
+        parts = [xp.sum(q, axis=0, dtype=xp.float64), total(logs) + total(top), entropy]
+        if columns is not None:
+            parts.append(xp.astype(q.T @ q, xp.float64))
+        mass, *rest = np.split(to_host(xp.concat([xp.reshape(part, (-1,)) for part in parts])), [K, K + 1, K + 2])
+        products = None if columns is None else _merged(rest[2].reshape(K, K), columns)
+        return Sums(mass.copy(), float(rest[0][0]), float(rest[1][0]), products)
+
+    def write(self, v: FloatArray, T: float, out: DeviceArray) -> None:
+        """Write the distributions (n, K) at these prices."""
+        if self.statistics.n_rows:
+            E = self.arrays.xp.exp(self._logits(v, T)[0])
+            out[:, :] = E / self.arrays.xp.sum(E, axis=1, keepdims=True)
+
+
+def _merged(products: FloatArray, columns: IntArray) -> FloatArray:
+    """Products (C, C) of some classes, with all others merged into one, the last."""
+    others = np.setdiff1d(np.arange(len(products)), columns)
+    if not others.size:
+        return products[np.ix_(columns, columns)]
+    chosen = np.zeros((len(products), columns.size + 1))
+    chosen[columns, np.arange(columns.size)] = 1.0
+    chosen[others, -1] = 1.0
+    return np.asarray(chosen.T @ products @ chosen)
+
+
+def device_partitions(costs: DeviceArray, labels: IntArray | None, arrays: Arrays) -> LocalPartitions:
+    """All rows in one partition; labels (n,) are the present ones, if there are any."""
+    present = np.full(costs.shape[0], -1, np.int64) if labels is None else labels
+    return LocalPartitions([DevicePartition(costs, present, arrays=arrays)])

@@ -1,0 +1,290 @@
+"""One run of a solver over rows on a device, with hard labels and with soft ones."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from transduce.arrays import Array
+from transduce.engines import common
+from transduce.engines.base import LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
+from transduce.engines.device.arrays import DeviceArray, to_host
+from transduce.engines.device.label_rows import device_partitions
+from transduce.engines.device.rows import DeviceRows
+from transduce.engines.device.weights import BatchDualStep, DeviceWeights
+from transduce.history import FitResult
+from transduce.io.checkpoint import CheckpointSlot
+from transduce.label_step import Exact, LabelProblem
+from transduce.label_step.entropic import solve_partitions_at_entropy
+from transduce.losses import Loss, smoothed
+from transduce.problem import TrainingProblem
+from transduce.weight_step import weight_step_for
+
+FEW_LABELED = 0.25
+"""If at most this fraction of the rows are labelled, weights are learnt from them in memory, row by row."""
+_STATE = ("W", "targets", "kappa", "dual")
+
+
+@dataclass(eq=False)
+class DeviceRowState:
+    """What hard and soft labels share: a problem on a device, and the state of its weight step."""
+
+    problem: TrainingProblem
+
+    @property
+    def rows(self) -> DeviceRows:
+        """The rows."""
+        return cast(DeviceRows, self.problem.design)
+
+    def new_step(self, loss: Loss, max_sweeps: int) -> BatchDualStep:
+        """A weight step for these rows."""
+        return BatchDualStep.create(self.rows, loss, self.problem.alpha, max_sweeps)
+
+    def kappa(self, weight: float) -> DeviceArray:
+        """Row weights (n,) on the device."""
+        return self.rows.arrays.floats(self.problem.kappa(weight)[self.rows.problem_rows])
+
+    def one_hot(self, labels: Array) -> DeviceArray:
+        """Labels (n,) as targets on the device."""
+        arrays = self.rows.arrays
+        return arrays.one_hot(arrays.ints(labels[self.rows.problem_rows]), self.problem.n_classes)
+
+    def unlabeled(self, values: DeviceArray) -> DeviceArray:
+        """The values of rows without a full label, in the order of the problem."""
+        return self.rows.in_problem_order(values, self.problem.n_labeled)
+
+    def fit_labeled(
+        self, step: BatchDualStep, targets: DeviceArray, labels: Array, tol: float, rng: np.random.Generator
+    ) -> tuple[DeviceWeights, WeightSummary]:
+        """Learn weights from the labelled rows alone, in memory if they are few; `labels` (n,) are theirs."""
+        problem, state, n_labeled = self.problem, step.start(targets), self.problem.n_labeled
+        if n_labeled > FEW_LABELED * problem.n_rows:
+            step.retarget(state, targets, self.kappa(0.0))
+            return state, step.solve(state, tol, rng)
+        arrays, few, own = self.rows.arrays, np.arange(n_labeled), labels[:n_labeled]
+        design, kappa = self.rows.in_memory(few), problem.kappa(0.0)
+        part = TrainingProblem(design, step.loss.loss, problem.alpha, n_labeled, problem.row_weights[:n_labeled])
+        host = weight_step_for(part.loss, step.max_sweeps)
+        memory = host.start(part, own)
+        host.retarget(part, memory, own, kappa[:n_labeled])
+        report = host.solve(part, memory, tol, rng)
+        dual = arrays.xp.concat((arrays.floats(memory.dual), self.unlabeled(state.dual)))
+        state.W[:, :], state.dual[:, :] = arrays.floats(memory.W), self.rows.on_device(dual)
+        step.set_kappa(state, self.kappa(0.0))
+        state.objective, state.scores = report.objective, self.rows.scores(state.W)
+        return state, WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
+
+    def weighted_costs(self, costs: DeviceArray, kappa: Array) -> DeviceArray:
+        """Costs of rows without a full label as in `problem.weighted_costs`, given row weights (n,) in memory."""
+        arrays, problem, weights = self.rows.arrays, self.problem, kappa[self.problem.n_labeled :]
+        if weights.size and not np.all(weights == weights[0]):
+            costs = costs * arrays.floats(weights / weights.mean())[:, None]
+        forbidden = arrays.bools(problem.forbidden)
+        return costs if forbidden is None else arrays.xp.where(forbidden, arrays.xp.inf, costs)
+
+
+@dataclass(eq=False)
+class DeviceRestart(DeviceRowState):
+    """One run of a solver on a device; labels (n,) are in memory, in the order of the problem. See `LocalRestart`."""
+
+    labels: Array
+    settings: StepSettings
+    rng: np.random.Generator
+    state: DeviceWeights = field(init=False)
+    W: DeviceArray = field(init=False)
+    scores: DeviceArray = None
+    report: WeightSummary | None = None
+    step_length: float = 1.0
+    weight: float = 0.0
+    proposed: Array | None = None
+
+    def __post_init__(self) -> None:
+        self.W, self.step = self.rows.zeros(), self.new_step(self.problem.loss, self.settings.max_sweeps)
+        self.n_classes, self.n_unlabeled = self.problem.n_classes, self.problem.n_rows - self.problem.n_labeled
+
+    def reset_weights(self) -> None:
+        """Start the weight step at weights 0 for the present labels."""
+        self.state = self.step.start(self.one_hot(self.labels))
+
+    def supervise(self, tol: float) -> WeightSummary:
+        found = self.fit_labeled(self.step, self.one_hot(self.labels), self.labels, tol, self.rng)
+        self.state, self.report = found
+        self.W = self.state.W + 0.0
+        return self.report
+
+    def greedy(self) -> None:
+        """Optimal labels at the scores: over partitions they take less time than greedy ones."""
+        costs = self.weighted_costs(-self.unlabeled(self.state.scores), np.ones(self.problem.n_rows))
+        self.labels[self.problem.n_labeled :] = self._exact(costs, None, None)[0]
+
+    def start_at(self, W: DeviceArray, weight: float) -> None:
+        self.W = W + 0.0
+        self.label_by(self.rows.scores(W), weight)
+
+    def label_by(self, scores: DeviceArray, weight: float) -> None:
+        """Take the best labels at these scores (n, K), and start the weight step at 0."""
+        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(scores)), self.problem.kappa(weight))
+        self.labels[self.problem.n_labeled :] = self.label_step(costs, None, None)[0]
+        self.reset_weights()
+
+    def _exact(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
+        """Labels and prices of the exact label step."""
+        partitions = device_partitions(costs, start, self.rows.arrays)
+        answer = Exact().solve_partitions(partitions, self.settings.bounds, prices)
+        return partitions.partitions[0].state["labels"], answer.prices
+
+    def label_step(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
+        """Labels and prices of the label step; all but the exact one work in memory."""
+        step = self.settings.label_step
+        if type(step) is Exact:
+            return self._exact(costs, prices, start)
+        solution = step.solve(LabelProblem(to_host(costs), *self.settings.bounds), prices, start)
+        return solution.labels, solution.prices
+
+    def weights(self, weight: float, tol: float) -> WeightSummary:
+        self.step.retarget(self.state, self.one_hot(self.labels), self.kappa(weight))
+        self.weight = weight
+        report = self.step.solve(self.state, tol, self.rng)
+        self.report = report._replace(objective=report.objective + self._count_cost(self._own_labels))
+        return self.report
+
+    @property
+    def _own_labels(self) -> Array:
+        return self.labels[self.problem.n_labeled :]
+
+    def _count_cost(self, labels: Array) -> float:
+        """Cost in J of the class counts of these labels (n_unlabeled,)."""
+        counts, kappa = np.bincount(labels, minlength=self.n_classes), self.problem.kappa(self.weight)
+        return common.count_cost(self.settings.bounds, counts, float(kappa[self.problem.n_labeled :].sum()))
+
+    def _scores_between(self, t: float) -> DeviceArray:
+        """Scores this far between `scores` and those of the state; they are linear in W."""
+        return self.state.scores if t == 1.0 or self.scores is None else (1 - t) * self.scores + t * self.state.scores
+
+    def descend(self, objective: float) -> tuple[float, float]:
+        assert self.report is not None
+        best, self.step_length = self.report.objective, 1.0
+        if not best <= objective and self.scores is not None:
+            V, W, total = self.W, self.state.W, self.rows.arrays.total
+            products = float(total(V * V)), float(total(V * W)), float(total(W * W))
+
+            def loss_between(t: float) -> float:
+                return self.step.loss_at(self.state, self._scores_between(t)) + self._count_cost(self._own_labels)
+
+            best, self.step_length = common.best_step(objective, self.problem.alpha, products, loss_between)
+        self.scores = self._scores_between(self.step_length)
+        return best, self.step_length
+
+    def propose(self, prices: Array) -> LabelProposal:
+        arrays, kappa = self.rows.arrays, self.problem.kappa(self.weight)
+        costs, old = self.unlabeled(self.step.loss.costs(self.scores)), self._own_labels
+        new, prices = self.label_step(self.weighted_costs(costs, kappa), prices, old)
+        self.proposed, both = new, arrays.ints(np.stack((old, new), axis=1))
+        old_costs, new_costs = to_host(arrays.xp.take_along_axis(costs, both, axis=1)).T.astype(np.float64)
+        own, moved = kappa[self.problem.n_labeled :], new != old
+        change = float(np.dot(own[moved], (new_costs - old_costs)[moved]))
+        change += self._count_cost(new) - self._count_cost(old)
+        return LabelProposal(prices, int(moved.sum()), change, float(np.dot(own, old_costs)))
+
+    def accept(self, take_labels: bool) -> None:
+        self.W = self.W + self.step_length * (self.state.W - self.W)
+        if take_labels:
+            self.labels[self.problem.n_labeled :] = self.proposed
+        self.proposed = None
+
+    def soft_labels(self) -> "DeviceSoftLabels":
+        return DeviceSoftLabels(self.problem, self)
+
+    def result(self, result: FitResult) -> None:
+        result.W, result.labels = self.W, self.labels
+
+    def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
+        if slot.path is not None:
+            own = {"W": to_host(self.W), "labels": self.labels} | ({} if done else packed(self.state))
+            slot.save(arrays | own, metadata | {"rng": self.rng.bit_generator.state, "weight": self.weight})
+
+    def load(self, slot: CheckpointSlot) -> tuple[dict[str, Array], dict[str, Any]] | None:
+        saved = slot.load()
+        if saved is not None:
+            arrays, metadata = saved
+            self.W, self.labels[...] = self.rows.arrays.floats(arrays["W"]), arrays["labels"]
+            if "state_W" in arrays:
+                self.rng.bit_generator.state, self.weight = metadata["rng"], metadata["weight"]
+                self.state = unpacked(self.step, arrays)
+        return saved
+
+
+@dataclass(eq=False)
+class DeviceSoftLabels(DeviceRowState):
+    """Distributions over the labels of a restart, on the device; see `LocalSoftLabels`."""
+
+    restart: DeviceRestart
+    state: DeviceWeights = field(init=False)
+    best: Array = field(init=False)
+    prices: Array = field(init=False)
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        hard, self.problem = self.problem, replace(self.problem, loss=smoothed(self.problem.loss))
+        self.step = self.new_step(self.problem.loss, common.SOFT_SWEEPS)
+        self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
+
+    def start(self) -> None:
+        problem, restart, arrays = self.problem, self.restart, self.rows.arrays
+        targets = common.first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
+        first = self.new_step(problem.loss, common.FIRST_SWEEPS)
+        q = self.rows.on_device(arrays.floats(targets))
+        self.state, _ = self.fit_labeled(first, q, targets, common.FIRST_TOL, restart.rng)
+        self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
+
+    def round(self, weight: float, entropy: float) -> SoftRoundSummary:
+        arrays, n_labeled = self.rows.arrays, self.problem.n_labeled
+        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(self.state.scores)), self.row_weights)
+        partitions = device_partitions(costs, None, arrays)
+        soft = solve_partitions_at_entropy(
+            partitions, self.restart.settings.bounds, entropy, self.temperature, self.prices, common.SOFT_TOL
+        )
+        self.prices, self.temperature = soft.prices, soft.temperature
+        posterior = partitions.partitions[0].state["posterior"]
+        labeled = arrays.one_hot(arrays.ints(self.restart.labels[:n_labeled]), self.problem.n_classes)
+        q = self.rows.on_device(arrays.xp.concat((labeled, posterior)))
+        self.step.retarget(self.state, q, self.kappa(weight), soft=True)
+        report = self.step.solve(self.state, 0.0, self.restart.rng)
+        best = to_host(arrays.xp.argmax(posterior, axis=1))
+        n_moved, self.best = int((best != self.best).sum()), best
+        return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
+
+    def harden(self, weight: float) -> None:
+        self.restart.label_by(self.state.scores, weight)
+
+    def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
+        if slot.path is not None:
+            arrays = packed(self.state) | {"prices": self.prices, "best": self.best}
+            rng = self.restart.rng.bit_generator.state
+            slot.save(arrays, metadata | {"temperature": self.temperature, "rng": rng})
+
+    def load(self, slot: CheckpointSlot) -> dict[str, Any] | None:
+        saved = slot.load()
+        if saved is None:
+            return None
+        arrays, metadata = saved
+        self.state, self.prices, self.best = unpacked(self.step, arrays), arrays["prices"], arrays["best"]
+        self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
+        return metadata
+
+
+def packed(state: DeviceWeights) -> dict[str, Array]:
+    """Copy the state of a weight step to memory; scores are computed again from the weights."""
+    scalars = np.array([state.objective, state.scores is not None], dtype=np.float64)
+    return {f"state_{name}": to_host(getattr(state, name)) for name in _STATE} | {"state_scalars": scalars}
+
+
+def unpacked(step: BatchDualStep, saved: dict[str, Array]) -> DeviceWeights:
+    """Rebuild the state of a weight step from its arrays."""
+    W, targets, kappa, dual = (step.rows.arrays.floats(saved[f"state_{name}"]) for name in _STATE)
+    state = step.start(targets)
+    state.W[:, :], state.dual[:, :] = W, dual
+    step.set_kappa(state, kappa)
+    state.objective, with_scores = saved["state_scalars"].tolist()
+    state.scores = step.rows.scores(W) if with_scores else None
+    return state

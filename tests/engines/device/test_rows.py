@@ -1,0 +1,66 @@
+"""Rows on a device: products, norms and copies are those of the same rows in memory."""
+
+import numpy as np
+import pytest
+from helpers.device_arrays import libraries
+from helpers.weight_problems import TREE, flat_and_tree, some_rows
+from scipy import sparse
+
+from transduce.design import Design
+from transduce.engines.device.arrays import to_host
+from transduce.engines.device.rows import DeviceRows
+
+
+def both(taxonomy, on_device, constant=0.3, n=40, dtype=np.float64):
+    X = some_rows(taxonomy.n_classes, n=n)[0].astype(dtype)
+    order = np.random.default_rng(1).permutation(n)
+    design = Design.create(X[order], taxonomy, constant=constant)
+    return design, DeviceRows.create(on_device(X), taxonomy, 1, order, constant)
+
+
+@libraries
+@flat_and_tree
+@pytest.mark.parametrize("constant", [0.0, 0.3])
+def test_products_and_norms_are_those_of_rows_in_memory(taxonomy, on_device, constant):
+    design, rows = both(taxonomy, on_device, constant)
+    rng = np.random.default_rng(0)
+    W, R = rng.normal(size=design.zeros().shape), rng.normal(size=(design.n_rows, taxonomy.n_classes))
+    floats = rows.arrays.floats
+    np.testing.assert_allclose(to_host(rows.in_problem_order(rows.scores(floats(W)))), design.scores(W), atol=1e-12)
+    np.testing.assert_allclose(to_host(rows.pullback(rows.on_device(floats(R)))), design.pullback(R), atol=1e-12)
+    norms = to_host(rows.in_problem_order(rows.squared_norms))
+    np.testing.assert_allclose(norms, design.squared_norms, atol=1e-12)
+    assert rows.largest_overlap == pytest.approx(design.largest_overlap)
+
+
+@libraries
+def test_each_row_is_in_one_batch(on_device):
+    _, rows = both(TREE, on_device)
+    assert sorted(rows.problem_rows.tolist()) == list(range(40))
+    assert sum(batch.shape[0] for batch, _ in rows.batches) == 40
+    np.testing.assert_array_equal(rows.problem_rows[rows.positions], np.arange(40))
+
+
+@libraries
+def test_float32_stays_float32(on_device):
+    _, rows = both(TREE, on_device, dtype=np.float32)
+    assert to_host(rows.zeros()).dtype == np.float32 == rows.dtype
+    assert to_host(rows.scores(rows.zeros())).dtype == np.float32
+
+
+@libraries
+def test_selected_rows_have_batches_of_their_own(on_device):
+    design, rows = both(TREE, on_device)
+    some, W = np.array([3, 0, 17]), np.random.default_rng(0).normal(size=design.zeros().shape)
+    chosen = rows.select_rows(some)
+    found = to_host(chosen.in_problem_order(chosen.scores(rows.arrays.floats(W))))
+    np.testing.assert_allclose(found, design.select_rows(some).scores(W), atol=1e-12)
+
+
+@libraries
+def test_rows_come_to_memory(on_device):
+    design, rows = both(TREE, on_device)
+    some = np.array([3, 0, 17])
+    found, expected = rows.in_memory(some).matrix(), design.select_rows(some).matrix()
+    found, expected = (X.toarray() if sparse.issparse(X) else X for X in (found, expected))
+    np.testing.assert_array_equal(found, expected)

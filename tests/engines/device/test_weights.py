@@ -1,0 +1,123 @@
+"""Mini-batch dual ascent finds the optimum of the weight step in memory, and its gap proves it."""
+
+import numpy as np
+import pytest
+from helpers.device_arrays import libraries, strict, torch_csr, torch_dense
+from helpers.weight_problems import check_equation, fit, flat_and_tree, smooth_margin, soft_targets, some_rows, training
+
+from transduce.engines.device.arrays import to_host
+from transduce.engines.device.rows import DeviceRows
+from transduce.engines.device.weights import BatchDualStep
+from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
+from transduce.weight_step.base import WeightState
+
+TOL = 3e-3
+LOSSES = {"hinge": LargeMargin, "squared": SquaredLargeMargin, "maxent": MaxEnt}
+
+
+def device_step(problem, on_device, max_sweeps=1000):
+    X = some_rows(problem.n_classes)[0]
+    rows = DeviceRows.create(on_device(X), problem.design.taxonomy, 1, np.arange(problem.n_rows))
+    return BatchDualStep.create(rows, problem.loss, problem.alpha, max_sweeps)
+
+
+def one_hot(step, labels):
+    arrays = step.rows.arrays
+    return step.rows.on_device(arrays.one_hot(arrays.ints(labels), step.rows.taxonomy.n_classes))
+
+
+def solve(step, q, kappa, tol=TOL):
+    state = step.start(q)
+    step.retarget(state, q, step.rows.on_device(step.rows.arrays.floats(kappa)), soft=False)
+    return state, step.solve(state, tol, np.random.default_rng(0))
+
+
+def in_memory(step, state):
+    """The state as the weight steps in memory have it."""
+    parts = (to_host(step.rows.in_problem_order(x)) for x in (state.targets, state.kappa, state.dual))
+    return WeightState(to_host(state.W), *parts, np.zeros(0))
+
+
+@libraries
+@flat_and_tree
+@pytest.mark.parametrize("name", LOSSES)
+def test_optimum_with_a_certificate(on_device, taxonomy, name):
+    problem, labels = training(taxonomy, LOSSES[name]())
+    optimum = fit(problem, labels, tol=1e-7)[1].objective
+    step = device_step(problem, on_device)
+    state, report = solve(step, one_hot(step, labels), problem.kappa(1.0))
+    assert report.converged
+    assert report.gap <= TOL * report.objective
+    assert -1e-6 <= report.objective - optimum <= report.gap + 1e-9
+    assert report.objective == pytest.approx(problem.objective(to_host(state.W), labels, problem.kappa(1.0)))
+    check_equation(problem, in_memory(step, state), 1e-9)
+
+
+@pytest.mark.parametrize("on_device", [torch_csr, strict], ids=["torch-csr", "strict"])
+@pytest.mark.parametrize("margins", ["unit", "random"])
+def test_smooth_margin_and_soft_labels(on_device, margins):
+    problem, _ = training(loss=smooth_margin(margins, 4))
+    targets = soft_targets(4)
+    optimum = fit(problem, targets, tol=1e-7)[1].objective
+    step = device_step(problem, on_device)
+    q = step.rows.on_device(step.rows.arrays.floats(targets))
+    state = step.start(q)
+    step.retarget(state, q, step.rows.on_device(step.rows.arrays.floats(problem.kappa(1.0))), soft=True)
+    report = step.solve(state, TOL, np.random.default_rng(0))
+    assert -1e-6 <= report.objective - optimum <= report.gap <= TOL * report.objective
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_dual_never_falls(name):
+    problem, labels = training(loss=LOSSES[name]())
+    step = device_step(problem, torch_dense, max_sweeps=1)
+    state, report = solve(step, one_hot(step, labels), problem.kappa(1.0), tol=0.0)
+    duals = [report.objective - report.gap]
+    for _ in range(5):
+        report = step.solve(state, 0.0, np.random.default_rng(1))
+        duals.append(report.objective - report.gap)
+    assert np.all(np.diff(duals) >= -1e-12)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_new_labels_and_weights_keep_the_equation(name):
+    """Rows that gain weight keep their part of W, and rows with a new label lose it."""
+    problem, labels = training(loss=LOSSES[name]())
+    step = device_step(problem, torch_csr)
+    kappa = problem.kappa(1.0)
+    state, _ = solve(step, one_hot(step, labels), 0.2 * kappa)
+    before = to_host(state.W).copy()
+    heavier = step.rows.on_device(step.rows.arrays.floats(kappa))
+    step.retarget(state, one_hot(step, labels), heavier)
+    np.testing.assert_allclose(to_host(state.W), before)
+    assert state.scores is not None
+    changed = labels.copy()
+    changed[:7] = (changed[:7] + 1) % 4
+    step.retarget(state, one_hot(step, changed), heavier)
+    assert state.scores is None
+    check_equation(problem, in_memory(step, state), 1e-9)
+
+
+def test_rows_of_zeros_and_rows_without_weight():
+    problem, labels = training()
+    kappa = problem.kappa(1.0)
+    kappa[::3] = 0.0
+    step = device_step(problem, lambda X: torch_dense(np.where(np.arange(X.shape[0])[:, None] < 9, 0.0, X.toarray())))
+    state, report = solve(step, one_hot(step, labels), kappa)
+    assert report.converged
+    assert np.all(np.isfinite(to_host(state.dual)))
+    np.testing.assert_allclose(to_host(state.dual).sum(axis=1), 1.0)
+
+
+def test_visits_change_arrays_in_place():
+    """So that a GPU can replay them: what a visit reads and writes stays where it was recorded."""
+    problem, labels = training()
+    step = device_step(problem, torch_csr)
+    state, _ = solve(step, one_hot(step, labels), 0.2 * problem.kappa(1.0))
+    names = ("W", "targets", "kappa", "dual", "rates", "curvature", "gains")
+    before = {name: getattr(state, name).data_ptr() for name in names}
+    changed = one_hot(step, (labels + 1) % 4)
+    step.retarget(state, changed, step.rows.on_device(step.rows.arrays.floats(problem.kappa(1.0))))
+    step.retarget(state, changed, state.kappa, soft=True)
+    step.solve(state, TOL, np.random.default_rng(0))
+    assert {name: getattr(state, name).data_ptr() for name in names} == before
