@@ -45,8 +45,6 @@ from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
 from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
 
-INTERCEPT = 0.3
-"""Value of the constant feature of the intercept: all rows share it, so weight steps are fastest if it is small."""
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
 _UNFINISHED = (FitStatus.NOT_CONVERGED, FitStatus.UNMET, FitStatus.STILL_FALLING)
@@ -222,10 +220,10 @@ class BaseTransductiveClassifier(LinearPredictor):
 
         Rows c times as long, with alpha c² times as large, then give weights 1/c as large, and the same scores.
         """
-        loss, alpha, constant = self._loss(), self.alpha, INTERCEPT
+        loss, alpha, constant = self._loss(), self.alpha, 1.0
         if isinstance(alpha, str):
             squared_length = data.mean_squared_length()
-            alpha, constant = default_alpha(loss) * squared_length, INTERCEPT * float(np.sqrt(squared_length))
+            alpha, constant = default_alpha(loss) * squared_length, float(np.sqrt(squared_length))
         as_labeled = self.partial_weight == "labeled"
         return ProblemSettings(loss, float(alpha), self.fit_intercept, as_labeled, self.n_jobs, constant)
 

@@ -1,7 +1,7 @@
 """Dual ascent in batches of rows: rows of a batch are updated at once, each as if all others stayed.
 
-With a few hundred batches in a sweep, rows of a batch hardly disturb each other, and as many sweeps are needed as if
-rows were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as
+With a thousand batches in a sweep, rows of a batch hardly disturb each other, and about as many sweeps are needed as
+if rows were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as
 large. σ is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
 """
 
@@ -14,7 +14,7 @@ from transduce.design import Design
 from transduce.weight_step._kernels import sweep as kernels
 from transduce.weight_step.base import WeightState
 
-N_BATCHES = 256
+N_BATCHES = 1024
 """Batches in a sweep."""
 MIN_PRODUCTS_PER_THREAD = 30_000
 """Multiplications in a batch that make one more thread pay."""
