@@ -90,7 +90,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         if self.outlier_score_ is None:
             found = np.asarray(self.classes_[best])
-            return Arrays.of(self.coef_).copied(found) if is_on_device(self.transduction_) else found
+            return Arrays.of(self.coef_).copied(found) if is_on_device(getattr(self, "transduction_", None)) else found
         fits = best_scores(scores) >= self.outlier_score_
         return np.asarray(with_none(self.classes_)[np.where(fits, best, len(self.classes_))])
 

@@ -237,17 +237,19 @@ def build_rows(
     taxonomy: Taxonomy,
     settings: ProblemSettings,
     total_weights: tuple[float, float] | None = None,
-    create: Callable[..., Any] = Design.create,
+    create: Callable[..., Any] | None = None,
 ) -> LocalEngine:
     """Order rows by label (full, partial, none), and build a problem whose columns keep their order.
 
-    `total_weights` are for rows that are one block of many, see TrainingProblem.create. `create` makes the design.
+    `total_weights` are for rows that are one block of many, see TrainingProblem.create. `create` makes the
+    design, Design.create by default.
     """
     codes, partial, allowed = encoded.codes, encoded.partial, encoded.allowed
     order = np.lexsort((codes < 0, ~partial & (codes < 0)))
     n_labeled = int((codes >= 0).sum())
+    constant = settings.constant if settings.fit_intercept else 0.0
     problem = TrainingProblem.create(
-        create(X, taxonomy, settings.n_jobs, order, settings.constant if settings.fit_intercept else 0.0),
+        (create or Design.create)(X, taxonomy, settings.n_jobs, order, constant),
         settings.loss,
         settings.alpha,
         n_labeled,
