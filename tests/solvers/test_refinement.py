@@ -79,3 +79,15 @@ def test_a_stopped_fit_continues_from_its_checkpoint(restart, tmp_path):
     assert min(row.restart for row in rows) == restart
     np.testing.assert_array_equal(resumed.coef_, undisturbed.coef_)
     assert len(resumed.history_) == len(undisturbed.history_)
+
+
+@pytest.mark.filterwarnings("ignore::transduce.PriorWarning")
+def test_partial_labels_that_a_sample_has_too_many_of_are_no_error():
+    X, truth, y, _ = problem()
+    truth[0] = 3  # one labelled row of a fourth class
+    rest = np.flatnonzero(y < 0)
+    given = [{0, 1} if y[i] < 0 and truth[i] < 2 else {2, 3} if y[i] < 0 else int(truth[i]) for i in range(len(X))]
+    counts = dict(enumerate(np.bincount(truth[rest], minlength=4).tolist()))
+    model = TransductiveClassifier(class_prior=counts, annealing="paper", random_state=0).fit(X, given)
+    found = np.bincount(model.transduction_[rest].astype(int), minlength=4)
+    np.testing.assert_array_equal(found, list(counts.values()))

@@ -107,6 +107,22 @@ class Bounds(NamedTuple):
             groups = Groups(groups.above, low, high, groups.names)
         return Bounds(self.low * least // n, -(-np.minimum(self.high, n) * most // n), groups)
 
+    def as_belief(self, n_rows: int) -> "Bounds":
+        """Return bounds that any labels can meet, with a belief in the middle of these.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows to label.
+
+        Examples
+        --------
+        >>> Bounds.exact(np.array([2, 8])).as_belief(10)[:2]
+        (array([0, 0]), array([10, 10]))
+        """
+        belief = Belief.create(np.maximum(n_rows * self.center(n_rows), 0.5), 1.0)
+        return Bounds(np.zeros_like(self.low), np.full_like(self.high, n_rows), None, belief)
+
     def without_belief(self, n_rows: int) -> "Bounds":
         """Return bounds for methods that take no belief: the whole numbers on both sides of the believed counts.
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from transduce.cli.errors import InputError
 from transduce.engines.device.arrays import to_host
 from transduce.estimators import TransductiveClassifier
+from transduce.suggest import install_advice
 
 
 def check_device(device: str | None, options: Mapping[str, Any]) -> None:
@@ -24,7 +25,7 @@ def check_device(device: str | None, options: Mapping[str, Any]) -> None:
         import array_api_compat  # noqa: F401
         import torch
     except ImportError as error:
-        raise InputError(f"--device needs {error.name}. Install it: pip install 'transduce[gpu]'.") from None
+        raise InputError(f"--device needs {error.name}. {install_advice('gpu')}") from None
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):

@@ -19,6 +19,8 @@ import numpy as np
 from transduce.engines.base import AnnealedEngine, AnnealedRestart, Engine, SoftLabels, StepSettings
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
+from transduce.label_step import METHODS
+from transduce.label_step.infeasible import InfeasibleError
 from transduce.solvers.alternating import Alternation, Rounds, Settings, Supervised
 from transduce.solvers.loop import Loop
 from transduce.solvers.schedule import ROUNDS, SoftStage
@@ -135,7 +137,12 @@ class SoftAnnealing:
         if sample is self.engine:
             return self._anneal(sample, self.steps)
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
-        return self._refine(self._anneal(sample, self.steps._replace(bounds=bounds)), last)
+        try:
+            found = self._anneal(sample, self.steps._replace(bounds=bounds))
+        except InfeasibleError:  # by chance, more rows of the sample have some partial label than of all rows
+            free = self.steps._replace(bounds=bounds.as_belief(sample.n_unlabeled), label_step=METHODS["exact"])
+            found = self._anneal(sample, free)
+        return self._refine(found, last)
 
     def _refine(self, found: FitResult, rng: np.random.Generator) -> FitResult:
         """Continue with all rows from the fit of a sample."""

@@ -70,18 +70,23 @@ def balanced_counts(data: Engine, settings: Settings, rng: np.random.Generator) 
         order = rng.permutation(n_labeled)
         chosen = np.concatenate([order[labels[order] == k][:most] for k in range(engine.n_classes)])
         subset, _ = hide_labels(engine, ~np.isin(np.arange(n_labeled), chosen))
-        found.append(supervised_counts(subset, settings, rng))
+        found.append(engine.predicted_counts(supervised_weights(subset, settings, rng)))
     return np.asarray(np.mean(found, axis=0))
 
 
-def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
-    """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
+def supervised_weights(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
+    """Weights of a classifier of the labelled rows alone."""
     steps = StepSettings(_no_rows(engine), METHODS["exact"], 100 * settings.max_rounds)
     labeled: LocalEngine = engine.sample(0, rng).in_memory()
     result = Loop().run(Supervised(labeled.new_restart(steps, rng), settings.tol))
     if result.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
-    return engine.predicted_counts(result.W)
+    return np.asarray(result.W)
+
+
+def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
+    """Count the unlabelled rows of each class (K,) as predicted by a classifier of the labelled rows alone."""
+    return engine.predicted_counts(supervised_weights(engine, settings, rng))
 
 
 def _no_rows(engine: Engine) -> Bounds:

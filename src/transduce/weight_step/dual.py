@@ -120,10 +120,11 @@ class DualStep(ABC):
         design, scores = problem.design.select_rows(live), None if state.scores is None else state.scores[live]
         few = replace(problem, design=design, row_weights=problem.row_weights[live], forbidden=None)
         rows = (state.targets[live], state.kappa[live], state.dual[live], state.gaps[live])
-        part = WeightState(state.W, *rows, state.objective, scores)
+        part = WeightState(state.W, *rows, state.objective, scores, state.sigma)
         state.scores = None
         report = self.solve(few, part, tol, rng)
-        state.dual[live], state.gaps[live], state.objective = part.dual, part.gaps, part.objective
+        state.dual[live], state.gaps[live] = part.dual, part.gaps
+        state.objective, state.sigma = part.objective, part.sigma
         state.scores = problem.design.scores(state.W)
         return replace(report, scores=state.scores)
 

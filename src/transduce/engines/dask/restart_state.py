@@ -38,7 +38,7 @@ class RestartState(SharedWeights):
             step, state, kappa = weight_step_for(block.problem.loss, 0), block.state, block.problem.kappa(weight)
             n_new += int(np.sum(block.labels != state.targets))
             step.retarget(block.problem, state, block.labels, kappa)
-            n_live + int(np.sum(kappa > 0))
+            n_live += int(np.sum(kappa > 0))
             if isinstance(step, DualStep):
                 n_unknown += int(np.sum(np.isinf(state.gaps) & (kappa > 0)))
         self.retargeted |= n_new > 0

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.suggest import install_advice
 
 DeviceArray: TypeAlias = Any
 """An array of the library and on the device of X."""
@@ -53,9 +54,7 @@ class Arrays:
         try:
             import array_api_compat
         except ImportError as error:
-            raise ImportError(
-                "rows on a device need array-api-compat. Install it: pip install 'transduce[gpu]'."
-            ) from error
+            raise ImportError(f"rows on a device need array-api-compat. {install_advice('gpu')}") from error
         values = csr_cells(X)[2] if is_sparse(X) else X
         xp = array_api_compat.array_namespace(values)
         return cls(xp, xp.float64 if values.dtype == xp.float64 else xp.float32, array_api_compat.device(values))
