@@ -49,7 +49,7 @@ def test_without_torch(documents, run_command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", type(sys)("array_api_compat"))
     result = run_command("label", documents, "-o", tmp_path / "out.csv", *QUICK, "--device", "cuda")
     assert result.code != 0
-    assert "--device needs torch. Install it: pip install 'transduce[gpu]'." in result.err
+    assert "--device needs torch. In the checkout of transduce, run: pip install '.[gpu]'" in result.err
 
 
 @pytest.mark.parametrize("other", [("--workers", "2"), ("--none", "5%")])
