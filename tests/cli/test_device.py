@@ -44,8 +44,17 @@ def test_a_device_that_is_not_there(documents, run_command, tmp_path, torch):
     assert "--device cuda:99 is no device that PyTorch can use here. Leave it out." in result.err
 
 
+class NoTorch:
+    """Finds that PyTorch is not installed."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
 def test_without_torch(documents, run_command, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [NoTorch(), *sys.meta_path])
     monkeypatch.setitem(sys.modules, "array_api_compat", type(sys)("array_api_compat"))
     result = run_command("label", documents, "-o", tmp_path / "out.csv", *QUICK, "--device", "cuda")
     assert result.code != 0
