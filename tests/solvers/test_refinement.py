@@ -40,8 +40,8 @@ def test_labels_of_all_rows_meet_the_counts_and_j_is_about_as_low_as_without_a_s
     monkeypatch.setattr(annealing, "SAMPLE_ROWS", len(X))
     whole = TransductiveClassifier(class_prior=counts, annealing=how, random_state=0).fit(X, y)
     assert model.termination_condition_ == FitStatus.CONVERGED.value
-    assert model.objective_ <= 1.1 * whole.objective_  # the class sizes of a small sample vary
-    assert np.mean(model.transduction_ == truth) > np.mean(whole.transduction_ == truth) - 0.03
+    assert model.objective_ <= 1.06 * whole.objective_  # the class sizes of a small sample vary
+    assert np.mean(model.transduction_ == truth) > np.mean(whole.transduction_ == truth) - 0.01
     assert max(row.restart for row in model.history_) > max(row.restart for row in whole.history_)
 
 

@@ -26,7 +26,7 @@ def check_same(clf, local):
     assert clf.objective_ == pytest.approx(local.objective_, rel=1e-3)
     assert clf.classes_.tolist() == local.classes_.tolist()
     assert clf.coef_.dtype == local.coef_.dtype
-    np.testing.assert_allclose(clf.coef_, local.coef_, atol=0.04 * np.abs(local.coef_).max())
+    np.testing.assert_allclose(clf.coef_, local.coef_, atol=0.02 * np.abs(local.coef_).max())
 
 
 @pytest.mark.parametrize(
