@@ -60,8 +60,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         "paper" increases the weight of the unlabelled rows in nine stages. "soft" also cools labels from distributions
         to hard ones, keeps the better result, and takes four to five times as long. "auto" is "soft" for sparse rows
         and "paper" for dense ones, where soft labels gain nothing. A sequence is the weights of your own stages, in
-        place of `unlabeled_weight`; None is one stage. Of more than 20 000 unlabelled rows, or 200 for each class if that
-        is more, a sample is annealed, and one stage at the final weight follows with all rows.
+        place of `unlabeled_weight`; None is one stage. Of more than 20 000 unlabelled rows, or 200 for each class if
+        that is more, a sample is annealed, and one stage at the final weight follows with all rows.
     partial_weight : {"unlabeled", "labeled"}, default="unlabeled"
         Whether rows with a partial label weigh as unlabelled or as labelled rows.
     price_shift : bool, default=True
