@@ -102,7 +102,7 @@ class Progress(AbstractContextManager["Progress"]):
 
 
 def describe(fraction: float, elapsed: float) -> str:
-    """Per cent done, and the time left once that can be told.
+    """Per cent done, and the time left after the first tenth.
 
     >>> describe(0.42, 10.0), describe(0.05, 10.0), describe(0.2, 600.0)
     ('42 %, about 14 s left', '5 %', '20 %, about 40 min left')
