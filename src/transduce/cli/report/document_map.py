@@ -1,11 +1,4 @@
-"""The map of documents: a point for each, placed by its class scores and coloured by its label.
-
-Classes lie on a circle, similar ones side by side, and a document at the mean of their positions, weighted by softmax
-probabilities of its scores: the surer the classifier, the farther out. With two classes the circle would be a line, so
-the axes are the difference of the scores and the leading direction of the rows that is orthogonal to it.
-"""
-
-from typing import Any
+"""The map of documents: a point for each, placed by its class scores (`placement`) and coloured by its label."""
 
 import numpy as np
 import polars as pl
@@ -17,10 +10,11 @@ from transduce.cli.messages import NO_CLASS
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
 from transduce.cli.report.svg import element, label, shorten
+from transduce.placement import place_points as place_points
 
 MAX_POINTS, MAX_COLORS = 3000, 12
 """Documents that are drawn, labelled ones first, and classes with a colour of their own, which the style sheet has."""
-_SPREAD, _POWER_STEPS, _ROW = 0.7, 20, 20
+_ROW = 20
 _SIDE, _LEGEND = {plots.WIDE: 480, plots.NARROW: 328}, {plots.WIDE: (510, 24), plots.NARROW: (12, 348)}
 _NAME_WIDTH = 26
 OTHERS = "line"
@@ -43,37 +37,6 @@ def sample_rows(given: Array) -> Array:
     n_labeled = min(labeled.size, max(MAX_POINTS // 2, MAX_POINTS - others.size))
     n_others = min(others.size, MAX_POINTS - n_labeled)
     return np.sort(np.concatenate((rng.permutation(labeled)[:n_labeled], rng.permutation(others)[:n_others])))
-
-
-def place_points(scores: Array, X: Any) -> Array:
-    """Return positions (n, 2) between -1 and 1 of documents with these scores (n, K) and rows (n, d)."""
-    centered = np.asarray(scores, dtype=np.float64) - scores.mean(axis=1, keepdims=True)
-    n_classes = centered.shape[1]
-    if n_classes == 2:
-        x = centered[:, 1]
-        points: Array = np.column_stack((x, _leading_direction(X, x - x.mean())))
-        points /= np.maximum(np.abs(points).max(axis=0), 1e-12)
-        return points
-    scale = (np.log(n_classes - 1) + _SPREAD) / max(float(np.median(centered.max(axis=1))), 1e-12)
-    weights = np.exp(scale * (centered - centered.max(axis=1, keepdims=True)))
-    weights /= weights.sum(axis=1, keepdims=True)
-    directions = np.linalg.eigh(centered.T @ centered)[1][:, -2:]
-    places = np.argsort(np.argsort(np.arctan2(directions[:, 0], directions[:, 1]), kind="stable"))
-    angles = 2 * np.pi * places / n_classes
-    points = weights @ np.column_stack((np.cos(angles), np.sin(angles)))
-    points /= max(float(np.hypot(*points.T).max()), 1e-12)
-    return points
-
-
-def _leading_direction(X: Any, x: Array) -> Array:
-    """Return the leading principal component (n,) of rows among those orthogonal to x, by power iteration."""
-    y = np.random.default_rng(0).standard_normal(x.size)
-    for _ in range(_POWER_STEPS):
-        y = X @ (X.T @ (y - y.mean()))
-        y = y - y.mean()
-        y = y - x * (x @ y) / max(x @ x, 1e-12)
-        y /= max(float(np.linalg.norm(y)), 1e-12)
-    return y
 
 
 def map_chart(points: Array, rows: pl.DataFrame, names: list[str]) -> plots.Chart:

@@ -1,0 +1,83 @@
+"""Documents of a review: texts, feature rows, copies of the same text, clusters and neighbours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import MiniBatchKMeans
+
+from transduce.arrays import Array
+from transduce.selection import reduce_rows
+
+MAX_CLUSTERS, CLUSTER_ROWS = 60, 40
+"""Most clusters, and documents that a cluster has on average if there are fewer."""
+
+
+@dataclass(eq=False)
+class Documents:
+    """Texts with their feature rows, sparse or dense, of length 1.
+
+    vocabulary  words of the first columns of X; empty where these are not words
+    name        what the page calls the documents
+    """
+
+    texts: list[str]
+    X: Any
+    vocabulary: Sequence[str] = ()
+    name: str = "documents"
+    lowered: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lowered = [text.casefold() for text in self.texts]
+
+    @property
+    def n(self) -> int:
+        """Number of documents."""
+        return len(self.texts)
+
+    @cached_property
+    def group(self) -> Array:
+        """Number (n,) of the distinct text of each document; spaces and case make no difference."""
+        first: dict[str, int] = {}
+        return np.array([first.setdefault(" ".join(text.split()), len(first)) for text in self.lowered], dtype=np.int64)
+
+    @cached_property
+    def _by_group(self) -> tuple[Array, Array]:
+        order = np.argsort(self.group, kind="stable")
+        return order, np.searchsorted(self.group[order], np.arange(self.group.max(initial=-1) + 2))
+
+    def copies(self, row: int) -> Array:
+        """Rows with the same text as this one, itself included."""
+        order, start = self._by_group
+        return order[start[self.group[row]] : start[self.group[row] + 1]]
+
+    @cached_property
+    def vectors(self) -> Array:
+        """Dense rows (n, d) of few dimensions, for clusters and for the queue."""
+        return reduce_rows(self.X)
+
+    @cached_property
+    def cluster(self) -> Array:
+        """Cluster (n,) of each document."""
+        k = int(np.clip(self.n // CLUSTER_ROWS, 1, MAX_CLUSTERS))
+        found = MiniBatchKMeans(k, n_init=1, random_state=0, batch_size=2048).fit(self.vectors)
+        return np.asarray(found.labels_)
+
+    def similarity(self, row: int, rows: Array | None = None) -> Array:
+        """Cosine of a document with all, or with these rows."""
+        X = self.X if rows is None else self.X[rows]
+        found = X @ self.X[[row]].T
+        return np.asarray(found.toarray() if sparse.issparse(found) else found, dtype=np.float64).ravel()
+
+    def containing(self, query: str) -> Array:
+        """Whether each text (n,) contains all words of a query; "in quotes" for a phrase."""
+        parts = query.casefold().strip()
+        phrase = len(parts) > 2 and parts[0] == parts[-1] == '"'
+        words = [parts[1:-1]] if phrase else parts.split()
+        found = np.ones(self.n, bool)
+        for word in words:
+            found &= np.fromiter((word in text for text in self.lowered), bool, self.n)
+        return found

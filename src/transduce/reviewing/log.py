@@ -1,0 +1,166 @@
+"""The log of a review: JSON Lines in a project folder, only ever appended to, on the disk before `append` returns.
+
+The first line says which documents the log belongs to. A line without its line break was being written when the process
+ended; it was never reported as saved, and is removed when the log is opened again.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from transduce.errors import InputError
+
+Event = Mapping[str, Any]
+LOG_NAME, LOCK_NAME, VERSION = "decisions.jsonl", "review.lock", 1
+
+
+class SaveError(OSError):
+    """An event could not be saved; the log is as it was before."""
+
+
+def digest_texts(texts: Sequence[str]) -> str:
+    """Identify documents by their texts and the order of these."""
+    found = sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.hexdigest()
+
+
+def read_events(folder: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Read the events of a review of these documents, without opening the log for writing; none if there is no log."""
+    path = folder / LOG_NAME
+    data = path.read_bytes() if path.exists() else b""
+    return _parse(data[: data.rfind(b"\n") + 1], path, texts)
+
+
+class DecisionLog:
+    """Log of decisions that one process may append to.
+
+    Parameters
+    ----------
+    folder : Path
+        Project folder; it is made if there is none.
+    texts : sequence of str
+        Documents. A log of other documents is refused.
+
+    Attributes
+    ----------
+    events : list of dict
+        Events that were in the log when it was opened.
+    """
+
+    def __init__(self, folder: Path, texts: Sequence[str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / LOG_NAME
+        self._lock = FileLock(folder / LOCK_NAME)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise InputError(f"{folder} is open in another review. Close that one, or go on in its browser.") from None
+        self._file = -1
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+            self.events = self._recover(texts)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, event: Event) -> None:
+        """Append an event; when this returns, it is on the disk."""
+        line = json.dumps(event, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        try:
+            self._write(line)
+        except OSError as error:
+            self._truncate()
+            reason = error.strerror or str(error)
+            raise SaveError(error.errno, f"Not saved: {self.path} cannot be written ({reason}). Free some space.") from None
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Let other processes open the log."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def _recover(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+        """Read all complete lines, remove an incomplete one, and start an empty log with its header."""
+        data = self.path.read_bytes()
+        self._size = data.rfind(b"\n") + 1
+        events = _parse(data[: self._size], self.path, texts)
+        if self._size < len(data):
+            self._truncate()
+        os.lseek(self._file, 0, os.SEEK_END)
+        if not self._size:
+            self.append({"op": "documents", "version": VERSION, "n": len(texts), "digest": digest_texts(texts)})
+            _sync_folder(self.path.parent)
+        return events
+
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line)
+        while left:
+            left = left[os.write(self._file, left) :]
+        os.fsync(self._file)
+
+    def _truncate(self) -> None:
+        os.ftruncate(self._file, self._size)
+        os.lseek(self._file, self._size, os.SEEK_SET)
+
+
+def _parse(data: bytes, path: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
+    events = list(_lines(data, path))
+    if not events:
+        return []
+    header = events[0]
+    if header.get("op") != "documents" or header.get("version") != VERSION:
+        raise InputError(f"{path} is not a log of decisions of this version. Name another folder with --project.")
+    if header.get("digest") != digest_texts(texts):
+        raise InputError(
+            f"{path} belongs to other documents: {header.get('n')} texts, or in another order. Restore the file, or "
+            "name another folder with --project."
+        )
+    return events[1:]
+
+
+def _lines(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise InputError(f"line {number} of {path} is not a decision. Restore the file from a copy.")
+        yield event
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the name of a new file survive a crash, where folders can be synced."""
+    with _opened(folder) as descriptor:
+        if descriptor is not None:
+            os.fsync(descriptor)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int | None]:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

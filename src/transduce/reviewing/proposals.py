@@ -1,0 +1,199 @@
+"""Proposals: what a fit on the present decisions says about every document, and why.
+
+Documents of none of the classes take no part. A decision for an inner node of a tree is a partial label. Without two
+classes that have labels there is nothing to fit, and `propose` returns None.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from transduce.arrays import Array
+from transduce.class_prior.proportions import are_balanced_by_design
+from transduce.class_prior.resolve import ResolvedPrior
+from transduce.label_step import solve_labels
+from transduce.provenance import class_weights
+from transduce.reviewing.state import NO_CLASS, RANDOM, UNDECIDED
+from transduce.reviewing.warm_start import Start, WarmClassifier
+from transduce.taxonomy import Taxonomy
+
+GROWTH = 1.25
+"""A fit starts from nothing again when there are so many times as many labels as in the last one that did."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels of all documents at one moment, as the state has them.
+
+    codes  (n,) classes as numbers, UNDECIDED or NO_CLASS
+    how    (n,) how the decided documents were chosen; 0 for labels of the file
+    names  names of the classes
+    sizes  class sizes that were edited
+    """
+
+    codes: Array
+    how: Array
+    names: Sequence[str]
+    sizes: Mapping[str, str]
+
+    @cached_property
+    def used(self) -> list[str]:
+        """Names of the classes that have labels, sorted."""
+        return sorted({self.names[k] for k in np.unique(self.codes[self.codes >= 0]).tolist()})
+
+    @cached_property
+    def leaves(self) -> list[str]:
+        """Those without another one below them: the classes of a fit."""
+        inner = {name[:end] for name in self.used for end, letter in enumerate(name) if letter == "/"}
+        return [name for name in self.used if name not in inner]
+
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """Tree of the leaves, None if no two of them share a branch."""
+        tops = [name.split("/")[0] for name in self.leaves if "/" in name]
+        return Taxonomy.create(self.leaves) if len(set(tops)) < len(tops) else None
+
+    def targets(self) -> Array:
+        """Labels (n,) as a classifier takes them: "" without one, sets for inner nodes."""
+        below = {name: {leaf for leaf in self.leaves if leaf == name or leaf.startswith(f"{name}/")} for name in self.used}
+        values: list[Any] = [frozenset(below[n]) if n in below and n not in self.leaves else n for n in self.names]
+        values.append("")
+        y = np.empty(self.codes.size, object)
+        y[:] = [values[k] if k >= 0 else "" for k in self.codes.tolist()]
+        return y
+
+    def sampled(self) -> Array:
+        """Which labels are a random sample (n,): random documents, and labels of the file unless equal by design."""
+        of_file = (self.codes >= 0) & (self.how == 0)
+        counts = np.bincount(self.codes[of_file], minlength=1)
+        is_sample = of_file.any() and not are_balanced_by_design(counts[counts > 0])
+        return np.asarray((self.how == RANDOM) | (of_file & is_sample))
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """What a fit says about every document.
+
+    classes        names of the classes (K,)
+    probabilities  (n, K) float32
+    label          (n,) class of each document
+    overruled      (n,) whether class sizes overruled the best score
+    n_labels       labels that the fit had, and those of the last fit from nothing
+    hits           for random documents, whether fits that did not see their labels predict them; None if not known
+    sizes          estimated class sizes as fractions, with the ends of 90 % intervals (3, K)
+    error          estimated fraction of wrong labels among documents without one, by calibrated confidence
+    """
+
+    classes: tuple[str, ...]
+    probabilities: Array
+    label: Array
+    overruled: Array
+    n_labels: tuple[int, int]
+    hits: Array | None
+    sizes: Array
+    error: float
+    coef: Array
+    start: Start | None
+
+    @cached_property
+    def confidence(self) -> Array:
+        """Probability (n,) of the proposed class."""
+        return np.asarray(np.take_along_axis(self.probabilities, self.label[:, None], axis=1)[:, 0])
+
+    @cached_property
+    def runner_up(self) -> Array:
+        """The most probable class (n,) beside the proposed one."""
+        others = self.probabilities.copy()
+        np.put_along_axis(others, self.label[:, None], -1.0, axis=1)
+        return np.asarray(others.argmax(axis=1))
+
+
+def propose(X: Any, labels: Labels, earlier: Proposals | None = None, n_jobs: int | None = None) -> Proposals | None:
+    """Fit the labels, from an earlier fit if that is close; None if fewer than two classes have labels."""
+    if len(labels.leaves) < 2:
+        return None
+    used = np.flatnonzero(labels.codes != NO_CLASS)
+    y, sampled = labels.targets()[used], labels.sampled()[used]
+    n_labels = int(np.count_nonzero(labels.codes >= 0))
+    sizes = {name: size for name, size in labels.sizes.items() if name in labels.used}
+    clf = WarmClassifier(class_prior=sizes or "estimate", taxonomy=labels.taxonomy, annealing="paper", n_jobs=n_jobs)
+    clf.set_params(unlabeled="", random_state=0, estimate_accuracy=True)
+    if earlier is not None and earlier.start is not None and n_labels < GROWTH * earlier.n_labels[1]:
+        clf.start = earlier.start
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(X[used], y, sampled=sampled)
+    return _describe(clf, X, used, labels, n_labels, earlier)
+
+
+def _describe(
+    clf: WarmClassifier, X: Any, used: Array, labels: Labels, n_labels: int, earlier: Proposals | None
+) -> Proposals:
+    """Collect what the page needs of a fit."""
+    coef, intercept, shift = class_weights(clf)
+    scores = np.asarray(X @ coef.T) + intercept
+    index = {name: k for k, name in enumerate(clf.classes_.tolist())}
+    probabilities = clf.predict_proba(X).astype(np.float32)
+    label = scores.argmax(axis=1)
+    label[used] = [index.get(name, 0) for name in clf.transduction_.tolist()]
+    probabilities[used] = clf.label_distributions_
+    is_warm, undecided = clf._hidden is None and earlier is not None and clf.start is not None, labels.codes < 0
+    hits = earlier.hits if is_warm and earlier is not None else _hits(clf, labels, used)
+    sure = np.take_along_axis(probabilities, label[:, None], axis=1)[undecided]
+    return Proposals(
+        tuple(index),
+        probabilities,
+        label,
+        (scores - shift).argmax(axis=1) != label,
+        (n_labels, earlier.n_labels[1] if is_warm and earlier is not None else n_labels),
+        hits,
+        np.array([clf.size_estimate_.mean, clf.size_estimate_.low, clf.size_estimate_.high]),
+        1.0 - float(sure.mean()) if sure.size else 0.0,
+        coef,
+        clf.next_start,
+    )
+
+
+def _hits(clf: WarmClassifier, labels: Labels, used: Array) -> Array | None:
+    """For each document, 1 if its hidden random label was predicted, 0 if not, -1 if it is not one, or was not hidden."""
+    hits = np.full(labels.codes.size, -1, np.int8)
+    if clf._hidden is None:
+        return None
+    leaves = set(labels.leaves)
+    full = [row for row in used.tolist() if labels.codes[row] >= 0 and labels.names[labels.codes[row]] in leaves]
+    right = clf._hidden.predicted.argmax(axis=1) == clf._hidden.labels
+    hits[full] = np.where(clf._hidden.was_hidden, right, -1)  # the only label of a class never is
+    hits[labels.how != RANDOM] = -1
+    return hits
+
+
+def relabel(proposals: Proposals, labels: Labels, sizes: Mapping[str, str]) -> Array:
+    """Return the class (n,) of each document if class sizes were these: the label step at the present probabilities."""
+    undecided = labels.codes == UNDECIDED
+    index = {name: k for k, name in enumerate(proposals.classes)}
+    known = np.array([index.get(labels.names[k], -1) for k in labels.codes[labels.codes >= 0].tolist()])
+    classes, n_rows = np.array(proposals.classes, object), int(undecided.sum())
+    stated = dict(sizes) or "estimate"
+    prior = ResolvedPrior.create(stated, classes, known[known >= 0], n_rows, None, labels.taxonomy, None)
+    if proposals.start is None or not undecided.any():
+        return proposals.label
+    bounds = prior.bounds(proposals.start.sizes)
+    costs = -np.log(np.maximum(proposals.probabilities[undecided], 1e-6))
+    found = proposals.label.copy()
+    found[undecided] = solve_labels(costs, (bounds.low, bounds.high), groups=bounds.groups, belief=bounds.belief).labels
+    return found
+
+
+def explain_words(proposals: Proposals, x: Any, k: int, vocabulary: Sequence[str], n: int = 5) -> list[str]:
+    """Words of a document that speak most for class k, most telling first; none where features are not words."""
+    if not sparse.issparse(x) or not vocabulary:
+        return []
+    row = x.tocsr()
+    weights = row.data * (proposals.coef[k] - proposals.coef.mean(axis=0))[row.indices]
+    order = np.argsort(-weights)[:n]
+    return [vocabulary[row.indices[j]] for j in order if weights[j] > 0 and row.indices[j] < len(vocabulary)]

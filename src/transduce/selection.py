@@ -1,0 +1,150 @@
+"""Rows to ask a person about next: those that reduce the expected error most, spread over the data.
+
+Rows and labels are clustered together, into as many clusters as there are labels and rows to choose. What a cluster is
+worth is the expected error of its rows, divided by the labels that cover it already:
+
+    worth(c) = Σ_{i in c} w_i / (1 + labels in c)²,     w_i = Σ_k p_ik (1 − p_ik) / √size_k
+
+w_i is the expected error of a row, p its probabilities; errors in small classes count more, as they do in macro F. Of
+the best clusters, the row with the largest w_i times its cosine with the centre is chosen: a typical one, of which the
+classifier is not sure. With one row a cluster, rows are as diverse as the data.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils import check_random_state
+
+from transduce.arrays import Array, FloatArray, IntArray
+from transduce.errors import InputError
+from transduce.labels.missing import find_labeled
+
+N_DIMENSIONS, MAX_POOL, MAX_CLUSTERS, MAX_ITER = 64, 8000, 500, 20
+"""Dimensions of the rows that are clustered, rows to choose from, clusters and steps of k-means."""
+SIZE_POWER, COVER_POWER, LEAST = 0.5, 2.0, 1e-3
+
+
+def select_rows(
+    clf: Any,
+    X: Any,
+    n: int,
+    *,
+    y: Any = None,
+    random_fraction: float = 0.0,
+    random_state: Any = None,
+) -> IntArray:
+    """Choose n rows to ask a person about, most useful first.
+
+    Parameters
+    ----------
+    clf : classifier with predict_proba, or None
+        A fitted classifier, such as `TransductiveClassifier` or any of scikit-learn. None chooses rows that represent
+        the data, as before there are any labels.
+    X : array or sparse matrix of shape (n_samples, n_features), or texts
+        Rows as the classifier takes them; texts for a `TextClassifier`.
+    n : int
+        Number of rows to choose; fewer come back if there are fewer distinct ones.
+    y : array-like of shape (n_samples,), default=None
+        Labels so far, -1, None or "" for rows without one. Only these are chosen. None: no row has a label.
+    random_fraction : float, default=0.0
+        Fraction of the rows that is drawn at random instead, for honest estimates of accuracy. They come last.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the clusters and of the random rows.
+
+    Returns
+    -------
+    rows : ndarray of int
+        Positions in X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transduce import TransductiveClassifier
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.7, 0.7], [0.9, 0.2]])
+    >>> y = ["tea", "", "coffee", "", "", ""]
+    >>> clf = TransductiveClassifier(random_state=0).fit(X, y)
+    >>> select_rows(clf, X, 1, y=y, random_state=0).tolist()
+    [4]
+    """
+    random = check_random_state(random_state)
+    vectorizer = getattr(clf, "vectorizer_", None)
+    probabilities = None if clf is None else np.asarray(clf.predict_proba(X))
+    if vectorizer is not None:
+        from transduce.features.text_rows import transform_texts
+
+        X = transform_texts(vectorizer, list(X), clf._encoding())
+    X = X if isinstance(X, np.ndarray) else sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)
+    missing = np.ones(X.shape[0], bool) if y is None else ~find_labeled(y, warn=False)[1]
+    if not 0 <= random_fraction <= 1:
+        raise InputError(f"random_fraction must be from 0 to 1, but is {random_fraction}.")
+    if n < 1:
+        raise InputError(f"the number of rows must be 1 or more, but is {n}.")
+    rows, vectors = np.flatnonzero(missing), reduce_rows(X)
+    n_random = round(random_fraction * min(n, rows.size))
+    drawn = rows[random.permutation(rows.size)[:n_random]]
+    rest = np.setdiff1d(rows, drawn)
+    p = None if probabilities is None else probabilities[rest]
+    found = spread_rows(p, vectors[rest], n - n_random, vectors[~missing], seed=int(random.randint(2**31 - 1)))
+    return np.concatenate((rest[found], drawn))
+
+
+def spread_rows(
+    probabilities: Array | None, vectors: Array, n: int, labeled: Array | None = None, *, seed: int = 0
+) -> IntArray:
+    """Choose n rows by their probabilities (m, K) and dense vectors (m, d), given the vectors (l, d) of labelled rows."""
+    if not n or not len(vectors):
+        return np.zeros(0, np.int64)
+    rng = np.random.default_rng(seed)
+    pool = _distinct(vectors, rng)[:MAX_POOL]
+    weights = np.ones(pool.size) if probabilities is None else expected_error(probabilities)[pool]
+    Z, known = vectors[pool], np.zeros((0, vectors.shape[1])) if labeled is None else labeled
+    known = known[rng.permutation(len(known))[: max(MAX_CLUSTERS - n, 1)]]
+    k = min(n + len(known), max(MAX_CLUSTERS, n), pool.size + len(known))
+    means = KMeans(k, n_init=1, max_iter=MAX_ITER, random_state=seed).fit(np.vstack((Z, known)))
+    cluster, cover = means.labels_[: pool.size], np.bincount(means.labels_[pool.size :], minlength=k)
+    centers = means.cluster_centers_ / np.maximum(np.linalg.norm(means.cluster_centers_, axis=1, keepdims=True), 1e-9)
+    typical = np.maximum(np.einsum("ij,ij->i", Z, centers[cluster]), LEAST) * np.maximum(weights, LEAST)
+    return np.asarray(pool[_best_of_clusters(cluster, weights, typical, cover, min(n, pool.size))])
+
+
+def expected_error(probabilities: Array) -> FloatArray:
+    """Expected error of each row (m,) that counts more in small classes, from probabilities (m, K)."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    sizes = np.maximum(p.mean(axis=0), LEAST) ** SIZE_POWER
+    return np.asarray((p * (1.0 - p) / sizes).sum(axis=1))
+
+
+def reduce_rows(X: Any, seed: int = 0) -> FloatArray:
+    """Dense rows of length 1 with few columns: by a truncated SVD if the rows are sparse; rows of zeros stay so."""
+    if sparse.issparse(X):
+        k = min(N_DIMENSIONS, *(side - 1 for side in X.shape))
+        X = TruncatedSVD(k, random_state=seed).fit_transform(X) if k > 0 else X.toarray()
+    Z = np.asarray(X, dtype=np.float64)
+    return np.asarray(Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-9))
+
+
+def _best_of_clusters(cluster: Array, weights: FloatArray, typical: FloatArray, cover: Array, n: int) -> IntArray:
+    """Take the most typical row of the cluster that is worth most, n times; each row taken covers its cluster."""
+    order = np.lexsort((-typical, cluster))
+    start = np.searchsorted(cluster[order], np.arange(cover.size + 1))
+    mass = np.bincount(cluster, weights, cover.size) + LEAST
+    taken, chosen = np.zeros(cover.size, np.int64), np.empty(n, np.int64)
+    left = np.diff(start)
+    for place in range(n):
+        worth = np.where(taken < left, mass / (1.0 + cover + taken) ** COVER_POWER, -1.0)
+        best = int(worth.argmax())
+        chosen[place] = order[start[best] + taken[best]]
+        taken[best] += 1
+    return chosen
+
+
+def _distinct(vectors: Array, rng: np.random.Generator) -> IntArray:
+    """One of each group of equal rows, in random order; rows of zeros last."""
+    keys = np.round(vectors @ rng.standard_normal(vectors.shape[1]), 9)
+    order = rng.permutation(len(keys))
+    first = order[np.sort(np.unique(keys[order], return_index=True)[1])]
+    empty = ~vectors[first].any(axis=1)
+    return np.concatenate((first[~empty], first[empty]))

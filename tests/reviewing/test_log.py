@@ -1,0 +1,94 @@
+"""The log of decisions: what was appended is there, also after a crash, on a full disk and beside a second process."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from transduce.errors import InputError
+from transduce.reviewing.log import LOG_NAME, DecisionLog, SaveError, read_events
+
+TEXTS = ["green tea", "an espresso"]
+EVENTS = [{"op": "decide", "rows": [0], "label": "tea \u2028 \ud800"}, {"op": "undo"}]
+
+
+def append_all(folder, events=EVENTS):
+    with DecisionLog(folder, TEXTS) as log:
+        for event in events:
+            log.append(event)
+
+
+def test_events_come_back_in_order(tmp_path):
+    append_all(tmp_path / "project")
+    append_all(tmp_path / "project", [{"op": "redo"}])
+    with DecisionLog(tmp_path / "project", TEXTS) as log:
+        assert log.events == [*EVENTS, {"op": "redo"}]
+    assert read_events(tmp_path / "project", TEXTS) == [*EVENTS, {"op": "redo"}]
+
+
+def test_every_beginning_of_a_log_is_readable(tmp_path):
+    append_all(tmp_path)
+    data = (tmp_path / LOG_NAME).read_bytes()
+    for end in range(len(data) + 1):
+        (tmp_path / LOG_NAME).write_bytes(data[:end])
+        complete = data[:end].count(b"\n")
+        assert read_events(tmp_path, TEXTS) == EVENTS[: max(complete - 1, 0)]
+        append_all(tmp_path, [{"op": "redo"}])
+        assert read_events(tmp_path, TEXTS) == [*EVENTS[: max(complete - 1, 0)], {"op": "redo"}]
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, monkeypatch):
+    write = os.write
+
+    def fill_up(file, data):
+        if len(data) > 4:
+            return write(file, data[:4])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with DecisionLog(tmp_path, TEXTS) as log:
+        log.append(EVENTS[0])
+        before = log.path.read_bytes()
+        monkeypatch.setattr(os, "write", fill_up)
+        with pytest.raises(SaveError, match="Not saved.*No space left"):
+            log.append(EVENTS[1])
+        assert log.path.read_bytes() == before
+        monkeypatch.undo()
+        log.append(EVENTS[1])
+    assert read_events(tmp_path, TEXTS) == EVENTS
+
+
+def test_append_syncs_before_it_returns(tmp_path, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    with DecisionLog(tmp_path, TEXTS) as log:
+        monkeypatch.setattr(os, "fsync", lambda file: (fsync(file), synced.append(os.fstat(file).st_size)))
+        log.append(EVENTS[0])
+        assert synced == [log.path.stat().st_size]
+
+
+def test_a_second_process_is_refused(tmp_path):
+    with DecisionLog(tmp_path, TEXTS), pytest.raises(InputError, match="open in another review"):
+        DecisionLog(tmp_path, TEXTS)
+    DecisionLog(tmp_path, TEXTS).close()
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [("[1]", "line 2"), ("{", "line 2"), ('{"op": "x"', "line 2")],
+)
+def test_a_damaged_line_is_an_error_that_names_it(tmp_path, line, problem):
+    append_all(tmp_path, [])
+    with open(tmp_path / LOG_NAME, "a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(InputError, match=problem):
+        DecisionLog(tmp_path, TEXTS)
+
+
+def test_a_log_of_other_documents_is_refused(tmp_path):
+    append_all(tmp_path)
+    with pytest.raises(InputError, match="other documents: 2 texts"):
+        DecisionLog(tmp_path, TEXTS[::-1])
+    (tmp_path / LOG_NAME).write_text(json.dumps({"op": "decide"}) + "\n")
+    with pytest.raises(InputError, match="not a log"):
+        DecisionLog(tmp_path, TEXTS)
