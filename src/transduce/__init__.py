@@ -16,6 +16,11 @@ Their parts:
     PriorWarning                        class sizes disagree with the data
     solve_labels                        the best labels for given costs and class counts, with a certificate
 
+People in the loop:
+
+    review                              a review of documents in the browser, from a notebook or a script
+    select_rows                         the rows where a person's label would help most
+
 Public modules:
 
     transduce.label_step                label steps as objects
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
     from transduce.estimators import TransductiveClassifier as TransductiveClassifier
     from transduce.label_step import solve_labels as solve_labels
     from transduce.labels.partial import RuledOut as RuledOut
+    from transduce.reviewing.notebook import review as review
+    from transduce.selection import select_rows as select_rows
     from transduce.taxonomy import Taxonomy as Taxonomy
     from transduce.text import TextClassifier as TextClassifier
 
@@ -58,6 +65,8 @@ _MODULE_OF = {
     "Taxonomy": "taxonomy",
     "TextClassifier": "text",
     "TransductiveClassifier": "estimators",
+    "review": "reviewing.notebook",
+    "select_rows": "selection",
     "solve_labels": "label_step",
 }
 _MODULES = (

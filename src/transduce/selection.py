@@ -6,8 +6,8 @@ worth is the expected error of its rows, divided by the labels that cover it alr
     worth(c) = Σ_{i in c} w_i / (1 + labels in c)²,     w_i = Σ_k p_ik (1 − p_ik) / √size_k
 
 w_i is the expected error of a row, p its probabilities; errors in small classes count more, as they do in macro F. Of
-the best clusters, the row with the largest w_i times its cosine with the centre is chosen: a typical one, of which the
-classifier is not sure. With one row a cluster, rows are as diverse as the data.
+each of the best clusters, the row with the largest w_i times its mean cosine with its neighbours is chosen: a typical
+one, of which the classifier is not sure. With one row a cluster, rows are as diverse as the data.
 """
 
 from typing import Any
@@ -22,8 +22,10 @@ from transduce.arrays import Array, FloatArray, IntArray
 from transduce.errors import InputError
 from transduce.labels.missing import find_labeled
 
-N_DIMENSIONS, MAX_POOL, MAX_CLUSTERS, MAX_ITER = 64, 8000, 500, 20
+N_DIMENSIONS, MAX_POOL, MAX_CLUSTERS, MAX_ITER = 64, 4000, 500, 20
 """Dimensions of the rows that are clustered, rows to choose from, clusters and steps of k-means."""
+N_NEAR, MAX_OTHERS, BLOCK_ROWS = 20, 3000, 1000
+"""Neighbours that make a row typical, rows that these are sought among, and rows of a block of cosines."""
 SIZE_POWER, COVER_POWER, LEAST = 0.5, 2.0, 1e-3
 
 
@@ -87,27 +89,44 @@ def select_rows(
     drawn = rows[random.permutation(rows.size)[:n_random]]
     rest = np.setdiff1d(rows, drawn)
     p = None if probabilities is None else probabilities[rest]
-    found = spread_rows(p, vectors[rest], n - n_random, vectors[~missing], seed=int(random.randint(2**31 - 1)))
+    seed = int(random.randint(2**31 - 1))
+    found = spread_rows(p, vectors[rest], n - n_random, vectors[~missing], X=X[rest], seed=seed)
     return np.concatenate((rest[found], drawn))
 
 
 def spread_rows(
-    probabilities: Array | None, vectors: Array, n: int, labeled: Array | None = None, *, seed: int = 0
+    probabilities: Array | None, vectors: Array, n: int, labeled: Array | None = None, *, X: Any = None, seed: int = 0
 ) -> IntArray:
-    """Choose n rows by their probabilities (m, K) and dense vectors (m, d), given the vectors (l, d) of labelled rows."""
+    """Choose n rows by probabilities (m, K) and dense vectors (m, d), given vectors (l, d) of labelled rows.
+
+    Neighbours are found by the rows X (m, D), from which the vectors were made; by the vectors without them.
+    """
     if not n or not len(vectors):
         return np.zeros(0, np.int64)
     rng = np.random.default_rng(seed)
     pool = _distinct(vectors, rng)[:MAX_POOL]
     weights = np.ones(pool.size) if probabilities is None else expected_error(probabilities)[pool]
-    Z, known = vectors[pool], np.zeros((0, vectors.shape[1])) if labeled is None else labeled
+    known = np.zeros((0, vectors.shape[1])) if labeled is None else labeled
     known = known[rng.permutation(len(known))[: max(MAX_CLUSTERS - n, 1)]]
-    k = min(n + len(known), max(MAX_CLUSTERS, n), pool.size + len(known))
-    means = KMeans(k, n_init=1, max_iter=MAX_ITER, random_state=seed).fit(np.vstack((Z, known)))
+    k = min(n + len(known), pool.size)
+    means = KMeans(k, n_init=1, max_iter=MAX_ITER, random_state=seed).fit(np.vstack((vectors[pool], known)))
     cluster, cover = means.labels_[: pool.size], np.bincount(means.labels_[pool.size :], minlength=k)
-    centers = means.cluster_centers_ / np.maximum(np.linalg.norm(means.cluster_centers_, axis=1, keepdims=True), 1e-9)
-    typical = np.maximum(np.einsum("ij,ij->i", Z, centers[cluster]), LEAST) * np.maximum(weights, LEAST)
+    typical = np.maximum(nearness((vectors if X is None else X)[pool]), LEAST) * np.maximum(weights, LEAST)
     return np.asarray(pool[_best_of_clusters(cluster, weights, typical, cover, min(n, pool.size))])
+
+
+def nearness(X: Any) -> FloatArray:
+    """Mean cosine (m,) of each row, of length 1, with its nearest neighbours among the first rows."""
+    others, found = X[:MAX_OTHERS].T, np.zeros(X.shape[0])
+    k = min(N_NEAR, others.shape[1] - 1)
+    for start in range(0, X.shape[0] if k > 0 else 0, BLOCK_ROWS):
+        cosines = X[start : start + BLOCK_ROWS] @ others
+        cosines = cosines.toarray() if sparse.issparse(cosines) else cosines
+        rows = np.arange(len(cosines))
+        inside = rows + start < cosines.shape[1]
+        cosines[rows[inside], rows[inside] + start] = 0.0  # not with itself
+        found[start : start + BLOCK_ROWS] = np.partition(cosines, -k, axis=1)[:, -k:].mean(axis=1)
+    return found
 
 
 def expected_error(probabilities: Array) -> FloatArray:
@@ -127,18 +146,16 @@ def reduce_rows(X: Any, seed: int = 0) -> FloatArray:
 
 
 def _best_of_clusters(cluster: Array, weights: FloatArray, typical: FloatArray, cover: Array, n: int) -> IntArray:
-    """Take the most typical row of the cluster that is worth most, n times; each row taken covers its cluster."""
+    """Take the most typical row of each cluster, best cluster first; then the next of each, until there are n."""
     order = np.lexsort((-typical, cluster))
     start = np.searchsorted(cluster[order], np.arange(cover.size + 1))
-    mass = np.bincount(cluster, weights, cover.size) + LEAST
-    taken, chosen = np.zeros(cover.size, np.int64), np.empty(n, np.int64)
-    left = np.diff(start)
-    for place in range(n):
-        worth = np.where(taken < left, mass / (1.0 + cover + taken) ** COVER_POWER, -1.0)
-        best = int(worth.argmax())
-        chosen[place] = order[start[best] + taken[best]]
-        taken[best] += 1
-    return chosen
+    worth = np.bincount(cluster, weights, cover.size) / (1.0 + cover) ** COVER_POWER
+    best_first, chosen, turn = np.argsort(-worth, kind="stable"), list[int](), 0
+    while len(chosen) < n:
+        have = best_first[np.diff(start)[best_first] > turn]
+        chosen += order[start[have] + turn].tolist()
+        turn += 1
+    return np.array(chosen[:n], dtype=np.int64)
 
 
 def _distinct(vectors: Array, rng: np.random.Generator) -> IntArray:

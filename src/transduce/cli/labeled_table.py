@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 
 from transduce.cli.columns import Say, choose_label
 from transduce.cli.formats import Table, labels_of, read_table
-from transduce.cli.queue.answers import merge_answers
-from transduce.cli.results import answered_rows, given_rows, origin_column, result_columns, without_guard
+from transduce.cli.queue.answers import merge_all
+from transduce.cli.results import (
+    EXPORTED,
+    NOTE,
+    answered_rows,
+    given_rows,
+    is_export,
+    origin_column,
+    result_columns,
+    without_guard,
+)
 from transduce.cli.validation import label_warnings
 
 
@@ -33,12 +42,17 @@ class LabeledTable:
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
     table = read_table(file, options["format_"])
-    column = choose_label(table, options["label"], options["text"], say)
+    return with_labels(table, choose_label(table, options["label"], options["text"], say), options, say, notes=notes)
+
+
+def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
+    """Return a table with the labels that people gave and no others."""
     before, table = table, remove_results(table, column, say)
     answered = np.zeros(table.frame.height, bool) if table is before else answered_rows(before.frame)
     labels = labels_of(table, column).to_list()
-    if options.get("answers") is not None:
-        given, labels = labels, merge_answers(table.frame, column, labels, read_table(options["answers"]), say)
+    if options.get("answers"):
+        files, new = [read_table(name) for name in options["answers"]], options.get("new_class", ())
+        given, labels = labels, merge_all(table.frame, column, labels, files, say, new)
         answered |= np.array([old is None and new is not None for old, new in zip(given, labels, strict=True)], bool)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
     if notes:
@@ -52,7 +66,7 @@ def remove_results(table: Table, label: str, say: Say) -> Table:
     if names is None or label not in frame.columns:
         return table
     origin = origin_column(frame)
-    old = names if origin is None else [*names, origin]
+    old = [*names, *([] if origin is None else [origin]), *(name for name in (EXPORTED, NOTE) if is_export(frame))]
     given = given_rows(frame, label)
     if given is not None:  # the label column was filled in
         column = frame[label]

@@ -13,16 +13,18 @@ from transduce.cli import INTERRUPTED
 from transduce.cli.commands.check import check
 from transduce.cli.commands.demo import demo
 from transduce.cli.commands.evaluate import evaluate
+from transduce.cli.commands.export import export
 from transduce.cli.commands.inspect import inspect
 from transduce.cli.commands.label import label
 from transduce.cli.commands.predict import predict
 from transduce.cli.commands.queue import queue
 from transduce.cli.commands.report import report
+from transduce.cli.commands.review import review
 from transduce.cli.errors import InputError, InterruptedFitError
 from transduce.io.atomic_write import WriteError
 from transduce.suggest import as_sentence
 
-COMMANDS = (label, predict, evaluate, inspect, check, queue, report, demo)
+COMMANDS = (label, predict, review, export, evaluate, inspect, check, queue, report, demo)
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -34,6 +36,7 @@ def cli() -> None:
     \b
     transduce label tickets.csv -o labelled.csv --model m.safetensors --report r.html
     transduce predict m.safetensors next-week.csv -o next-week-labelled.csv
+    transduce review tickets.csv
     """
 
 

@@ -12,7 +12,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 READ_FORMATS = ("csv", "tsv", "jsonl", "parquet", "svmlight", "folder", "label-studio")
 
 
-def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one decorator, in this order."""
 
     def add(command: Command) -> Command:
@@ -32,7 +32,7 @@ class _FiniteRange(click.FloatRange):
         return number if number == number else self.fail(f"{number} is not in the range.", param, ctx)
 
 
-INPUT_OPTIONS = _with(
+INPUT_OPTIONS = with_options(
     click.option("--text", multiple=True, metavar="COL", help="Text column; repeat it to join several."),
     click.option("--vectors", metavar="FILE|COL", help="Vectors in place of text: .npy, .npz or a list column."),
     click.option("--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE; else by its name."),
@@ -43,16 +43,16 @@ FEATURES_OPTION = click.option(
     type=click.Choice(("auto", "tfidf", "hashing", "embeddings", "mix")),
     help="Words, hashed words, vectors of an encoder, or words and vectors; auto, the default, chooses.",
 )
-ENCODER_OPTIONS = _with(
+ENCODER_OPTIONS = with_options(
     click.option("--encoder", metavar="NAME|FOLDER", help="Encoder: a published model, or a folder."),
     click.option("--cache", metavar="DIR|none", help="Where vectors of texts are stored, to encode each text once."),
 )
-MESSAGE_OPTIONS = _with(
+MESSAGE_OPTIONS = with_options(
     click.option("--quiet", is_flag=True, help="Print errors only."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     click.option("--config", metavar="FILE", is_eager=True, callback=use_config, help="Read options from a TOML file."),
 )
-FIT_OPTIONS = _with(
+FIT_OPTIONS = with_options(
     click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled."),
     click.option(
         "--prior",
@@ -83,9 +83,15 @@ FIT_OPTIONS = _with(
         help="soft is better for words and slower; auto is soft for words and paper for vectors.",
     ),
     click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."),
-    click.option("--answers", metavar="FILE", help="Labels that a person gave to rows from `transduce queue`."),
+    click.option(
+        "--answers",
+        multiple=True,
+        metavar="FILE",
+        help="Labels that a person gave to rows from `queue`, or in a file from `export`; repeat it, the last word counts.",
+    ),
+    click.option("--new-class", multiple=True, metavar="NAME", help="An answer that is a new class, not a slip."),
 )
-OUTPUT_OPTIONS = _with(
+OUTPUT_OPTIONS = with_options(
     click.option("-o", "--out", required=True, metavar="OUT", help="File to write: csv, tsv, jsonl or parquet."),
     click.option("--keep-formulas", is_flag=True, help="Do not guard CSV cells that begin with = + - @."),
 )

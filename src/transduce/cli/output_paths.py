@@ -15,7 +15,8 @@ MODELS, PAGES = (".safetensors",), (".html", ".htm")
 
 def check(outputs: Iterable[tuple[str | None, Sequence[str]]], options: Mapping[str, Any], *inputs: str | None) -> None:
     """Check that each output, with the suffixes that it may have, can be written; None is no output."""
-    sources = [*inputs, *options.get("prior", ()), *(options.get(name) for name in ("answers", "vectors", "config"))]
+    sources = [*inputs, *options.get("prior", ()), *options.get("answers", ())]
+    sources += [options.get(name) for name in ("vectors", "config")]
     taken: dict[Path, str] = {}
     for name, suffixes in outputs:
         if name is None:

@@ -24,6 +24,9 @@ RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 ORIGIN, ORIGINS = "origin", ("given", "answered", "predicted")
 """A column that says where labels come from, added if some of them are answers, and its values."""
 
+EXPORTED, NOTE = "exported", "note"
+"""Columns that `export` adds: labels as they were written, so that corrections show, and notes."""
+
 
 @dataclass(frozen=True)
 class ResultNames:
@@ -116,7 +119,22 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
         return None
     before = frame.columns[frame.columns.index(names[0]) - 1]
     filled = before if re.fullmatch(r"label_\d+", before) else "label"
-    return frame.select(_is_true(pl.col(names[-1]))).to_series() if column == filled else None
+    if column != filled:
+        return None
+    return frame.select(_is_true(pl.col(names[-1]))).to_series() | corrected_rows(frame, column)
+
+
+def is_export(frame: pl.DataFrame) -> bool:
+    """Whether `export` wrote a frame."""
+    return {EXPORTED, NOTE} <= set(frame.columns) and result_columns(frame) is not None
+
+
+def corrected_rows(frame: pl.DataFrame, column: str) -> pl.Series:
+    """Which labels of an exported file a person has changed since, to another class."""
+    if not is_export(frame):
+        return pl.repeat(False, frame.height, eager=True)
+    now, before = (without_guard(pl.col(name)).fill_null("").str.strip_chars() for name in (column, EXPORTED))
+    return frame.select((now != before) & (now != "")).to_series()
 
 
 def answered_rows(frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -131,7 +149,9 @@ def answered_rows(frame: pl.DataFrame) -> NDArray[np.bool_]:
     origin = origin_column(frame)
     if origin is not None:
         answered |= pl.col(origin) == ORIGINS[1]
-    return frame.select(_is_true(pl.col(names[-1])) & answered).to_series().to_numpy()
+    found = frame.select(_is_true(pl.col(names[-1])) & answered).to_series()
+    label = _last_name(RESULTS[0], frame.columns)
+    return (found | corrected_rows(frame, label) if label in frame.columns else found).to_numpy()
 
 
 def origin_column(frame: pl.DataFrame) -> str | None:

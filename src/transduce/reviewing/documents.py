@@ -12,6 +12,7 @@ from sklearn.cluster import MiniBatchKMeans
 from transduce.arrays import Array
 from transduce.selection import reduce_rows
 
+SHORT_TEXT = 250
 MAX_CLUSTERS, CLUSTER_ROWS = 60, 40
 """Most clusters, and documents that a cluster has on average if there are fewer."""
 
@@ -37,6 +38,11 @@ class Documents:
     def n(self) -> int:
         """Number of documents."""
         return len(self.texts)
+
+    @cached_property
+    def is_short(self) -> bool:
+        """Whether nine in ten texts fit a few lines."""
+        return bool(self.n and np.quantile([len(text) for text in self.texts], 0.9) < SHORT_TEXT)
 
     @cached_property
     def group(self) -> Array:

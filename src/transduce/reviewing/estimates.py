@@ -60,7 +60,7 @@ def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> flo
     `curve` has the number of labels and the expected error of each fit.
 
     >>> round(expected_gain([(50, 0.4), (100, 0.3), (200, 0.225)]), 3)
-    0.019
+    0.018
     """
     points = {n: error for n, error in curve if n > 0}
     if not points:

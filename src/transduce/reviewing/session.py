@@ -123,7 +123,8 @@ class Session:
         rows = np.flatnonzero((labels.codes == UNDECIDED) & ~self.state.skipped)
         Z = self.documents.vectors
         p = None if proposals is None else proposals.probabilities[rows]
-        return rows[spread_rows(p, Z[rows], N_QUEUE, Z[labels.codes >= 0], seed=labels.codes.size)].tolist()
+        X = self.documents.X[rows]
+        return rows[spread_rows(p, Z[rows], N_QUEUE, Z[labels.codes >= 0], X=X, seed=int(labels.codes.size))].tolist()
 
     def _fit_forever(self) -> None:
         while True:
@@ -171,6 +172,7 @@ class Session:
             gain = expected_gain(self.curve)
             return {
                 "name": self.documents.name,
+                "is_short": self.documents.is_short,
                 "n": state.n_rows,
                 "n_decided": n_decided,
                 "n_given": int(np.count_nonzero(codes >= 0)) - int(np.count_nonzero(here & (codes >= 0))),

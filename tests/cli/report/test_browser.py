@@ -1,101 +1,25 @@
 """The report in a browser: hostile texts are shown literally and never run, and the page fits a phone."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.browser import needs_browser, open_browser, set_screen
+from helpers.hostile import PAYLOADS
 from helpers.report_example import example_model, example_names, example_results
 
 from transduce.cli.report import build_report, write_report
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and CHROMEDRIVER), reason="chromium or chromedriver is not installed")
+pytestmark = needs_browser
 
-OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-OPTIONS += ["--disable-background-networking", "--disable-component-update"]
 SECTIONS = ["summary", "sizes", "progress", "confidence", "overruled", "stated", "words", "uncertain", "confusion"]
-
-PAYLOADS = [
-    "<script>window.__pwned=1</script>",
-    "<SCRIPT SRC=https://evil.example/x.js></SCRIPT>",
-    "</script><script>window.__pwned=2</script>",
-    "<img src=x onerror=window.__pwned=3>",
-    "<img src=https://evil.example/a.png>",
-    "<svg onload=window.__pwned=4>",
-    "<svg><script>window.__pwned=5</script></svg>",
-    "</svg><script>window.__pwned=6</script>",
-    "</title><script>document.title='pwned'</script>",
-    "</style><script>window.__pwned=7</script>",
-    "<style>@import 'https://evil.example/a.css';</style>",
-    "<style>*{display:none}</style>",
-    "<link rel=stylesheet href=https://evil.example/a.css>",
-    "<a href=javascript:window.__pwned=8>click</a>",
-    "javascript:window.__pwned=9",
-    "<iframe src=javascript:parent.__pwned=10></iframe>",
-    "<iframe srcdoc='<script>parent.__pwned=11</script>'></iframe>",
-    "<object data=https://evil.example/x></object>",
-    "<embed src=https://evil.example/x>",
-    "<base href=https://evil.example/>",
-    "<meta http-equiv=refresh content='0;url=https://evil.example/'>",
-    '<meta http-equiv="Content-Security-Policy" content="script-src *">',
-    "<form action=https://evil.example/><input name=a autofocus onfocus=window.__pwned=12></form>",
-    "<body onload=window.__pwned=13>",
-    "<details open ontoggle=window.__pwned=14>",
-    "<video><source onerror=window.__pwned=15></video>",
-    "<audio src=x onerror=window.__pwned=16>",
-    "<marquee onstart=window.__pwned=17>",
-    '" onmouseover="window.__pwned=18',
-    "' onmouseover='window.__pwned=19",
-    '"><script>window.__pwned=20</script>',
-    "'><script>window.__pwned=21</script>",
-    "` onerror=`window.__pwned=22",
-    "{{7*7}}",
-    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-    "{% for x in ().__class__.__base__.__subclasses__() %}{{x}}{% endfor %}",
-    "{# comment #}",
-    "${window.__pwned=23}",
-    "`${window.__pwned=24}`",
-    "<![CDATA[<script>window.__pwned=25</script>]]>",
-    "]]><script>window.__pwned=26</script>",
-    "<!--<script>window.__pwned=27</script>-->",
-    "--><script>window.__pwned=28</script>",
-    "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>&e;",
-    "&lt;script&gt;window.__pwned=29&lt;/script&gt;",
-    "&#60;script&#62;window.__pwned=30&#60;/script&#62;",
-    "&",
-    "&amp;amp;",
-    "\\u003cscript\\u003ewindow.__pwned=31\\u003c/script\\u003e",
-    "＜script＞window.__pwned=32＜/script＞",
-    "<scr\u200bipt>window.__pwned=33</scr\u200bipt>",
-    "\u202e<script>window.__pwned=34</script>",
-    "<math><mtext><script>window.__pwned=35</script></mtext></math>",
-    "<noscript><p title='</noscript><img src=x onerror=window.__pwned=36>'>",
-    "<template><script>window.__pwned=37</script></template>",
-    "<textarea autofocus onfocus=window.__pwned=38>",
-    "<p style=background:url(https://evil.example/a.png)>",
-    "expression(window.__pwned=39)",
-    "<x style=width:expression(window.__pwned=40)>",
-    "</table></section></main><h1>another heading</h1>",
-    "$\\href{https://evil.example/}{x}$",
-    '=HYPERLINK("https://evil.example/")',
-    "data:text/html,<script>window.__pwned=41</script>",
-    '"/><use href=https://evil.example/x.svg#a />',
-]
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(CHROMEDRIVER))
-    yield driver
-    driver.quit()
+    with open_browser(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 def hostile_html(classes: list[str], tree: bool = False) -> str:
@@ -115,10 +39,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_page(browser: Any, path: Path, width: int = 1200, scheme: str = "light") -> None:
-    screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    scheme_feature = {"name": "prefers-color-scheme", "value": scheme}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme_feature]})
+    set_screen(browser, width, scheme=scheme)
     browser.get_log("browser")
     browser.get(path.as_uri())
 

@@ -1,4 +1,8 @@
-"""Merge a person's answers into the labels: they fill empty labels and never change one that was given."""
+"""Merge a person's answers into the labels: they fill empty labels and never change one that was given.
+
+Of several files of answers, the last one that answers a row decides. An answer that is probably a misspelling of a class
+is an error, unless it is said to be a new class.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,20 +13,74 @@ from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
-from transduce.suggest import did_you_mean
+from transduce.cli.results import RESULTS, given_rows, result_columns
+from transduce.suggest import did_you_mean, find_misspelled, number_of
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
 """The columns of a queue, before the text."""
 LABEL_STUDIO_COLUMNS = frozenset(("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"))
 """Columns that Label Studio adds to its exports; a column of the documents with such a name is something else."""
-MAX_NEW_CLASSES = 10
+MAX_NEW_CLASSES, MAX_COMPARED = 10, 50
 _FORMULA_GUARD = re.compile(rf"\A'(?=[{FORMULA_BEGINNINGS}])")
 
 Labels = list[str | None]
 
 
+def merge_all(
+    documents: pl.DataFrame,
+    column: str,
+    labels: Labels,
+    files: Sequence[Table],
+    say: Callable[[str], None],
+    new_classes: Sequence[str] = (),
+) -> Labels:
+    """Return the labels with the answers of several files filled in; the last word counts, and conflicts are reported.
+
+    >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> first, second = pl.DataFrame({"row": [2, 3], "label": ["tea", "tea"]}), pl.DataFrame({"row": [3], "label": ["milk"]})
+    >>> tables = [Table("one.csv", first, "csv"), Table("two.csv", second, "csv")]
+    >>> merge_all(documents, "label", ["tea", None, None], tables, print)
+    Filled in 2 answers; 0 rows have none.
+    Filled in 1 answer; 0 rows have none.
+    Note: the answer 'milk' in two.csv is a new class.
+    Note: row 3 was answered 'tea' in an earlier file and 'milk' in two.csv, which is used.
+    ['tea', 'tea', 'milk']
+    """
+    merged = list(labels)
+    for answers in files:
+        filled = merge_answers(documents, column, labels, answers, say, new_classes)
+        conflicts = [
+            row for row, (old, new) in enumerate(zip(merged, filled, strict=True)) if None not in (old, new) and old != new
+        ]
+        for row in conflicts[:1]:
+            more = f" So were {number_of(len(conflicts) - 1, 'other row')}." if len(conflicts) > 1 else ""
+            earlier = f"row {row + 1} was answered {merged[row]!r} in an earlier file"
+            say(f"Note: {earlier} and {filled[row]!r} in {answers.name}, which is used.{more}")
+        merged = [old if new is None else new for old, new in zip(merged, filled, strict=True)]
+    return merged
+
+
+def _as_answers(answers: Table, n_rows: int) -> Table:
+    """The labels that people gave in a file that `label` or `export` wrote, as answers; other files as they are."""
+    frame = answers.frame
+    if ROW in frame.columns or result_columns(frame) is None or frame.height != n_rows:
+        return answers
+    label = next((name for name in reversed(frame.columns) if re.fullmatch(r"label(_\d+)?", name)), RESULTS[0])
+    given = given_rows(frame, label)
+    if given is None:
+        return answers
+    answer = pl.Series(LABEL, labels_of(answers, label)).zip_with(given, pl.Series([None], dtype=pl.String))
+    numbers = pl.Series(ROW, range(1, n_rows + 1), dtype=pl.Int64)
+    return Table(answers.name, frame.with_columns(numbers, answer), answers.format)
+
+
 def merge_answers(
-    documents: pl.DataFrame, column: str, labels: Labels, answers: Table, say: Callable[[str], None]
+    documents: pl.DataFrame,
+    column: str,
+    labels: Labels,
+    answers: Table,
+    say: Callable[[str], None],
+    new_classes: Sequence[str] = (),
 ) -> Labels:
     """Return the labels with the answers filled in; an answer that contradicts a given label is an error.
 
@@ -35,17 +93,18 @@ def merge_answers(
     Note: the answer 'tee' in ask.csv is a new class. Did you mean 'tea'?
     ['tea', None, 'tee']
     """
+    answers = _as_answers(answers, len(labels))
     answered = LABEL if LABEL in answers.frame.columns else column
     for name in (ROW, answered):
         if name not in answers.frame.columns:
             raise InputError(f"{answers.name} needs the columns 'row' and 'label', but has no {name!r}. Add it.")
     new = [None if label is None else _FORMULA_GUARD.sub("", label) for label in labels_of(answers, answered)]
     rows = _row_numbers(answers, new, len(labels))
-    queue_columns = {ROW, SUGGESTED, CONFIDENCE, answered, column} | LABEL_STUDIO_COLUMNS
+    queue_columns = {ROW, SUGGESTED, *RESULTS, answered, column} | LABEL_STUDIO_COLUMNS
     shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]
     _check_texts(documents, answers, rows, shared)
     filled = _fill(labels, rows, new, answers.name)
-    for sentence in _summary(rows, new, answers.name, labels):
+    for sentence in _summary(rows, new, answers.name, labels, new_classes):
         say(sentence)
     return filled
 
@@ -99,7 +158,9 @@ def _fill(labels: Labels, numbers: list[int | None], answers: Labels, name: str)
     return filled
 
 
-def _summary(numbers: list[int | None], answers: Labels, name: str, labels: Labels) -> Iterator[str]:
+def _summary(
+    numbers: list[int | None], answers: Labels, name: str, labels: Labels, new_classes: Sequence[str]
+) -> Iterator[str]:
     """How many answers there were, and which of them name a new class."""
     n_filled = sum(answer is not None for answer in answers)
     n_empty = sum(number is not None and answer is None for number, answer in zip(numbers, answers, strict=True))
@@ -113,6 +174,13 @@ def _summary(numbers: list[int | None], answers: Labels, name: str, labels: Labe
         parts = split_candidates(answer)  # a set names its parts if one of them is known
         named.update([answer] if known.isdisjoint(parts) else filter(None, parts))
     new = sorted(named - known)
+    for answer in new if len(new) <= MAX_COMPARED else ():
+        meant = None if answer in new_classes else find_misspelled(answer, known)
+        if meant is not None:
+            raise InputError(
+                f"{name} has the answer {answer!r}, which is no class. Did you mean {meant!r}? Correct it, or pass "
+                f"--new-class {answer} if it is a class of its own."
+            )
     for answer in new[:MAX_NEW_CLASSES]:
         yield f"Note: the answer {answer!r} in {name} is a new class.{did_you_mean(answer, known)}"
     if len(new) > MAX_NEW_CLASSES:

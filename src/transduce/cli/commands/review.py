@@ -1,0 +1,70 @@
+"""transduce review: decide about documents in the browser while a classifier learns."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION, INPUT_OPTIONS, MESSAGE_OPTIONS, with_options
+
+PROJECT_OPTIONS = with_options(
+    click.option("--label", metavar="COL", help="Label column, if there is one."),
+    click.option("--project", metavar="DIR", help="Folder of the decisions; FILE.review by default."),
+    click.option("--answers", multiple=True, metavar="FILE", help="Labels that a person gave elsewhere; repeat it."),
+    click.option("--new-class", multiple=True, metavar="NAME", help="An answer that is a new class, not a slip."),
+)
+
+
+@click.command()
+@click.argument("file")
+@PROJECT_OPTIONS
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server; a free one by default.")
+@click.option("--no-browser", is_flag=True, help="Print the link, and open no browser.")
+@FEATURES_OPTION
+@INPUT_OPTIONS
+@ENCODER_OPTIONS
+@MESSAGE_OPTIONS
+def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
+    """Review FILE in the browser: decide, and see a classifier learn from it.
+
+    FILE is never changed: decisions are saved in a folder beside it, and `transduce export FILE -o OUT` writes them.
+    """
+    from transduce.cli.errors import InputError
+    from transduce.suggest import install_advice
+
+    try:
+        from transduce.reviewing.server import ReviewServer
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise InputError(f"a review needs the extra 'review'. {install_advice('review')}") from None
+    from transduce.cli import messages
+    from transduce.cli.progress import Progress
+    from transduce.cli.review_task import read_review, read_rows, write_decisions
+    from transduce.reviewing.log import DecisionLog
+    from transduce.reviewing.session import Session
+
+    with Progress.from_options(options) as progress:
+        task = read_review(file, options, progress.say)
+        documents = read_rows(task, options, progress)
+        session = Session(documents, DecisionLog(task.folder, task.texts), task.given)
+
+        def export(format: str) -> str:
+            source = Path(file.rstrip("/"))
+            target = str(source.with_name(f"{source.name.split('.')[0]}-reviewed.{format}"))
+            with session.lock:
+                write_decisions(task, session.state, session.proposals, target)
+            return target
+
+        try:
+            server = ReviewServer(session, export, port)
+            progress.say(f"Decisions are saved in {task.folder}. Press Ctrl-C to end the review.")
+            if no_browser or options["as_json"]:
+                messages.print_text(server.url) if not options["as_json"] else messages.print_json({"url": server.url})
+            else:
+                progress.say(f"Opening {server.url}")
+            server.run(open_browser=not no_browser)
+        finally:
+            session.close()
+        next_command = messages.command_line("export", file, "-o", "OUT")
+        progress.say(f"{int((session.state.decided != -1).sum())} decisions. Write them with: {next_command}")

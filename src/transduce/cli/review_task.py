@@ -1,0 +1,150 @@
+"""What `review` and `export` share: the documents of a file with their feature rows, the project folder, and results."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from transduce.cli.columns import Say, choose_label, choose_text
+from transduce.cli.errors import InputError
+from transduce.cli.features.encoding import encoding_of
+from transduce.cli.formats import Table, read_table, texts_of, write_table
+from transduce.cli.labeled_table import with_labels
+from transduce.cli.predictions import Predictions
+from transduce.cli.queue.write import label_studio_config, label_studio_tasks, queue_frame
+from transduce.cli.results import EXPORTED, NOTE, add_results
+from transduce.features.pretrained import local_encoder
+from transduce.features.text_rows import fit_texts
+from transduce.io.atomic_write import atomic_write
+from transduce.reviewing.documents import Documents
+from transduce.reviewing.proposals import Labels, Proposals
+from transduce.reviewing.state import UNDECIDED, ReviewState
+
+if TYPE_CHECKING:
+    from transduce.cli.progress import Progress
+
+FOLDER_SUFFIX = ".review"
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewTask:
+    """A file to review: its table, text columns, the label column if there is one, and the labels of the file."""
+
+    table: Table
+    text: tuple[str, ...]
+    column: str | None
+    given: list[str | None]
+    texts: list[str]
+    folder: Path
+
+
+def read_review(file: str, options: Mapping[str, Any], say: Say) -> ReviewTask:
+    """Read a file with any number of labels, also none."""
+    if file == "-":
+        raise InputError("a review needs a file that stays where it is, not standard input. Name one.")
+    table = read_table(file, options["format_"])
+    column = _label_column(table, options, say)
+    text = choose_text(table, options["text"], column, say)
+    given: list[str | None] = [None] * table.frame.height
+    if column is not None:
+        source = with_labels(table, column, {"flat": False, **options}, say)
+        table, given = source.table, source.labels
+    elif options.get("answers"):
+        raise InputError(f"{table.name} has no label column that --answers could fill. Name one with --label.")
+    if any(name is not None and "|" in name for name in given):
+        say('Note: labels with "|" name several classes. These documents count as undecided.')
+        given = [None if name is None or "|" in name else name for name in given]
+    folder = Path(options["project"] or f"{file.rstrip('/')}{FOLDER_SUFFIX}")
+    return ReviewTask(table, text, column, given, texts_of(table, text).to_list(), folder)
+
+
+def _label_column(table: Table, options: Mapping[str, Any], say: Say) -> str | None:
+    """The label column; None if none is named and none is obvious."""
+    if options["label"] is not None:
+        return str(options["label"])
+    try:
+        return choose_label(table, None, options["text"], say)
+    except InputError:
+        say("There is no label column, so the review begins without labels. If there is one, name it with --label.")
+        return None
+
+
+def read_rows(task: ReviewTask, options: Mapping[str, Any], progress: "Progress") -> Documents:
+    """Compute the feature rows of the documents."""
+    kind = options["features"] or ("tfidf" if options["encoder"] is None and local_encoder() is None else "mix")
+    progress.say(f"Reading {len(task.texts)} texts.")
+    with encoding_of(options, progress) as encoding:
+        rows = fit_texts(task.texts, "mix" if kind == "auto" else kind, encoding)
+    return Documents(task.texts, rows.X, rows.vectorizer.vocabulary, Path(task.table.name).name)
+
+
+def write_decisions(
+    task: ReviewTask, state: ReviewState, proposals: Proposals | None, target: str, *, keep_formulas: bool = False
+) -> list[str]:
+    """Write all documents with decisions, and proposals for the others, and return the names of the files written."""
+    if target.lower().endswith(".json"):
+        return _write_tasks(task, state, proposals, target)
+    frame = results_frame(task, state, proposals)
+    write_table(frame, target, keep_formulas=keep_formulas, dialect=task.table.dialect)
+    return [target]
+
+
+def results_frame(task: ReviewTask, state: ReviewState, proposals: Proposals | None) -> pl.DataFrame:
+    """The table with the columns that `label` adds, and those that show corrections: labels as exported, and notes."""
+    codes, labels = state.codes(), state.labels()
+    classes, predictions = _predictions(state, proposals)
+    is_none = (codes != UNDECIDED) & (codes < 0)
+    predictions.label[is_none] = -1
+    in_place = task.column if task.column == "label" else None
+    table, answered = task.table.frame, state.decided != UNDECIDED
+    if in_place is not None:  # decisions may replace labels of the file
+        table = table.with_columns(pl.Series(in_place, labels, dtype=pl.String))
+    frame, names = add_results(table, task.text, classes, predictions, labels, in_place, answered)
+    notes = [state.notes.get(row) for row in range(state.n_rows)]
+    extra = [frame[names.label].alias(EXPORTED), pl.Series(NOTE, notes, dtype=pl.String)]
+    return frame.with_columns(extra)
+
+
+def _predictions(state: ReviewState, proposals: Proposals | None) -> tuple[list[str], Predictions]:
+    """Classes, and what is proposed for every document; decisions replace it."""
+    labels, n = state.labels(), state.n_rows
+    classes = sorted({*state.classes, *(() if proposals is None else proposals.classes)})
+    index = {name: k for k, name in enumerate(classes)}
+    if proposals is None:
+        nothing = np.full(n, -1, np.int64)
+        second, confidence, best, unpriced = np.zeros(n, np.int64), np.zeros(n), nothing.copy(), nothing
+        classes = classes or [""]
+    else:
+        number = np.array([index[name] for name in proposals.classes])
+        best, second, confidence = number[proposals.label], number[proposals.runner_up], proposals.confidence
+        unpriced = np.where(proposals.overruled, -2, best)
+    decided = np.array([-1 if name is None else index[name] for name in labels], dtype=np.int64)
+    best = np.where(decided >= 0, decided, best)
+    return classes, Predictions(best, np.asarray(confidence, np.float64), second, np.where(decided >= 0, best, unpriced))
+
+
+def _write_tasks(task: ReviewTask, state: ReviewState, proposals: Proposals | None, target: str) -> list[str]:
+    """Write Label Studio's import format: decisions as annotations, proposals as predictions."""
+    classes, predictions = _predictions(state, proposals)
+    names = [classes[k] if k >= 0 else "" for k in predictions.label.tolist()]
+    frame = queue_frame(task.table.frame, np.arange(state.n_rows), names, predictions.confidence, task.text)
+    tasks = label_studio_tasks(frame, task.text, classes)
+    for one, name in zip(tasks, state.labels(), strict=True):
+        result = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [name]}}
+        one["annotations"] = [] if name is None else [{"result": [result], "was_cancelled": False}]
+    interface = str(Path(target).with_suffix(".xml"))
+    content = json.dumps(tasks, ensure_ascii=False, indent=1, allow_nan=False)
+    for name, text in ((interface, label_studio_config(classes, task.text)), (target, content)):
+        with atomic_write(name) as file:
+            file.write(f"{text}\n".encode())
+    return [target, interface]
+
+
+def labels_of_state(state: ReviewState) -> Labels:
+    """The labels of a state as a fit takes them."""
+    how = np.where(state.decided == UNDECIDED, 0, state.how)
+    return Labels(state.codes(), how, list(state.names), dict(state.sizes))

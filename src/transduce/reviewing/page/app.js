@@ -1,0 +1,139 @@
+// The page: keeps the state in sight, switches views, and sends what people decide.
+import { Outbox, post } from "./api.js";
+import { ask, find, make, options, percent, say } from "./dom.js";
+import { ClassesView } from "./classes.js";
+import { ListView } from "./list.js";
+import { MapView } from "./map.js";
+import { QueueView } from "./queue.js";
+
+const KEYS = [
+  ["Enter", "accept the proposed class"], ["1 to 9", "choose a class by its number"], ["letters", "search for a class, or add one"],
+  ["0", "none of these classes"], ["→", "skip"], ["←", "back to the last document"], [".", "write a note"], ["=", "similar documents"],
+  ["/", "search documents"], ["Ctrl Z", "undo"], ["Ctrl Y", "redo"], ["Alt 1 to 4", "switch views"], ["?", "show these keys"],
+];
+
+class App {
+  constructor() {
+    this.state = null;
+    this.outbox = new Outbox({
+      onState: (state) => this.show(state),
+      onStatus: (text, bad) => this.status(text, bad),
+      onRefused: (text) => { say(text); this.refresh(); this.views.queue.reload(); },
+    });
+    this.views = { queue: new QueueView(this), list: new ListView(this), map: new MapView(this), classes: new ClassesView(this) };
+    this.current = "queue";
+    for (const name of Object.keys(this.views)) find(`tab-${name}`).addEventListener("click", () => this.open(name));
+    find("undo").addEventListener("click", () => this.undo("undo"));
+    find("redo").addEventListener("click", () => this.undo("redo"));
+    find("help").addEventListener("click", () => this.help());
+    find("export").addEventListener("change", (event) => this.export(event.target));
+    document.querySelector("nav").addEventListener("keydown", (event) => this.walkTabs(event));
+    document.addEventListener("keydown", (event) => this.key(event));
+    this.poll();
+  }
+
+  get names() { return this.state?.classes.map((one) => one.name) ?? []; }
+
+  async poll() {
+    await this.refresh();
+    setTimeout(() => this.poll(), document.hidden ? 5000 : 1000);
+  }
+
+  async refresh() {
+    try { this.show(await post("state")); }
+    catch (error) { this.status(error instanceof TypeError ? "The server does not answer. Nothing that was saved is lost." : error.message, true); }
+  }
+
+  show(state) {
+    const before = this.state;
+    this.state = state;
+    document.title = `Review ${state.name}`;
+    find("name").textContent = state.name;
+    document.body.classList.toggle("short", state.is_short);
+    find("decided").textContent = `${state.n_decided} of ${state.n - state.n_given}`;
+    const found = state.accuracy;
+    find("accuracy").textContent = found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `after ${Math.max(10 - state.n_random, 1)} random`;
+    find("gain").textContent = state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points`;
+    const stop = state.advice.endsWith("stop here.");
+    find("advice").textContent = state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.";
+    find("advice").classList.toggle("stop", stop);
+    for (const name of ["undo", "redo"]) {
+      find(name).disabled = !state[name];
+      find(name).title = state[name] ? `${name === "undo" ? "Undo" : "Redo"}: ${state[name]}` : "";
+    }
+    if (!this.outbox.waiting.length) this.status(state.status, state.status.startsWith("The last fit failed"));
+    if (find("export").options.length === 1) for (const one of state.formats) find("export").append(make("option", { value: one }, { csv: "CSV", jsonl: "JSON Lines", parquet: "Parquet", json: "Label Studio" }[one]));
+    const changed = !before || before.revision !== state.revision;
+    for (const view of Object.values(this.views)) view.update?.(state, changed, !before);
+  }
+
+  status(text, bad) {
+    find("status").textContent = text;
+    find("status").classList.toggle("bad", Boolean(bad));
+  }
+
+  decide(rows, label, how, proposed) {
+    this.outbox.add({ op: "decide", rows, label, how, ...(proposed === undefined ? {} : { proposed }) });
+  }
+
+  undo(op) {
+    this.outbox.add({ op });
+    this.views.queue.undone(op);
+  }
+
+  open(name) {
+    this.current = name;
+    for (const each of Object.keys(this.views)) {
+      const selected = each === name, tab = find(`tab-${each}`);
+      tab.setAttribute("aria-selected", String(selected));
+      tab.tabIndex = selected ? 0 : -1;
+      find(each).hidden = !selected;
+    }
+    this.views[name].opened?.();
+  }
+
+  walkTabs(event) {
+    const names = Object.keys(this.views), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.stopPropagation();
+    this.open(names[(names.indexOf(this.current) + step + names.length) % names.length]);
+    find(`tab-${this.current}`).focus();
+  }
+
+  key(event) {
+    const typing = event.target.matches?.("input, textarea, select"), command = event.ctrlKey || event.metaKey;
+    if (find("dialog").open) return;
+    if (event.altKey && "1234".includes(event.key)) { this.open(Object.keys(this.views)[Number(event.key) - 1]); event.preventDefault(); return; }
+    if (command && !typing && event.key.toLowerCase() === "z") { this.undo(event.shiftKey ? "redo" : "undo"); event.preventDefault(); return; }
+    if (command && !typing && event.key.toLowerCase() === "y") { this.undo("redo"); event.preventDefault(); return; }
+    if (typing || command || event.altKey) return;
+    if (event.key === "?") { this.help(); event.preventDefault(); return; }
+    if (event.key === "/") { this.open("list"); this.views.list.focus(); event.preventDefault(); return; }
+    if (this.current === "queue") this.views.queue.key(event);
+  }
+
+  help() {
+    const rows = KEYS.map(([key, text]) => make("tr", {}, make("th", { scope: "row" }, make("kbd", {}, key)), make("td", {}, text)));
+    ask("Keys", make("table", {}, make("tbody", {}, ...rows)), "", null);
+  }
+
+  async export(select) {
+    const format = select.value;
+    select.value = "";
+    if (!format) return;
+    try { say(`Wrote ${(await post("export", { format })).path}`); }
+    catch (error) { say(error.message); }
+  }
+
+  addClass(name, then) {
+    this.outbox.add({ op: "add_class", name });
+    then?.();
+  }
+
+  classSelect(label, first = "Class…") {
+    const select = make("select", { "aria-label": label });
+    return options(select, [["", first], ...this.names.map((name) => [`=${name}`, name])]);
+  }
+}
+
+export const app = new App();

@@ -1,0 +1,199 @@
+// The queue: one document at a time, with the proposed class, reasons, and keys. What is shown never moves by itself.
+import { post } from "./api.js";
+import { find, make, percent, say, short } from "./dom.js";
+
+const AHEAD = 8;
+
+export class QueueView {
+  constructor(app) {
+    Object.assign(this, { app, cards: [], past: [], redone: [], loading: false, fitted: "" });
+    this.card = make("article", { class: "card", "aria-label": "Document" });
+    this.next = make("ol", { class: "next" });
+    find("queue").append(make("div", { class: "columns" }, this.card, make("aside", { "aria-label": "Next documents" }, make("h2", {}, "Next"), this.next)));
+  }
+
+  get current() { return this.cards[0]; }
+
+  update(state, changed, first) {
+    if (first) { this.reload(); return; }
+    if (state.status === "Up to date." && this.fitted !== state.revision && changed) { this.fitted = state.revision; this.fill(true); }
+    if (this.current && changed) this.showChoices();
+    if (!this.current && !this.loading && state.n_undecided) this.fill();
+  }
+
+  async reload() { this.cards = []; await this.fill(); }
+
+  // New proposals replace what comes next, never the document that is shown.
+  async fill(renew = false) {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      const kept = renew ? this.cards.slice(0, 1) : this.cards;
+      const waiting = this.app.outbox.waiting.flatMap((event) => event.rows ?? []);
+      const found = await post("queue", { n: AHEAD - kept.length, without: [...kept.map((card) => card.row), ...waiting] });
+      const head = this.cards.slice(0, renew ? 1 : this.cards.length), shown = new Set(head.map((card) => card.row));
+      this.cards = [...head, ...found.filter((card) => !shown.has(card.row))];
+    } catch (error) { say(error.message); }
+    this.loading = false;
+    this.show(renew);
+  }
+
+  show(keep = false) {
+    const card = this.current;
+    this.next.replaceChildren(...this.cards.slice(1, 6).map((one) => make("li", {}, one.random ? make("span", { class: "tag" }, "random") : null, " ", short(one.text, 120))));
+    if (keep && this.shown === card && card) return;
+    this.shown = card;
+    if (!card) { this.card.replaceChildren(make("p", {}, this.loading ? "Choosing documents." : "Every document has a decision. Export them above, or look through Documents.")); return; }
+    this.choices = make("div", { class: "choices", role: "group", "aria-label": "Classes" });
+    this.search = make("input", { type: "text", class: "grow", placeholder: "Type a class, or a new one", "aria-label": "Class", list: "class-names", autocomplete: "off", onkeydown: (event) => this.searchKey(event) });
+    this.names = make("datalist", { id: "class-names" });
+    this.note = make("input", { type: "text", class: "grow", placeholder: "Note", "aria-label": "Note", value: card.note, onchange: () => this.saveNote(), onkeydown: (event) => { if (event.key === "Enter" || event.key === "Escape") this.note.blur(); } });
+    this.card.replaceChildren(
+      this.facts(card), make("div", { class: "text", tabindex: "0", role: "group", "aria-label": "Text" }, card.text), this.choices,
+      make("div", { class: "row" }, this.search, this.names,
+        this.button("0", "None of these", () => this.choose(null)), this.button("→", "Skip", () => this.skip()), this.button("←", "Back", () => this.back()), this.button("=", "Similar", () => this.similar())),
+      make("div", { class: "row" }, this.note), this.why(card));
+    this.showChoices();
+  }
+
+  button(key, text, run) { return make("button", { type: "button", onclick: run }, make("kbd", {}, key), ` ${text}`); }
+
+  facts(card) {
+    const facts = make("div", { class: "facts" }, make("span", {}, `Document ${card.row + 1}`));
+    if (card.random) facts.append(make("span", { class: "tag" }, "random: counts for accuracy"));
+    if (card.copies) facts.append(make("span", { class: "tag" }, card.copies === 1 ? "and 1 copy" : `and ${card.copies} copies`));
+    if (card.overruled) facts.append(make("span", { class: "tag warn" }, "decided by class sizes"));
+    if (card.decision) facts.append(make("span", { class: "tag" }, `${card.of_file ? "in the file" : "decided"}: ${card.decision.label ?? "none of these"}`));
+    return facts;
+  }
+
+  why(card) {
+    const found = make("div", { class: "why", tabindex: "0", role: "group", "aria-label": "Why" });
+    if (card.words?.length) found.append(make("p", {}, `Words for ${card.proposed.label}: ${card.words.join(", ")}`));
+    for (const one of card.near ?? []) found.append(make("p", {}, `Similar, ${one.label}: ${short(one.text)}`));
+    if (!card.proposed) found.append(make("p", {}, "Proposals begin once two classes have decisions. Type the name of a class and press Enter."));
+    return found;
+  }
+
+  // With up to nine classes each keeps its number; with more, numbers go to the most probable ones.
+  numbered() {
+    const names = this.app.names, likely = (this.current.candidates ?? []).filter((name) => names.includes(name));
+    return names.length <= 9 ? names : [...likely, ...names.filter((name) => !likely.includes(name))].slice(0, 60);
+  }
+
+  showChoices() {
+    const card = this.current;
+    if (!card || !this.choices) return;
+    const proposed = card.proposed?.label, key = JSON.stringify([card.row, this.app.names]);
+    if (this.choices.dataset.key === key) return;
+    this.choices.dataset.key = key;
+    const buttons = this.numbered().map((name, k) => make("button", { type: "button", class: name === proposed ? "main" : null, onclick: () => this.choose(name) },
+      k < 9 ? make("kbd", {}, k + 1) : null, make("span", { class: "name" }, name), name === proposed ? make("span", {}, percent(card.proposed.confidence)) : null, name === proposed ? make("kbd", {}, "Enter") : null));
+    this.choices.replaceChildren(...buttons);
+    this.names.replaceChildren(...this.branches().map((name) => make("option", { value: name })));
+  }
+
+  // Inner nodes of the tree can be chosen too: they say as much as is known.
+  branches() {
+    const names = new Set(this.app.names);
+    for (const name of this.app.names) for (let at = name.indexOf("/"); at > 0; at = name.indexOf("/", at + 1)) names.add(name.slice(0, at));
+    return [...names].sort();
+  }
+
+  choose(label) {
+    const card = this.current;
+    if (!card) return;
+    if (label !== null && !this.app.names.includes(label)) this.app.outbox.add({ op: "add_class", name: label });
+    this.app.decide([card.row], label, card.random ? "random" : "queue", card.proposed?.label);
+    this.leave();
+  }
+
+  skip() {
+    if (!this.current) return;
+    this.app.outbox.add({ op: "skip", rows: [this.current.row] });
+    this.leave();
+  }
+
+  leave() {
+    this.past.push(this.cards.shift());
+    this.show();
+    if (this.cards.length < AHEAD / 2) this.fill();
+    if (!this.card.contains(document.activeElement)) return;
+    document.activeElement.blur();
+  }
+
+  async back() {
+    const card = this.past.pop();
+    if (card) await this.open(card.row, card.random);
+  }
+
+  // After an undo the document comes back, so that it can be decided again.
+  async undone(op) {
+    if (op === "undo" && this.past.length) {
+      const card = this.past.pop();
+      this.redone.push(card);
+      this.cards.unshift({ ...card, decision: null });
+      this.show();
+    } else if (op === "redo" && this.redone.length && this.current?.row === this.redone.at(-1).row) {
+      this.past.push(this.redone.pop());
+      this.cards.shift();
+      this.show();
+    }
+  }
+
+  async open(row, random = false) {
+    try {
+      const card = await post("document", { row });
+      this.cards = [{ ...card, random }, ...this.cards.filter((one) => one.row !== row)];
+      this.show();
+      this.app.open("queue");
+    } catch (error) { say(error.message); }
+  }
+
+  similar() {
+    if (!this.current) return;
+    this.app.open("list");
+    this.app.views.list.near(this.current.row);
+  }
+
+  saveNote() {
+    if (!this.current || this.note.value === this.current.note) return;
+    this.current.note = this.note.value;
+    this.app.outbox.add({ op: "note", row: this.current.row, text: this.note.value });
+  }
+
+  searchKey(event) {
+    if (event.key === "Escape") { this.search.value = ""; this.search.blur(); }
+    if (event.key !== "Enter") return;
+    const typed = this.search.value.trim(), folded = typed.toLowerCase();
+    if (!typed) { this.search.blur(); return; }
+    const names = this.branches(), starts = names.filter((name) => name.toLowerCase().split("/").some((part) => part.startsWith(folded)) || name.toLowerCase().startsWith(folded));
+    const exact = names.find((name) => name.toLowerCase() === folded), found = exact ?? (starts.length === 1 ? starts[0] : null);
+    event.preventDefault();
+    if (found) { this.choose(found); return; }
+    if (starts.length > 1) { say(`${starts.length} classes begin like this: ${short(starts.join(", "))}. Type more of the name.`); return; }
+    this.addNew(typed);
+  }
+
+  // A new name is asked about once, so that a slip of the hand is not a new class.
+  addNew(name) {
+    if (this.asked === name) { this.asked = null; this.choose(name); return; }
+    this.asked = name;
+    say(`There is no class ${name}. Press Enter again to add it.`);
+  }
+
+  key(event) {
+    if (event.target.closest("button") && event.key === "Enter") return;
+    const names = this.current ? this.numbered() : [];
+    const keys = {
+      Enter: () => { if (this.current?.proposed) this.choose(this.current.proposed.label); },
+      0: () => this.choose(null), ArrowRight: () => this.skip(), ArrowLeft: () => this.back(), "=": () => this.similar(),
+      ".": () => this.note?.focus(),
+    };
+    if (/^[1-9]$/.test(event.key) && names[event.key - 1] !== undefined) this.choose(names[event.key - 1]);
+    else if (Object.hasOwn(keys, event.key)) keys[event.key]();
+    else if (/^\p{L}$/u.test(event.key) && this.search) { this.search.focus(); return; }
+    else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,157 @@
+"""transduce review and export: decisions of a session come out in every format, and corrections are read back."""
+
+import json
+import threading
+
+import polars as pl
+import pytest
+from helpers.commands import read
+from helpers.reviews import CLASSES, Client, corpus
+
+from transduce.cli.formats import write_table
+from transduce.cli.main import run
+from transduce.reviewing import server as server_module
+from transduce.reviewing.log import DecisionLog
+
+TEXTS, TRUTH = corpus(40)
+
+
+@pytest.fixture
+def tickets(tmp_path):
+    """Documents of which twelve are labelled."""
+    labels = [label if row < 12 else None for row, label in enumerate(TRUTH)]
+    write_table(pl.DataFrame({"text": TEXTS, "label": labels}), str(tmp_path / "tickets.csv"))
+    return tmp_path / "tickets.csv"
+
+
+def decide(file, *events):
+    with DecisionLog(file.with_name(f"{file.name}.review"), TEXTS) as log:
+        for event in events:
+            log.append(event)
+
+
+def test_export_writes_decisions_and_labels_the_rest(tickets, run_ok):
+    before = tickets.read_bytes()
+    decide(
+        tickets,
+        {"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"},
+        {"op": "decide", "rows": [21], "label": None},
+        {"op": "decide", "rows": [0], "label": CLASSES[1]},
+        {"op": "note", "row": 20, "text": "=sure"},
+        {"op": "rename_class", "name": CLASSES[0], "to": "banking/money"},
+    )
+    out = tickets.with_name("out.csv")
+    run_ok("export", tickets, "-o", out)
+    frame = read(out)
+    assert frame["text"].to_list() == TEXTS
+    assert frame["label"][20] == "banking/money"
+    assert frame["label"][0] == CLASSES[1]
+    assert frame["label"][21] == ""
+    assert set(frame["label"]) <= {"banking/money", *CLASSES[1:], ""}
+    assert (frame["label"] == "").sum() == 1
+    assert [frame["origin"][row] for row in (0, 1, 20, 30)] == ["answered", "given", "answered", "predicted"]
+    assert frame["note"][20] == "'=sure"
+    assert tickets.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "json"])
+def test_every_format_holds_the_decisions(tickets, run_ok, suffix):
+    decide(tickets, {"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"})
+    out = tickets.with_name(f"out.{suffix}")
+    result = json.loads(run_ok("export", tickets, "-o", out, "--decisions-only", "--json", "--quiet").out)
+    assert (result["n_decided"], result["n_rows"]) == (1, 40)
+    frame = read(out)
+    assert frame["label"][20] == CLASSES[0]
+    assert (frame["label"][30] or "") == ""
+
+
+def test_corrections_in_an_exported_file_are_read_back(tickets, run_ok):
+    decide(tickets, {"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"})
+    out, again = tickets.with_name("out.csv"), tickets.with_name("again.csv")
+    run_ok("export", tickets, "-o", out)
+    frame = read(out)
+    wrong = next(row for row in range(24, 40) if frame["label"][row] != CLASSES[2])
+    labels = frame["label"].to_list()
+    labels[wrong] = CLASSES[2]
+    write_table(frame.with_columns(pl.Series("label", labels)), str(out))
+    for arguments in ((tickets, "--answers", out), (out,)):
+        run_ok("label", *arguments, "-o", again, "--annealing", "none")
+        found = read(again)
+        assert found["label"][wrong] == CLASSES[2]
+        assert found["given"][wrong] == "true"
+        assert found["given"][20] == "true"
+        assert found["given"].to_list().count("true") == 14
+
+
+def test_export_without_a_review_says_how_to_begin(tickets, run_command):
+    result = run_command("export", tickets, "-o", tickets.with_name("out.csv"))
+    assert result.code == 2
+    assert "transduce review" in result.err
+
+
+def test_a_file_without_labels_can_be_reviewed(tmp_path, run_ok):
+    write_table(pl.DataFrame({"text": TEXTS}), str(tmp_path / "tickets.csv"))
+    decide(
+        tmp_path / "tickets.csv",
+        *({"op": "add_class", "name": name} for name in CLASSES[:2]),
+        *({"op": "decide", "rows": [row], "label": TRUTH[row]} for row in range(40) if TRUTH[row] in CLASSES[:2]),
+    )
+    result = run_ok("export", tmp_path / "tickets.csv", "-o", tmp_path / "out.csv")
+    assert "without labels" in result.err
+    frame = read(tmp_path / "out.csv")
+    assert set(frame["label"]) == set(CLASSES[:2])
+
+
+def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
+    started = threading.Event()
+    servers = []
+    begin = server_module.ReviewServer.run
+
+    def run_and_tell(self, **options):
+        assert options == {"open_browser": False}
+        servers.append(self)
+        started.set()
+        begin(self)
+
+    monkeypatch.setattr(server_module.ReviewServer, "run", run_and_tell)
+    codes = []
+    arguments = ["review", str(tickets), "--no-browser"]
+    thread = threading.Thread(target=lambda: codes.append(run(arguments)))
+    thread.start()
+    assert started.wait(60)
+    client = Client(servers[0])
+    client.post("events", {"events": [{"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"}]})
+    path = client.post("export", {"format": "jsonl"})["path"]
+    assert read(path)["label"][20] == CLASSES[0]
+    assert run(["review", str(tickets), "--no-browser", "--quiet"]) == 2  # a second process
+    servers[0].stop()
+    thread.join(60)
+    assert codes == [0]
+    printed = capsys.readouterr()
+    assert printed.out.startswith(servers[0].url)
+    assert "1 decisions" in printed.err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("bankng/balance", 2), ("weather", 0)])
+def test_a_slip_in_an_answer_is_no_new_class(tickets, run_command, answer, code):
+    asked = tickets.with_name("ask.csv")
+    write_table(pl.DataFrame({"row": [30], "label": [answer]}), str(asked))
+    arguments = ["label", tickets, "--answers", asked, "-o", tickets.with_name("out.csv"), "--annealing", "none"]
+    result = run_command(*arguments)
+    assert result.code == code
+    if code:
+        assert "Did you mean 'banking/balance'?" in result.err
+        assert run_command(*arguments, "--new-class", answer).code == 0
+
+
+def test_of_several_files_of_answers_the_last_word_counts(tickets, run_ok):
+    names = []
+    for number, rows in enumerate(({30: CLASSES[0], 31: CLASSES[0]}, {31: CLASSES[1]})):
+        names.append(tickets.with_name(f"ask{number}.csv"))
+        write_table(pl.DataFrame({"row": list(rows), "label": list(rows.values())}), str(names[-1]))
+    out = tickets.with_name("out.csv")
+    answers = [word for name in names for word in ("--answers", name)]
+    result = run_ok("label", tickets, *answers, "-o", out, "--annealing", "none")
+    assert f"row 31 was answered '{CLASSES[0]}' in an earlier file and '{CLASSES[1]}'" in result.err
+    assert read(out)["label"][29] == CLASSES[0]
+    assert read(out)["label"][30] == CLASSES[1]
