@@ -266,7 +266,10 @@ def test_hostile_texts_and_classes_are_shown_and_never_run(browser: Any, tmp_pat
                 page.open(tab)
                 page.wait(f"document.getElementById('{tab}').innerText.length > 50")
             page.open("list")
-            page.run("(document.querySelectorAll('#list select')[1].value = 'all', document.querySelectorAll('#list select')[1].dispatchEvent(new Event('change')))")
+            page.browser.execute_script(
+                "const s = document.querySelectorAll('#list select')[1]; s.value = 'all';"
+                "s.dispatchEvent(new Event('change'))"
+            )
             for start in range(1, 200, 20):
                 page.wait(f"document.querySelector('#list .row:last-child span').textContent.startsWith('{start} to')")
                 page.click("#list > div:last-child .row button:last-child")
@@ -274,15 +277,20 @@ def test_hostile_texts_and_classes_are_shown_and_never_run(browser: Any, tmp_pat
             assert page.run("window.__pwned ?? null") is None
             assert browser.title == f"Review {' '.join(texts[0].split())}"
             assert page.run("performance.getEntriesByType('resource').every(e => e.name.startsWith(location.origin))")
-            assert page.run("document.querySelectorAll('iframe, object, embed, img, form, base, video, audio').length") == 0
+            assert (
+                page.run("document.querySelectorAll('iframe, object, embed, img, form, base, video, audio').length")
+                == 0
+            )
             assert page.run("document.querySelectorAll('script').length") == 1
             every = "[...document.querySelectorAll('*')].flatMap(e => [...e.attributes]).map(a => a.name)"
             assert not [name for name in page.run(every) if name.startswith("on")]
             assert browser.get_log("browser") == []
 
 
-@pytest.mark.parametrize("width", [1200, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+MORE_SCREENS = [pytest.param(*one, marks=pytest.mark.slow) for one in ((1200, "dark"), (360, "light"))]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (360, "dark"), *MORE_SCREENS])
 def test_every_view_fits_the_screen_and_passes_axe(page: Page, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     script = (resources.files(axe) / "axe.min.js").read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, monkeypatch):
         log.append(EVENTS[0])
         before = log.path.read_bytes()
         monkeypatch.setattr(os, "write", fill_up)
-        with pytest.raises(SaveError, match="Not saved.*No space left"):
+        with pytest.raises(SaveError, match=r"Not saved.*No space left"):
             log.append(EVENTS[1])
         assert log.path.read_bytes() == before
         monkeypatch.undo()

@@ -3,8 +3,8 @@
 import errno
 
 import pytest
-
 from helpers.reviews import CLASSES, Client, corpus, open_session, running
+
 from transduce.reviewing.log import SaveError, read_events
 from transduce.reviewing.security import POLICY
 

@@ -87,7 +87,7 @@ FIT_OPTIONS = with_options(
         "--answers",
         multiple=True,
         metavar="FILE",
-        help="Labels that a person gave to rows from `queue`, or in a file from `export`; repeat it, the last word counts.",
+        help="Labels that a person gave, in a file from `queue` or `export`; repeat it: the last word counts.",
     ),
     click.option("--new-class", multiple=True, metavar="NAME", help="An answer that is a new class, not a slip."),
 )

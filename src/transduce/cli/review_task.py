@@ -1,4 +1,4 @@
-"""What `review` and `export` share: the documents of a file with their feature rows, the project folder, and results."""
+"""What `review` and `export` share: documents of a file with their feature rows, the project folder, and results."""
 
 import json
 from collections.abc import Mapping
@@ -124,7 +124,9 @@ def _predictions(state: ReviewState, proposals: Proposals | None) -> tuple[list[
         unpriced = np.where(proposals.overruled, -2, best)
     decided = np.array([-1 if name is None else index[name] for name in labels], dtype=np.int64)
     best = np.where(decided >= 0, decided, best)
-    return classes, Predictions(best, np.asarray(confidence, np.float64), second, np.where(decided >= 0, best, unpriced))
+    return classes, Predictions(
+        best, np.asarray(confidence, np.float64), second, np.where(decided >= 0, best, unpriced)
+    )
 
 
 def _write_tasks(task: ReviewTask, state: ReviewState, proposals: Proposals | None, target: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Review of documents in a browser: decisions in a log, a classifier that learns meanwhile, a local server and a page."""
+"""Review of documents in a browser: decisions in a log, a classifier that learns meanwhile, a server and a page."""

@@ -51,7 +51,8 @@ def estimate_accuracy(hits: Array | None, was_right: Array, is_random: Array) ->
     if shown.size < MIN_RANDOM:
         return None
     right = beta(shown.sum() + 0.5, (shown == 0).sum() + 0.5)
-    return Accuracy(float(right.mean()), *map(float, right.interval(LEVEL)), int(shown.size))
+    low, high = right.interval(LEVEL)
+    return Accuracy(float(right.mean()), float(low), float(high), int(shown.size))
 
 
 def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> float | None:

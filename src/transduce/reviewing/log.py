@@ -80,7 +80,9 @@ class DecisionLog:
         except OSError as error:
             self._truncate()
             reason = error.strerror or str(error)
-            raise SaveError(error.errno, f"Not saved: {self.path} cannot be written ({reason}). Free some space.") from None
+            raise SaveError(
+                error.errno, f"Not saved: {self.path} cannot be written ({reason}). Free some space."
+            ) from None
         self._size += len(line)
 
     def close(self) -> None:

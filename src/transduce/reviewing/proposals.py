@@ -60,7 +60,9 @@ class Labels:
 
     def targets(self) -> Array:
         """Labels (n,) as a classifier takes them: "" without one, sets for inner nodes."""
-        below = {name: {leaf for leaf in self.leaves if leaf == name or leaf.startswith(f"{name}/")} for name in self.used}
+        below = {
+            name: {leaf for leaf in self.leaves if leaf == name or leaf.startswith(f"{name}/")} for name in self.used
+        }
         values: list[Any] = [frozenset(below[n]) if n in below and n not in self.leaves else n for n in self.names]
         values.append("")
         y = np.empty(self.codes.size, object)
@@ -160,7 +162,7 @@ def _describe(
 
 
 def _hits(clf: WarmClassifier, labels: Labels, used: Array) -> Array | None:
-    """For each document, 1 if its hidden random label was predicted, 0 if not, -1 if it is not one, or was not hidden."""
+    """For each document, 1 if its hidden random label was predicted, 0 if not, -1 for all other documents."""
     hits = np.full(labels.codes.size, -1, np.int8)
     if clf._hidden is None:
         return None

@@ -1,8 +1,8 @@
 """Who may talk to the server: only a browser on this machine that was given the secret.
 
-The secret is in the first URL and becomes an HttpOnly cookie for this site alone. Host must name this machine, or a page
-of another site could reach the server under a name of its own (DNS rebinding). Requests that change something must come
-from the page itself, by Origin and Sec-Fetch-Site, and be JSON, which no form of another site can send.
+The secret is in the first URL and becomes an HttpOnly cookie for this site alone. Host must name this machine, or a
+page of another site could reach the server under a name of its own (DNS rebinding). Requests that change something must
+come from the page itself, by Origin and Sec-Fetch-Site, and be JSON, which no form of another site can send.
 """
 
 import hmac

@@ -92,7 +92,10 @@ class Api:
         copies = {copy for row in rows for copy in self.session.documents.copies(row).tolist()}
         with self.session.lock:
             codes = self.session.state.codes()
-        return {**event, "rows": [*event["rows"], *sorted(copy for copy in copies if codes[copy] == -1 and copy not in rows)]}
+        return {
+            **event,
+            "rows": [*event["rows"], *sorted(copy for copy in copies if codes[copy] == -1 and copy not in rows)],
+        }
 
 
 REQUESTS = ("state", "queue", "document", "documents", "events", "bulk", "clusters", "map", "sizes", "export")
@@ -162,7 +165,9 @@ class ReviewServer:
         secret = new_secret()
         self.url = f"http://{ADDRESS}:{self.port}/?{TOKEN}={secret}"
         app = create_app(session, secret, self.port, export)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off")
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off"
+        )
         self._server = uvicorn.Server(config)
 
     def run(self, *, open_browser: bool = False) -> None:

@@ -1,7 +1,7 @@
 """One review: the state and its log, a thread that fits while people decide, and the queue.
 
-`submit` saves each event in the log before it changes the state. Fits run in a thread on a copy of the labels; what they
-find replaces the proposals at once, and never a decision.
+`submit` saves each event in the log before it changes the state. Fits run in a thread on a copy of the labels; what
+they find replaces the proposals at once, and never a decision.
 """
 
 import threading
@@ -123,8 +123,9 @@ class Session:
         rows = np.flatnonzero((labels.codes == UNDECIDED) & ~self.state.skipped)
         Z = self.documents.vectors
         p = None if proposals is None else proposals.probabilities[rows]
-        X = self.documents.X[rows]
-        return rows[spread_rows(p, Z[rows], N_QUEUE, Z[labels.codes >= 0], X=X, seed=int(labels.codes.size))].tolist()
+        X, seed = self.documents.X[rows], int(labels.codes.size)
+        chosen = rows[spread_rows(p, Z[rows], N_QUEUE, Z[labels.codes >= 0], X=X, seed=seed)]
+        return [int(row) for row in chosen]
 
     def _fit_forever(self) -> None:
         while True:

@@ -1,7 +1,7 @@
 """The state of a review as a fold over its events: decisions, classes, notes, class sizes, undo and redo.
 
-Events are plain mappings with the key "op", as the log holds them. Rows are numbered from 0. Classes are numbered in the
-order in which they appear, so that a decision survives when its class is renamed or merged.
+Events are plain mappings with the key "op", as the log holds them. Rows are numbered from 0. Classes are numbered in
+the order in which they appear, so that a decision survives when its class is renamed or merged.
 
     decide  rows, label, how, proposed   label None is "none of these"; `proposed` is what the page showed
     clear   rows                         takes decisions back
@@ -74,8 +74,10 @@ class ReviewState:
     Examples
     --------
     >>> state = ReviewState(3, ["tea", None, None])
-    >>> for event in ({"op": "decide", "rows": [1], "label": "tea"}, {"op": "rename_class", "name": "tea", "to": "teas"}):
-    ...     _ = state.apply(event)
+    >>> state.apply({"op": "decide", "rows": [1], "label": "tea"})
+    '1 document as tea'
+    >>> state.apply({"op": "rename_class", "name": "tea", "to": "teas"})
+    'tea renamed to teas'
     >>> state.labels()
     ['teas', 'teas', None]
     """
@@ -172,8 +174,9 @@ class ReviewState:
         if not isinstance(rows, list) or not rows or not all(type(row) is int for row in rows):
             raise InputError("an event needs the rows that it is about, as a list of whole numbers.")
         found = np.unique(np.array(rows, dtype=np.int64))
-        if found[0] < 0 or found[-1] >= self.n_rows:
-            raise InputError(f"rows must be from 0 to {self.n_rows - 1}, but one is {found[0] if found[0] < 0 else found[-1]}.")
+        outside = found[(found < 0) | (found >= self.n_rows)]
+        if outside.size:
+            raise InputError(f"rows must be from 0 to {self.n_rows - 1}, but one is {outside[0]}.")
         return found
 
     def _decide(self, event: Event, dry: bool) -> Change:
@@ -182,7 +185,7 @@ class ReviewState:
         how = event.get("how", "queue")
         if how not in HOW[1:]:
             raise InputError(f"`how` must be one of {', '.join(HOW[1:])}, but is {how!r}.")
-        columns = {
+        columns: dict[str, Array] = {
             "decided": np.full(rows.size, code, np.int32),
             "how": np.full(rows.size, HOW.index(how), np.int8),
             "was_right": np.full(rows.size, -1 if proposed is None else proposed == label, np.int8),
@@ -192,7 +195,10 @@ class ReviewState:
 
     def _clear(self, event: Event, dry: bool) -> Change:
         rows = self._rows(event)
-        columns = {"decided": np.full(rows.size, UNDECIDED, np.int32), "how": np.zeros(rows.size, np.int8)}
+        columns: dict[str, Array] = {
+            "decided": np.full(rows.size, UNDECIDED, np.int32),
+            "how": np.zeros(rows.size, np.int8),
+        }
         columns["was_right"] = np.full(rows.size, -1, np.int8)
         return Change(f"{_documents(rows)} without a decision", rows, columns, {})
 

@@ -204,7 +204,12 @@ class Views:
     def _in_polygon(self, polygon: Any) -> Array:
         """Whether each document (n,) is inside a polygon of places on the map, by the rule of even and odd."""
         corners = np.asarray(polygon, dtype=np.float64)
-        if corners.ndim != 2 or corners.shape[1] != 2 or not 3 <= len(corners) <= 2000 or not np.isfinite(corners).all():
+        if (
+            corners.ndim != 2
+            or corners.shape[1] != 2
+            or not 3 <= len(corners) <= 2000
+            or not np.isfinite(corners).all()
+        ):
             raise InputError("a lasso must have 3 to 2000 corners, each with two numbers.")
         x, y = self._placed()[1].T
         inside = np.zeros(x.size, bool)

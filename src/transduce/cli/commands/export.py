@@ -46,6 +46,8 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
                 progress.say("Note: fewer than two classes have decisions, so the other documents get no label.")
         written = write_decisions(task, state, proposals, out, keep_formulas=keep_formulas)
         n_decided = int((state.decided != UNDECIDED).sum())
-        progress.say(f"{n_decided} of {state.n_rows} documents have a decision of this review. {messages.wrote(written)}")
+        progress.say(
+            f"{n_decided} of {state.n_rows} documents have a decision of this review. {messages.wrote(written)}"
+        )
     if options["as_json"]:
         messages.print_json({"n_decided": n_decided, "n_rows": state.n_rows, "written": written})

@@ -1,7 +1,7 @@
 """Merge a person's answers into the labels: they fill empty labels and never change one that was given.
 
-Of several files of answers, the last one that answers a row decides. An answer that is probably a misspelling of a class
-is an error, unless it is said to be a new class.
+Of several files of answers, the last one that answers a row decides. An answer that is probably a misspelling of a
+class is an error, unless it is said to be a new class.
 """
 
 import re
@@ -37,9 +37,9 @@ def merge_all(
     """Return the labels with the answers of several files filled in; the last word counts, and conflicts are reported.
 
     >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
-    >>> first, second = pl.DataFrame({"row": [2, 3], "label": ["tea", "tea"]}), pl.DataFrame({"row": [3], "label": ["milk"]})
-    >>> tables = [Table("one.csv", first, "csv"), Table("two.csv", second, "csv")]
-    >>> merge_all(documents, "label", ["tea", None, None], tables, print)
+    >>> first = Table("one.csv", pl.DataFrame({"row": [2, 3], "label": ["tea", "tea"]}), "csv")
+    >>> second = Table("two.csv", pl.DataFrame({"row": [3], "label": ["milk"]}), "csv")
+    >>> merge_all(documents, "label", ["tea", None, None], [first, second], print)
     Filled in 2 answers; 0 rows have none.
     Filled in 1 answer; 0 rows have none.
     Note: the answer 'milk' in two.csv is a new class.
@@ -50,7 +50,9 @@ def merge_all(
     for answers in files:
         filled = merge_answers(documents, column, labels, answers, say, new_classes)
         conflicts = [
-            row for row, (old, new) in enumerate(zip(merged, filled, strict=True)) if None not in (old, new) and old != new
+            row
+            for row, (old, new) in enumerate(zip(merged, filled, strict=True))
+            if None not in (old, new) and old != new
         ]
         for row in conflicts[:1]:
             more = f" So were {number_of(len(conflicts) - 1, 'other row')}." if len(conflicts) > 1 else ""
