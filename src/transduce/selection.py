@@ -139,8 +139,8 @@ def expected_error(probabilities: Array) -> FloatArray:
 def reduce_rows(X: Any, seed: int = 0) -> FloatArray:
     """Dense rows of length 1 with few columns: by a truncated SVD if the rows are sparse; rows of zeros stay so."""
     if sparse.issparse(X):
-        k = min(N_DIMENSIONS, *(side - 1 for side in X.shape))
-        X = TruncatedSVD(k, random_state=seed).fit_transform(X) if k > 0 else X.toarray()
+        k = min(N_DIMENSIONS, *(side - 1 for side in X.shape)) if X.nnz else 0
+        X = TruncatedSVD(k, random_state=seed).fit_transform(X) if k > 0 else X[:, :1].toarray()
     Z = np.asarray(X, dtype=np.float64)
     return np.asarray(Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-9))
 

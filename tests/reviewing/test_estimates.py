@@ -1,0 +1,49 @@
+"""Estimates: intervals cover, the learning curve is found again, and the advice follows."""
+
+import numpy as np
+import pytest
+
+from transduce.reviewing.estimates import Accuracy, advice, estimate_accuracy, expected_gain
+
+
+@pytest.mark.parametrize("n", [15, 40])
+def test_intervals_cover_the_truth_nine_times_in_ten(n):
+    rng, covered = np.random.default_rng(0), 0
+    for accuracy in rng.uniform(0.5, 0.98, 400):
+        hits = (rng.random(n) < accuracy).astype(np.int8)
+        found = estimate_accuracy(hits, hits, np.ones(n, bool))
+        covered += found.low <= accuracy <= found.high
+    assert 0.85 <= covered / 400 <= 0.95
+
+
+def test_only_random_documents_count_and_few_show_nothing():
+    hits = np.r_[np.ones(12), np.zeros(30)].astype(np.int8)
+    found = estimate_accuracy(hits, hits, np.arange(42) < 12)
+    assert found.n == 12
+    assert found.mean > 0.9
+    assert estimate_accuracy(hits, hits, np.arange(42) < 9) is None
+    late = estimate_accuracy(np.full(42, -1), hits, np.arange(42) < 12)  # nothing was hidden: what the page proposed
+    assert late == found
+
+
+@pytest.mark.parametrize("slope", [0.2, 0.5, 0.8])
+def test_the_learning_curve_is_found_again(slope):
+    n = np.array([20, 40, 80, 160, 320, 640])
+    curve = [(int(k), float(2.0 * k**-slope / 2.0)) for k in n]
+    true = curve[-1][1] - 640.0**-slope * (690 / 640) ** -slope
+    assert expected_gain(curve) == pytest.approx(true, rel=0.25)
+
+
+def test_the_gain_falls_and_is_never_negative():
+    assert expected_gain([]) is None
+    assert expected_gain([(50, 0.3), (100, 0.4)]) >= 0
+    assert expected_gain([(100, 0.3)]) > expected_gain([(1000, 0.3)]) > 0
+
+
+def test_advice_says_when_to_stop():
+    sure = Accuracy(0.9, 0.85, 0.94, 40)
+    assert "you can stop" in advice(100, 1000, sure, 0.002)
+    assert "you can stop" not in advice(20, 1000, sure, 0.002)
+    assert "you can stop" not in advice(100, 1000, sure, 0.05)
+    assert advice(100, 1000, None, 0.05) == ""
+    assert "Every document" in advice(100, 0, None, None)
