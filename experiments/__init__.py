@@ -29,6 +29,7 @@ STUDIES = (
     "class_sizes",
     "quantification",
     "more_answers",
+    "review",
     "none_of_these",
     "vectors",
     "text_features",

@@ -87,7 +87,10 @@ def check_kills(folder: Path, n_kills: int) -> None:
             ]
             for client in clients:
                 client.start()
-            time.sleep(0.01 + rng.random() * 0.09)
+            until, end = len(confirmed) + rng.randrange(6), time.monotonic() + 60
+            while len(confirmed) < until and time.monotonic() < end:
+                time.sleep(0.0005)
+            time.sleep(rng.random() * 0.01)
             subprocess.run(["kill", "-9", pid], check=True)
             stop.set()
             for client in clients:

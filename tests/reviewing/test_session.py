@@ -81,7 +81,7 @@ def test_class_sizes_that_cannot_be_met_are_reported_and_the_last_proposals_stay
     with open_session(tmp_path, TEXTS, GIVEN) as session:
         session.fit_now()
         before = session.proposals
-        session.submit([{"op": "sizes", "sizes": {name: "=90%" for name in CLASSES}}])
+        session.submit([{"op": "sizes", "sizes": dict.fromkeys(CLASSES, "=90%")}])
         session.fit_now()
         assert session.proposals is before
         assert session.status.startswith("The last fit failed")

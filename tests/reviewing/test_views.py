@@ -68,7 +68,7 @@ def test_a_lasso_is_the_polygon(views, seed):
 
     corners = np.random.default_rng(seed).uniform(-1, 1, (7, 2))
     points = np.array([[x, y] for _, x, y, *_ in views.points()["points"]])
-    inside = np.flatnonzero(Path(corners).contains_points(views._placed()[1]))
+    inside = np.flatnonzero(Path(corners).contains_points(views.session.points))
     assert points.shape == (60, 2)
     assert sorted(rows_of(views, status="all", polygon=corners.tolist())) == inside.tolist()
 
@@ -112,6 +112,7 @@ def test_sizes_that_are_tried_out_change_nothing_and_move_proposals(views):
 
 def test_the_map_without_proposals(tmp_path):
     with open_session(tmp_path, TEXTS) as session:
+        session.fit_now()
         views = Views(session)
         found = views.points()
         assert len(found["points"]) == 60

@@ -1,7 +1,8 @@
 """Documents of a review: texts, feature rows, copies of the same text, clusters and neighbours."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,10 +30,12 @@ class Documents:
     X: Any
     vocabulary: Sequence[str] = ()
     name: str = "documents"
-    lowered: list[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.lowered = [text.casefold() for text in self.texts]
+    @cached_property
+    def _joined(self) -> tuple[str, Array]:
+        """All texts in small letters, one after another, and where each begins."""
+        lowered = [text.casefold().replace("\0", " ") for text in self.texts]
+        return "\0".join(lowered), np.cumsum([0, *(len(text) + 1 for text in lowered[:-1])])
 
     @property
     def n(self) -> int:
@@ -48,7 +51,8 @@ class Documents:
     def group(self) -> Array:
         """Number (n,) of the distinct text of each document; spaces and case make no difference."""
         first: dict[str, int] = {}
-        return np.array([first.setdefault(" ".join(text.split()), len(first)) for text in self.lowered], dtype=np.int64)
+        texts = (" ".join(text.casefold().split()) for text in self.texts)
+        return np.array([first.setdefault(text, len(first)) for text in texts], dtype=np.int64)
 
     @cached_property
     def _by_group(self) -> tuple[Array, Array]:
@@ -75,8 +79,8 @@ class Documents:
     def similarity(self, row: int, rows: Array | None = None) -> Array:
         """Cosine of a document with all, or with these rows."""
         X = self.X if rows is None else self.X[rows]
-        found = X @ self.X[[row]].T
-        return np.asarray(found.toarray() if sparse.issparse(found) else found, dtype=np.float64).ravel()
+        x = self.X[[row]]
+        return np.asarray(X @ (x.toarray() if sparse.issparse(x) else x).ravel(), dtype=np.float64)
 
     def containing(self, query: str) -> Array:
         """Whether each text (n,) contains all words of a query; "in quotes" for a phrase."""
@@ -84,6 +88,10 @@ class Documents:
         phrase = len(parts) > 2 and parts[0] == parts[-1] == '"'
         words = [parts[1:-1]] if phrase else parts.split()
         found = np.ones(self.n, bool)
+        text, starts = self._joined
         for word in words:
-            found &= np.fromiter((word in text for text in self.lowered), bool, self.n)
+            places = np.array([match.start() for match in re.finditer(re.escape(word), text)], dtype=np.int64)
+            inside = np.zeros(self.n, bool)
+            inside[np.searchsorted(starts, places, side="right") - 1] = True
+            found &= inside
         return found

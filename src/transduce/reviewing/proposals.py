@@ -89,6 +89,7 @@ class Proposals:
     hits           for random documents, whether fits that did not see their labels predict them; None if not known
     sizes          estimated class sizes as fractions, with the ends of 90 % intervals (3, K)
     error          estimated fraction of wrong labels among documents without one, by calibrated confidence
+    coef           (K, d) weights and (K,) intercepts, for words that explain a proposal and for other documents
     """
 
     classes: tuple[str, ...]
@@ -99,7 +100,7 @@ class Proposals:
     hits: Array | None
     sizes: Array
     error: float
-    coef: Array
+    coef: tuple[Array, Array]
     start: Start | None
 
     @cached_property
@@ -156,7 +157,7 @@ def _describe(
         hits,
         np.array([clf.size_estimate_.mean, clf.size_estimate_.low, clf.size_estimate_.high]),
         1.0 - float(sure.mean()) if sure.size else 0.0,
-        coef,
+        (coef, intercept),
         clf.next_start,
     )
 
@@ -196,6 +197,6 @@ def explain_words(proposals: Proposals, x: Any, k: int, vocabulary: Sequence[str
     if not sparse.issparse(x) or not vocabulary:
         return []
     row = x.tocsr()
-    weights = row.data * (proposals.coef[k] - proposals.coef.mean(axis=0))[row.indices]
+    weights = row.data * (proposals.coef[0][k] - proposals.coef[0].mean(axis=0))[row.indices]
     order = np.argsort(-weights)[:n]
     return [vocabulary[row.indices[j]] for j in order if weights[j] > 0 and row.indices[j] < len(vocabulary)]

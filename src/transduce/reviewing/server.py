@@ -154,7 +154,9 @@ class ReviewServer:
 
     def __init__(self, session: Session, export: Export | None = None, port: int = 0) -> None:
         self.session = session
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket = socket.socket(
+            socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        )  # so that asyncio sets NODELAY
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((ADDRESS, port))

@@ -13,6 +13,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.errors import InputError
+from transduce.placement import place_points
 from transduce.reviewing.documents import Documents
 from transduce.reviewing.estimates import advice, estimate_accuracy, expected_gain
 from transduce.reviewing.log import DecisionLog, Event
@@ -51,6 +52,7 @@ class Session:
         self.lock = threading.RLock()
         self.proposals: Proposals | None = None
         self.planned: list[int] = []
+        self.points = np.zeros((documents.n, 2))
         self.curve: list[tuple[int, float]] = []
         self.status, self.revision = "Reading.", 0
         self._random = np.random.default_rng(documents.n).permutation(documents.n)
@@ -110,9 +112,10 @@ class Session:
             problem = ""
         except (ValueError, ArithmeticError) as error:  # such as class sizes that cannot be met
             found, problem = earlier, f"The last fit failed: {error}"
-        planned = self._plan(found, labels)
+        planned, points = self._plan(found, labels), self._place(found)
         with self.lock:
             self.proposals, self.planned, self.status = found, planned, problem or "Up to date."
+            self.points = points
             if found is not None and not problem:
                 self.curve = [point for point in self.curve if point[0] < found.n_labels[0]]
                 self.curve.append((found.n_labels[0], found.error))
@@ -126,6 +129,13 @@ class Session:
         X, seed = self.documents.X[rows], int(labels.codes.size)
         chosen = rows[spread_rows(p, Z[rows], N_QUEUE, Z[labels.codes >= 0], X=X, seed=seed)]
         return [int(row) for row in chosen]
+
+    def _place(self, proposals: Proposals | None) -> Array:
+        """Place all documents on a map (n, 2), by classes if they are known."""
+        if proposals is not None:
+            return place_points(np.log(np.maximum(proposals.probabilities, 1e-6)), self.documents.X)
+        Z = np.pad(self.documents.vectors, ((0, 0), (0, 3)))[:, 1:3]
+        return np.asarray(Z / max(float(np.abs(Z).max(initial=0.0)), 1e-9))
 
     def _fit_forever(self) -> None:
         while True:

@@ -96,6 +96,7 @@ class ReviewState:
         self.undoable: list[Change] = []
         self.redoable: list[Change] = []
         self.n_events = 0
+        self._codes: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -108,9 +109,12 @@ class ReviewState:
         return sorted(name for name in self.names if name)
 
     def codes(self) -> Array:
-        """Class of each document (n,): decided here, else that of the file; merged classes are resolved."""
-        codes = np.where(self.decided == UNDECIDED, self.given, self.decided)
-        return np.where(codes < 0, codes, np.array([*self.merged, 0])[codes]) if self.merged else codes
+        """Class of each document (n,): decided here, else that of the file; merged classes are resolved. Read-only."""
+        if self._codes is None:
+            codes = np.where(self.decided == UNDECIDED, self.given, self.decided)
+            self._codes = np.where(codes < 0, codes, np.array([*self.merged, 0])[codes]) if self.merged else codes
+            self._codes.setflags(write=False)
+        return self._codes
 
     def labels(self) -> list[str | None]:
         """Names of the classes of all documents; None without a decision, and for none of the classes."""
@@ -148,6 +152,7 @@ class ReviewState:
     def _swap(self, change: Change) -> Change:
         """Put the values of a change in place, and return those that were there."""
         rows = change.rows
+        self._codes = None
         before = Change(change.title, rows, {name: getattr(self, name)[rows] for name in change.columns}, {})
         for name, values in change.columns.items():
             getattr(self, name)[rows] = values

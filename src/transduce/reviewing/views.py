@@ -9,7 +9,6 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.class_prior.spec import read_prior
 from transduce.errors import InputError
-from transduce.placement import place_points
 from transduce.reviewing.proposals import explain_words, relabel
 from transduce.reviewing.session import Session
 from transduce.reviewing.state import HOW, UNDECIDED
@@ -26,7 +25,6 @@ class Views:
         self.session = session
         self._selections: OrderedDict[str, Array] = OrderedDict()
         self._n_selections = 0
-        self._map: tuple[int, Array, Array] | None = None
 
     def card(self, row: int, *, is_random: bool = False, explain: bool = True) -> dict[str, Any]:
         """Everything about one document."""
@@ -35,7 +33,7 @@ class Views:
             raise InputError(f"documents are numbered from 0 to {documents.n - 1}, but this is {row}.")
         with session.lock:
             state, p = session.state, session.proposals
-            code = int(state.codes()[row]) if explain else self._codes[row]
+            code = int(state.codes()[row])
             found: dict[str, Any] = {
                 "row": row,
                 "text": documents.texts[row][:MAX_TEXT],
@@ -139,7 +137,6 @@ class Views:
             name, rows = self.select(filter)
         shown = rows[max(offset, 0) : max(offset, 0) + min(n, MAX_LIST)].tolist()
         with self.session.lock:
-            self._codes = self.session.state.codes().tolist() if shown else []
             cards = [self.card(row, explain=False) for row in shown]
         sample = np.random.default_rng(len(rows)).permutation(rows)[:12].tolist() if offset == 0 else []
         texts = [self.session.documents.texts[row][:200] for row in sample]
@@ -171,8 +168,8 @@ class Views:
     def points(self) -> dict[str, Any]:
         """Points of at most MAX_POINTS documents: rows, places from -1 to 1 and numbers of the classes."""
         session = self.session
-        rows, points = self._placed()
-        shown = np.sort(np.random.default_rng(0).permutation(len(rows))[:MAX_POINTS])
+        points = session.points
+        shown = np.sort(np.random.default_rng(0).permutation(len(points))[:MAX_POINTS])
         with session.lock:
             codes, p = session.state.codes()[shown], session.proposals
             names = session.state.classes
@@ -189,18 +186,6 @@ class Views:
             ],
         }
 
-    def _placed(self) -> tuple[Array, Array]:
-        """All rows and their places (n, 2); placed anew when the proposals are new."""
-        p, documents = self.session.proposals, self.session.documents
-        if self._map is None or self._map[0] != id(p):
-            if p is None:
-                points = documents.vectors[:, 1:3] if documents.vectors.shape[1] > 2 else documents.vectors[:, :2]
-                points = points / max(float(np.abs(points).max(initial=0.0)), 1e-9)
-            else:
-                points = place_points(np.log(np.maximum(p.probabilities, 1e-6)), documents.X)
-            self._map = id(p), np.arange(documents.n), np.asarray(points)
-        return self._map[1], self._map[2]
-
     def _in_polygon(self, polygon: Any) -> Array:
         """Whether each document (n,) is inside a polygon of places on the map, by the rule of even and odd."""
         corners = np.asarray(polygon, dtype=np.float64)
@@ -211,7 +196,7 @@ class Views:
             or not np.isfinite(corners).all()
         ):
             raise InputError("a lasso must have 3 to 2000 corners, each with two numbers.")
-        x, y = self._placed()[1].T
+        x, y = self.session.points.T
         inside = np.zeros(x.size, bool)
         for (x1, y1), (x2, y2) in zip(corners, np.roll(corners, 1, axis=0), strict=True):
             if y1 != y2:
