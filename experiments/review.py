@@ -133,7 +133,7 @@ def measure(session: Simulated, truth: np.ndarray, X: Any, y: np.ndarray) -> Row
         "low": round(accuracy["low"], 5),
         "high": round(accuracy["high"], 5),
         "true": round(float(np.mean(names[p.label[undecided]] == truth[undecided])), 5),
-        "gain": round(summary["gain"], 5),
+        "gain": np.nan if summary["gain"] is None else round(summary["gain"], 5),
         "stop": int(summary["advice"].endswith("stop here.")),
     }
 

@@ -10,20 +10,20 @@ from transduce.reviewing.estimates import Accuracy, advice, estimate_accuracy, e
 def test_intervals_cover_the_truth_nine_times_in_ten(n):
     rng, covered = np.random.default_rng(0), 0
     for accuracy in rng.uniform(0.5, 0.98, 400):
-        hits = (rng.random(n) < accuracy).astype(np.int8)
-        found = estimate_accuracy(hits, hits, np.ones(n, bool))
+        confidence = np.clip(rng.normal(accuracy + rng.normal(0, 0.1), 0.1, n), 0, 1)  # not calibrated
+        hits = rng.random(n) < accuracy
+        found = estimate_accuracy(hits - confidence, float(confidence.mean()))
         covered += found.low <= accuracy <= found.high
     assert 0.85 <= covered / 400 <= 0.95
 
 
 def test_only_random_documents_count_and_few_show_nothing():
-    hits = np.r_[np.ones(12), np.zeros(30)].astype(np.int8)
-    found = estimate_accuracy(hits, hits, np.arange(42) < 12)
+    surprise = np.r_[np.full(12, 0.1), np.full(30, np.nan)]
+    found = estimate_accuracy(surprise, 0.8)
     assert found.n == 12
-    assert found.mean > 0.9
-    assert estimate_accuracy(hits, hits, np.arange(42) < 9) is None
-    late = estimate_accuracy(np.full(42, -1), hits, np.arange(42) < 12)  # nothing was hidden: what the page proposed
-    assert late == found
+    assert found.mean == pytest.approx(0.9)
+    assert estimate_accuracy(surprise[3:], 0.8) is None
+    assert estimate_accuracy(None, 0.8) is None
 
 
 @pytest.mark.parametrize("slope", [0.2, 0.5, 0.8])

@@ -1,7 +1,11 @@
 """What a review has reached: accuracy by random documents, the gain that more decisions promise, and when to stop.
 
-Accuracy is the fraction of right labels among random documents, by fits that did not see these labels, with a 90 %
-interval of the beta distribution (Jeffreys). The gain follows a learning curve
+Accuracy is that of the labels of undecided documents, by prediction-powered inference:
+
+    accuracy = mean confidence of the undecided documents + mean over random documents of (1 if right − confidence)
+
+where the last two are by fits that did not see the label of the document. Such fits have fewer labels, and are less
+sure; the difference corrects for that. The gain follows a learning curve
 
     error(n) = a n^(−b)
 
@@ -12,14 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta
 
 from transduce.arrays import Array
 
-LEVEL, MIN_RANDOM = 0.90, 10
-"""Level of the interval, and random documents that an estimate needs."""
-SLOPE, SLOPE_WEIGHT = 0.3, 0.5
-"""Common exponent of the learning curve, and how strongly it counts."""
+Z, MIN_RANDOM = 1.645, 10
+"""Half the length of a 90 % interval in standard deviations, and random documents that an estimate needs."""
+PRIOR_DOCUMENTS, PRIOR_VARIANCE = 2, 0.25
+"""Documents of this variance are added to those that were seen, so that no errors among a few do not mean none."""
+SLOPE, SLOPES, SLOPE_WEIGHT = 0.5, (0.1, 1.0), 0.5
+"""Common exponent of the learning curve, its limits, and how strongly it counts."""
 NEXT, WORTH = 50, 0.01
 """Decisions that the expected gain is about, and the gain below which going on does not pay."""
 MIN_DECISIONS = 50
@@ -35,24 +40,23 @@ class Accuracy:
     n: int
 
 
-def estimate_accuracy(hits: Array | None, was_right: Array, is_random: Array) -> Accuracy | None:
+def estimate_accuracy(surprise: Array | None, confidence: float) -> Accuracy | None:
     """Estimate accuracy from random documents; None if there are too few.
 
-    hits (n,) says whether a fit that did not see the label predicts it, was_right (n,) whether the page had proposed it
-    when it was decided, which counts where no fit could do without the label; -1 where it is not known.
+    surprise (n,) has for each random document whether its hidden label was predicted, less the confidence, and NaN for
+    others; `confidence` is the mean one of the undecided documents.
 
-    >>> right = np.array([1] * 18 + [0, 0])
-    >>> found = estimate_accuracy(right, right, np.ones(20, bool))
+    >>> found = estimate_accuracy(np.array([0.2] * 16 + [-0.8] * 4), 0.8)
     >>> round(found.low, 2), round(found.mean, 2), round(found.high, 2), found.n
-    (0.75, 0.88, 0.97, 20)
+    (0.65, 0.8, 0.95, 20)
     """
-    known = was_right if hits is None else np.where(hits >= 0, hits, was_right)
-    shown = known[is_random & (known >= 0)]
+    shown = np.zeros(0) if surprise is None else surprise[np.isfinite(surprise)]
     if shown.size < MIN_RANDOM:
         return None
-    right = beta(shown.sum() + 0.5, (shown == 0).sum() + 0.5)
-    low, high = right.interval(LEVEL)
-    return Accuracy(float(right.mean()), float(low), float(high), int(shown.size))
+    mean = float(np.clip(confidence + shown.mean(), 0.0, 1.0))
+    spread = np.sum((shown - shown.mean()) ** 2) + PRIOR_DOCUMENTS * PRIOR_VARIANCE
+    half = Z * float(np.sqrt(spread / (shown.size + PRIOR_DOCUMENTS) / shown.size))
+    return Accuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), int(shown.size))
 
 
 def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> float | None:
@@ -61,7 +65,7 @@ def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> flo
     `curve` has the number of labels and the expected error of each fit.
 
     >>> round(expected_gain([(50, 0.4), (100, 0.3), (200, 0.225)]), 3)
-    0.018
+    0.021
     """
     points = {n: error for n, error in curve if n > 0}
     if not points:
@@ -71,7 +75,7 @@ def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> flo
     slope = (SLOPE_WEIGHT * SLOPE - x @ (logs - logs.mean())) / (SLOPE_WEIGHT + x @ x)
     last = int(n.max())
     error = points[last]
-    return float(error - error * ((last + n_next) / last) ** -np.clip(slope, 0.0, 1.0))
+    return float(error - error * ((last + n_next) / last) ** -np.clip(slope, *SLOPES))
 
 
 def advice(n_decisions: int, n_undecided: int, accuracy: Accuracy | None, gain: float | None) -> str:

@@ -22,6 +22,8 @@ from transduce.reviewing.state import NO_CLASS, RANDOM, UNDECIDED
 from transduce.reviewing.warm_start import Start, WarmClassifier
 from transduce.taxonomy import Taxonomy
 
+MIN_SAMPLE = 50
+"""Random labels from which class sizes are estimated."""
 GROWTH = 1.25
 """A fit starts from nothing again when there are so many times as many labels as in the last one that did."""
 
@@ -70,11 +72,15 @@ class Labels:
         return y
 
     def sampled(self) -> Array:
-        """Which labels are a random sample (n,): random documents, and labels of the file unless equal by design."""
+        """Which labels are a random sample (n,): random documents, and labels of the file unless equal by design.
+
+        A few of them say less about class sizes than the texts do, so fewer than MIN_SAMPLE count as none.
+        """
         of_file = (self.codes >= 0) & (self.how == 0)
         counts = np.bincount(self.codes[of_file], minlength=1)
         is_sample = of_file.any() and not are_balanced_by_design(counts[counts > 0])
-        return np.asarray((self.how == RANDOM) | (of_file & is_sample))
+        found = (self.how == RANDOM) | (of_file & is_sample)
+        return found if np.count_nonzero(found) >= MIN_SAMPLE else np.zeros_like(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +92,8 @@ class Proposals:
     label          (n,) class of each document
     overruled      (n,) whether class sizes overruled the best score
     n_labels       labels that the fit had, and those of the last fit from nothing
-    hits           for random documents, whether fits that did not see their labels predict them; None if not known
+    surprise       (n,) for random documents, by a fit that did not see the label: 1 if it was predicted, else 0, less the
+                   confidence in the prediction; NaN for all others; None if no label was hidden
     sizes          estimated class sizes as fractions, with the ends of 90 % intervals (3, K)
     error          estimated fraction of wrong labels among documents without one, by calibrated confidence
     coef           (K, d) weights and (K,) intercepts, for words that explain a proposal and for other documents
@@ -97,7 +104,7 @@ class Proposals:
     label: Array
     overruled: Array
     n_labels: tuple[int, int]
-    hits: Array | None
+    surprise: Array | None
     sizes: Array
     error: float
     coef: tuple[Array, Array]
@@ -146,7 +153,7 @@ def _describe(
     label[used] = [index.get(name, 0) for name in clf.transduction_.tolist()]
     probabilities[used] = clf.label_distributions_
     is_warm, undecided = clf._hidden is None and earlier is not None and clf.start is not None, labels.codes < 0
-    hits = earlier.hits if is_warm and earlier is not None else _hits(clf, labels, used)
+    surprise = earlier.surprise if is_warm and earlier is not None else _surprise(clf, labels, used)
     sure = np.take_along_axis(probabilities, label[:, None], axis=1)[undecided]
     return Proposals(
         tuple(index),
@@ -154,7 +161,7 @@ def _describe(
         label,
         (scores - shift).argmax(axis=1) != label,
         (n_labels, earlier.n_labels[1] if is_warm and earlier is not None else n_labels),
-        hits,
+        surprise,
         np.array([clf.size_estimate_.mean, clf.size_estimate_.low, clf.size_estimate_.high]),
         1.0 - float(sure.mean()) if sure.size else 0.0,
         (coef, intercept),
@@ -162,17 +169,16 @@ def _describe(
     )
 
 
-def _hits(clf: WarmClassifier, labels: Labels, used: Array) -> Array | None:
-    """For each document, 1 if its hidden random label was predicted, 0 if not, -1 for all other documents."""
-    hits = np.full(labels.codes.size, -1, np.int8)
+def _surprise(clf: WarmClassifier, labels: Labels, used: Array) -> Array | None:
+    """How much better the predictions of hidden random labels are than their confidence (n,); NaN for other documents."""
     if clf._hidden is None:
         return None
-    leaves = set(labels.leaves)
+    leaves, hidden = set(labels.leaves), clf._hidden
     full = [row for row in used.tolist() if labels.codes[row] >= 0 and labels.names[labels.codes[row]] in leaves]
-    right = clf._hidden.predicted.argmax(axis=1) == clf._hidden.labels
-    hits[full] = np.where(clf._hidden.was_hidden, right, -1)  # the only label of a class never is
-    hits[labels.how != RANDOM] = -1
-    return hits
+    right, found = hidden.predicted.argmax(axis=1) == hidden.labels, np.full(labels.codes.size, np.nan)
+    found[full] = np.where(hidden.was_hidden, right - hidden.predicted.max(axis=1), np.nan)
+    found[labels.how != RANDOM] = np.nan
+    return found
 
 
 def relabel(proposals: Proposals, labels: Labels, sizes: Mapping[str, str]) -> Array:

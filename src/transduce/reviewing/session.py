@@ -116,7 +116,7 @@ class Session:
         with self.lock:
             self.proposals, self.planned, self.status = found, planned, problem or "Up to date."
             self.points = points
-            if found is not None and not problem:
+            if found is not None and found.surprise is not None and not problem:
                 self.curve = [point for point in self.curve if point[0] < found.n_labels[0]]
                 self.curve.append((found.n_labels[0], found.error))
             self.revision += 1
@@ -178,8 +178,7 @@ class Session:
             codes = state.codes()
             undecided, here = codes == UNDECIDED, state.decided != UNDECIDED
             n_undecided, n_decided = int(np.count_nonzero(undecided)), int(np.count_nonzero(here))
-            hits = None if proposals is None or proposals.hits is None else proposals.hits
-            accuracy = estimate_accuracy(hits, state.was_right, state.how == RANDOM)
+            accuracy = None if proposals is None else estimate_accuracy(proposals.surprise, 1.0 - proposals.error)
             gain = expected_gain(self.curve)
             return {
                 "name": self.documents.name,
