@@ -4,13 +4,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from transduce import TransductiveClassifier
 from transduce.validation import (
     check_alpha,
     check_iterations,
     check_labeled_weight,
     check_positive,
     check_sample_weight,
+    check_structure,
     has_methods,
 )
 
@@ -58,3 +61,49 @@ def test_sample_weights():
     check_labeled_weight(None)
     with pytest.raises(ValueError, match="every weight is zero"):
         check_labeled_weight(np.zeros(2))
+
+
+def spoilt(X, name, at, value):
+    getattr(X, name)[at] = value
+    return X
+
+
+SPOILT = [("indices", 3, 10**6), ("indices", 3, -1), ("indptr", 5, 0), ("indptr", 0, 1), ("indptr", -1, 10**6)]
+
+
+@pytest.mark.parametrize("to", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize(("name", "at", "value"), SPOILT)
+def test_sparse_arrays_that_point_outside_are_refused(to, name, at, value):
+    X = to(sparse.random(30, 20, 0.3, random_state=0))
+    check_structure(X)
+    with pytest.raises(ValueError, match=r"^X must have .*Build the matrix again"):
+        check_structure(spoilt(X, name, at, value))
+
+
+def test_coordinates_blocks_and_lengths_are_checked():
+    X = sparse.random(30, 20, 0.3, random_state=0)
+    X.coords[1][2] = 20
+    with pytest.raises(ValueError, match="column indices from 0 to 19, but has 20"):
+        check_structure(X)
+    blocks = sparse.bsr_matrix(np.eye(6), blocksize=(2, 3))
+    check_structure(blocks)
+    with pytest.raises(ValueError, match="column indices from 0 to 1, but has 2"):
+        check_structure(spoilt(blocks, "indices", 0, 2))
+    short = sparse.csr_matrix(np.eye(3))
+    short.data = short.data[:2]
+    with pytest.raises(ValueError, match="X must have 3 values"):
+        check_structure(short)
+    check_structure(sparse.lil_matrix(np.eye(3)))
+    check_structure(sparse.csr_matrix((0, 4)))
+
+
+@pytest.mark.parametrize(("name", "at", "value"), SPOILT)
+def test_estimators_refuse_them_before_any_kernel_runs(name, at, value):
+    X = sparse.random(30, 20, 0.3, format="csr", random_state=0)
+    y = np.arange(30) % 2
+    fitted = TransductiveClassifier(annealing="paper", class_prior="labeled").fit(X, y)
+    spoilt(X, name, at, value)
+    with pytest.raises(ValueError, match="Build the matrix again"):
+        TransductiveClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="Build the matrix again"):
+        fitted.predict(X)
