@@ -174,7 +174,7 @@ WRITING = {
 
 
 @pytest.mark.parametrize("name", WRITING)
-@pytest.mark.parametrize("before", [None, b"what stood there"])
+@pytest.mark.parametrize("before", [None, b'<View>\n  <Text name="what stood there"/>'])
 def test_a_failed_write_leaves_no_partial_file(example, run_command, tmp_path, monkeypatch, name, before):
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -203,7 +203,7 @@ def test_rows_without_a_digest_are_checked_for_indices_outside(tmp_path):
 def test_a_header_with_impossible_sizes_or_types_is_damaged(changes, tmp_path):
     pack_rows(parts(), tmp_path / "rows")
     change_header(tmp_path / "rows", **changes)
-    with pytest.raises(ValueError, match="rows.json is damaged"):
+    with pytest.raises(ValueError, match=r"rows\.json is damaged"):
         open_rows(tmp_path / "rows")
 
 
