@@ -13,6 +13,7 @@ from transduce.validation import (
     check_labeled_weight,
     check_positive,
     check_sample_weight,
+    check_scale,
     check_structure,
     has_methods,
 )
@@ -107,3 +108,26 @@ def test_estimators_refuse_them_before_any_kernel_runs(name, at, value):
         TransductiveClassifier().fit(X, y)
     with pytest.raises(ValueError, match="Build the matrix again"):
         fitted.predict(X)
+
+
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("dtype", "factor"), [(np.float32, 1e20), (np.float32, 1e-20), (np.float64, 1e200), (np.float64, 1e-200)]
+)
+def test_rows_whose_squares_leave_the_range_of_their_type_are_refused(to, dtype, factor):
+    X = to(np.diag([1.0, -2.0, 0.5]).astype(dtype))
+    check_scale(X)
+    check_scale(0 * X)
+    with pytest.raises(ValueError, match=r"X has values up to 2e[+-]\d+, but float\d\d can be squared .*Scale X"):
+        TransductiveClassifier().fit(X * dtype(factor), [0, 1, -1])
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300])
+def test_weights_count_only_in_proportion_to_each_other(weight):
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    y = np.where(np.arange(40) < 10, np.arange(40) % 2, -1)
+    one, other = (
+        TransductiveClassifier(random_state=0).fit(X, y, sample_weight=np.full(40, value)) for value in (1.0, weight)
+    )
+    np.testing.assert_array_equal(one.transduction_, other.transduction_)
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-3, atol=1e-6)

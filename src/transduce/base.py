@@ -48,6 +48,7 @@ from transduce.validation import (
     check_fractions,
     check_iterations,
     check_positive,
+    check_scale,
     check_structure,
     texts_explained,
 )
@@ -182,6 +183,7 @@ class BaseTransductiveClassifier(LinearPredictor):
         check_structure(X)
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
+        check_scale(X)
         return LocalData(X, y, sample_weight, sampled)
 
     def _fit_data(self, data: TrainingData, seeds: list[int]) -> None:

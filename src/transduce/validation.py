@@ -10,6 +10,8 @@ from scipy import sparse
 
 from transduce.arrays import Array
 
+LARGEST_FLOAT32, LARGEST_FLOAT64 = 1e15, 1e140
+"""Largest value of X whose squares can be summed over many columns; the least is 1 by it."""
 TEXT_WIDTH = 40
 """Characters of a text that an error quotes."""
 
@@ -62,6 +64,22 @@ def check_structure(X: Any) -> None:
     elif X.format == "coo":
         for name, length, at in zip(("row", "column"), X.shape, X.coords, strict=False):
             _check_range(name, at, length)
+
+
+def check_scale(X: Any) -> None:
+    """Raise ValueError if the largest value of X is so large or small that its type cannot hold squares of rows.
+
+    >>> check_scale(np.array([[1e-3, -20.0]], np.float32))
+    >>> check_scale(np.array([[1.0, -1e30]], np.float32))
+    Traceback (most recent call last):
+    ValueError: X has values up to 1e+30, but float32 can be squared from 1e-15 to 1e+15. Scale X.
+    """
+    values = X.data[: X.nnz] if sparse.issparse(X) else X
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    limit = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST_FLOAT64
+    if largest and not 1.0 / limit <= largest <= limit:
+        known = f"{values.dtype} can be squared from {1.0 / limit:g} to {limit:g}"
+        raise ValueError(f"X has values up to {largest:g}, but {known}. Scale X.")
 
 
 def _check_compressed(X: Any) -> None:
