@@ -273,7 +273,7 @@ def _solve_at_entropy(
         if attempt and here[0] != last[0]:
             found = (here[1] - last[1]) / (here[0] - last[0])
             slope = float(np.clip(found, 0.5, 6.0))
-            n_flat = n_flat + 1 if abs(found) < FLAT and entropy > wanted and T < spread else 0
+            n_flat = n_flat + 1 if abs(found) < FLAT and entropy > wanted and spread > T else 0
         first = first or answer
         if n_flat == N_FLAT:
             return first
