@@ -126,7 +126,7 @@ def _read_store(data: bytes, folder: Path) -> None:
     for name, content in zip(_STORE, _split(data), strict=True):
         (folder / "rows" / name).write_bytes(content)
     X = open_rows(folder / "rows")
-    assert np.isfinite(float(abs(X).sum())) or not np.isfinite(X.data).all()
+    assert np.isfinite(float(abs(X.copy()).sum())) or not np.isfinite(X.data).all()
 
 
 @cache
