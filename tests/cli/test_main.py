@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import socket
 import re
 import subprocess
 import sys
@@ -56,6 +57,16 @@ def test_inputs_are_not_changed(example, run_ok, tmp_path, name):
     before = digests(example.folder)
     run_ok(*commands(example, tmp_path)[name])
     assert digests(example.folder) == before
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_leaves_the_machine(example, run_ok, tmp_path, monkeypatch, name):
+    def connect(*_: object) -> None:
+        pytest.fail("the command opened a connection")
+
+    for method in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, method, connect, raising=False)
+    run_ok(*commands(example, tmp_path)[name])
 
 
 @pytest.mark.parametrize("name", ["label", "predict", "queue"])
