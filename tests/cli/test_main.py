@@ -3,8 +3,8 @@
 import errno
 import json
 import os
-import socket
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
