@@ -31,7 +31,7 @@ def update_row(
         return update_margin(s, margins[labels[i]], weight, curvature, overlap, is_flat, p)
     if loss == SQUARED:
         return update_squared(s, labels[i], margins, weight, curvature, p)
-    return update_maxent(s, offsets[i] if offsets.size > 0 else offsets[0:0, 0], width, weight, curvature, p)
+    return update_maxent(s, offsets[i] if offsets.size > 0 else s[:0], width, weight, curvature, p)
 
 
 @kernel
