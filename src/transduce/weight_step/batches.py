@@ -51,15 +51,17 @@ def sweep_batches(design: Design, alpha: float, state: WeightState, order: Array
     gains, R = np.empty(order.size), np.empty((batch, design.taxonomy.n_classes), W.dtype)
     counters = np.zeros(4 * -(-order.size // batch), np.int64)
     curvatures = (own.bound * state.sigma / alpha) * state.kappa * design.squared_norms
-    before = _squares(W)
+    before = _squares(W) if batch > 1 else 0.0
 
     def run(_: int) -> None:
         kernels.sweep(
             order, batch, design.column_ends(n_parts), counters, *own[:-1], state.kappa, curvatures, alpha,
-            *design.rows, *design.tree, W, state.dual, state.gaps, gains, R,
+            *design.rows, *design.tree, design.for_kernels(W), state.dual, state.gaps, gains, R,
         )  # fmt: skip
 
     list(design.threads.map(run, range(n_threads)))
+    if batch == 1:  # rows one after another: the dual objective never falls
+        return
     after = _squares(W)
     if float(gains.sum()) - 0.5 * alpha * (after - before) < -MIN_FALL * 0.5 * alpha * after:
         state.sigma *= SIGMA_GROWTH

@@ -77,7 +77,8 @@ class DualStep(ABC):
         if changed.size:
             old = as_distributions(state.targets[changed], problem.n_classes)
             deltas = -self._contribution(old, state.dual[changed]) * (state.kappa[changed, None] / problem.alpha)
-            add_rows(changed, deltas.astype(state.W.dtype), *problem.design.rows, *problem.design.tree, state.W)
+            design = problem.design
+            add_rows(changed, deltas.astype(state.W.dtype), *design.rows, *design.tree, design.for_kernels(state.W))
             state.dual[changed] = self._dual_at_zero(as_distributions(targets[changed], problem.n_classes))
             state.gaps[changed] = np.inf
             state.scores = None

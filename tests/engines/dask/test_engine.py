@@ -7,8 +7,9 @@ import pytest
 from helpers.dask_blocks import hide_most, make_rows, split
 from helpers.inline_pool import InlinePool, fit_inline
 
-from transduce import RuledOut, TransductiveClassifier, design
+from transduce import RuledOut, TransductiveClassifier
 from transduce.dask import TransductiveClassifier as OverDask
+from transduce.design import columns
 from transduce.engines.dask.engine import DaskData
 from transduce.engines.local import LocalData
 from transduce.io.memmap import pack_rows
@@ -81,8 +82,8 @@ def record(monkeypatch, owner, name):
 @pytest.fixture
 def _small_cache(monkeypatch):
     """Reordering columns pays for the smallest of problems."""
-    monkeypatch.setattr(design, "MIN_PRODUCTS_TO_REORDER", 1)
-    monkeypatch.setattr(design, "CACHE_BYTES", 128)
+    monkeypatch.setattr(columns, "MIN_PRODUCTS_TO_REORDER", 1)
+    monkeypatch.setattr(columns, "CACHE_BYTES", 128)
 
 
 @pytest.mark.usefixtures("_small_cache")
@@ -99,7 +100,7 @@ def test_columns_reordered_on_all_shards_give_the_same_fit(loss, fit_intercept, 
     resumed = OverDask(loss, checkpoint=tmp_path, **how)
     fit_inline(resumed, split(X, ends), split(y, ends), n_workers=2)
     assert np.array_equal(resumed.coef_, clf.coef_)
-    monkeypatch.setattr(design, "CACHE_BYTES", 1 << 20)
+    monkeypatch.setattr(columns, "CACHE_BYTES", 1 << 20)
     local = TransductiveClassifier(loss, **how).fit(X, y)
     check_same(clf, local)
     same = np.concatenate(clf.predict(split(X, ends))) == local.predict(X)
