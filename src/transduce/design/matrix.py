@@ -202,9 +202,9 @@ class Design(Rows):
 
         The columns of a part come before those of the next one in each row.
         """
+        if n_parts == 1:
+            return np.array([0, self.taxonomy.n_nodes if self.is_dense else self.n_features])
         if self.is_dense:
             return np.linspace(0, self.taxonomy.n_nodes, n_parts + 1).astype(np.int64)
-        if n_parts == 1:
-            return np.array([0, self.n_features])
         groups = ends_of_equal_work(self._column_ends, N_GROUPS) if self.groups is None else self.groups
         return groups[np.linspace(0, N_GROUPS, n_parts + 1).astype(np.int64)]
