@@ -19,6 +19,8 @@ from transduce.parallel import Threads
 
 MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
+COPY_COST = 8
+"""Multiplications that take as long as copying one value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class Rows:
             rows = self.data, self.indices, self.spans[part]
             copy_with_constant(*rows, self.n_features, constant, spans[part], data, indices)
 
-        self.parallel_for(copy, spans[:, 1], self.n_parts(1))
+        self.parallel_for(copy, spans[:, 1], self.n_parts(COPY_COST))
         return replace(self, data=data, indices=indices, spans=spans, n_features=self.n_features + 1)
 
     def _new_spans(self, n_more: int = 0) -> Array:
@@ -110,7 +112,7 @@ class Rows:
         def copy(part: slice) -> None:
             copy_reordered(self.data, self.indices, self.spans[part], rank, group, N_GROUPS, spans[part], data, indices)
 
-        self.parallel_for(copy, self.indptr[1:], self.n_parts(1))
+        self.parallel_for(copy, self.indptr[1:], self.n_parts(COPY_COST))
         return replace(self, data=data, indices=indices, spans=spans, column_order=order, groups=groups)
 
     @cached_property
@@ -121,7 +123,7 @@ class Rows:
         def add(part: slice) -> None:
             squared_lengths(self.data, self.spans[part], norms[part])
 
-        self.parallel_for(add, self.indptr[1:], self.n_parts(1))
+        self.parallel_for(add, self.indptr[1:], self.n_parts(COPY_COST))
         return norms
 
     @property
@@ -129,7 +131,7 @@ class Rows:
         """The number of values for each row of W (d,)."""
         if self.is_dense:
             return np.full(self.n_features, self.n_rows)
-        parts = equal_work(self.indptr[1:], self.n_parts(1)) if self.n_rows else []
+        parts = equal_work(self.indptr[1:], self.n_parts(COPY_COST)) if self.n_rows else []
 
         def count(part: slice) -> Array:
             counts = np.zeros(self.n_features, np.int64)

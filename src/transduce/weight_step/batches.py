@@ -16,7 +16,7 @@ from transduce.weight_step.base import WeightState
 
 N_BATCHES = 1024
 """Batches in a sweep."""
-MIN_PRODUCTS_PER_THREAD = 30_000
+MIN_PRODUCTS_PER_THREAD = 10_000
 """Multiplications in a batch that make one more thread pay."""
 SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
 """Factor by which σ grows, and the fall of the dual objective, relative to λ/2 ‖W‖², that makes it grow."""

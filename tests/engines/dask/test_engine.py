@@ -54,8 +54,17 @@ def test_blocks_give_the_same_fit_as_one_matrix(loss, ends):
     assert np.array_equal(np.concatenate(clf.predict(split(X, ends))), clf.predict(X))
 
 
-@pytest.mark.parametrize(("loss", "annealing"), [("hinge", "paper"), ("maxent", "paper"), ("hinge", "soft")])
-@pytest.mark.parametrize("kind", ["dense", "mixed"])
+@pytest.mark.parametrize(
+    ("loss", "annealing", "kind"),
+    [
+        ("hinge", "paper", "mixed"),
+        ("hinge", "soft", "dense"),
+        pytest.param("hinge", "paper", "dense", marks=pytest.mark.slow),
+        pytest.param("hinge", "soft", "mixed", marks=pytest.mark.slow),
+        pytest.param("maxent", "paper", "dense", marks=pytest.mark.slow),
+        pytest.param("maxent", "paper", "mixed", marks=pytest.mark.slow),
+    ],
+)
 def test_dense_blocks_give_the_same_fit_as_one_matrix(loss, annealing, kind):
     X, truth = make_rows()
     y, ends, dense = hide_most(truth), (13, 90, 90, 200), X.toarray()
@@ -162,8 +171,12 @@ def _small_sample(monkeypatch):
 @pytest.mark.usefixtures("_small_sample")
 @pytest.mark.parametrize(
     ("loss", "how"),
-    [("hinge", {}), ("maxent", {"class_prior": "estimate"}), ("hinge", {"annealing": "soft"}), (Squares(), {})],
-    ids=["hinge", "maxent", "soft", "user's loss"],
+    [
+        pytest.param("hinge", {}, id="hinge"),
+        pytest.param("maxent", {"class_prior": "estimate"}, id="maxent"),
+        pytest.param("hinge", {"annealing": "soft"}, id="soft", marks=pytest.mark.slow),
+        pytest.param(Squares(), {}, id="user's loss"),
+    ],
 )
 def test_a_sample_of_the_rows_is_refined_on_all_as_in_one_place(loss, how):
     X, truth = make_rows()
