@@ -97,9 +97,9 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
     if "digest" in header:  # folders written before 0.2 have none
         if header["digest"] != _digest(X):
             raise ValueError(f"the files of {path} are not those that were packed. Pack the rows again.")
-        X.has_canonical_format = True
     else:
         check_structure(X)
+    X.has_canonical_format = True
     return X
 
 
