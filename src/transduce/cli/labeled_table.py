@@ -41,7 +41,7 @@ class LabeledTable:
 
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
-    table = read_table(file, options["format_"])
+    table = read_table(file, options["format_"], options.get("max_size"))
     return with_labels(table, choose_label(table, options["label"], options["text"], say), options, say, notes=notes)
 
 

@@ -46,7 +46,7 @@ def read_review(file: str, options: Mapping[str, Any], say: Say) -> ReviewTask:
     """Read a file with any number of labels, also none."""
     if file == "-":
         raise InputError("a review needs a file that stays where it is, not standard input. Name one.")
-    table = read_table(file, options["format_"])
+    table = read_table(file, options["format_"], options.get("max_size"))
     column = _label_column(table, options, say)
     text = choose_text(table, options["text"], column, say)
     given: list[str | None] = [None] * table.frame.height

@@ -92,8 +92,8 @@ class Proposals:
     label          (n,) class of each document
     overruled      (n,) whether class sizes overruled the best score
     n_labels       labels that the fit had, and those of the last fit from nothing
-    surprise       (n,) for random documents, by a fit that did not see the label: 1 if it was predicted, else 0, less the
-                   confidence in the prediction; NaN for all others; None if no label was hidden
+    surprise       (n,) for random documents, by a fit that did not see the label: 1 if it was predicted, else 0, less
+                   the confidence in the prediction; NaN for all others; None if no label was hidden
     sizes          estimated class sizes as fractions, with the ends of 90 % intervals (3, K)
     error          estimated fraction of wrong labels among documents without one, by calibrated confidence
     coef           (K, d) weights and (K,) intercepts, for words that explain a proposal and for other documents
@@ -170,7 +170,7 @@ def _describe(
 
 
 def _surprise(clf: WarmClassifier, labels: Labels, used: Array) -> Array | None:
-    """How much better the predictions of hidden random labels are than their confidence (n,); NaN for other documents."""
+    """How much better predictions of hidden random labels are than their confidence (n,); NaN for other documents."""
     if clf._hidden is None:
         return None
     leaves, hidden = set(labels.leaves), clf._hidden
