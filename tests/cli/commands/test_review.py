@@ -1,6 +1,9 @@
 """transduce review and export: decisions of a session come out in every format, and corrections are read back."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 
 import polars as pl
@@ -129,7 +132,17 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
     assert codes == [0]
     printed = capsys.readouterr()
     assert printed.out.startswith(servers[0].url)
-    assert "1 decisions" in printed.err
+    assert "1 document decided" in printed.err
+
+
+def test_ctrl_c_ends_a_review_and_loses_nothing(tickets):
+    command = [sys.executable, "-m", "transduce", "review", str(tickets), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "0 documents decided" in errors
 
 
 @pytest.mark.parametrize(("answer", "code"), [("bankng/balance", 2), ("weather", 0)])

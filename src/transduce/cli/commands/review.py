@@ -1,5 +1,6 @@
 """transduce review: decide about documents in the browser while a classifier learns."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
     FILE is never changed: decisions are saved in a folder beside it, and `transduce export FILE -o OUT` writes them.
     """
     from transduce.cli.errors import InputError
-    from transduce.suggest import install_advice
+    from transduce.suggest import install_advice, number_of
 
     try:
         from transduce.reviewing.server import ReviewServer
@@ -43,6 +44,7 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
     from transduce.cli.review_task import read_review, read_rows, write_decisions
     from transduce.reviewing.log import DecisionLog
     from transduce.reviewing.session import Session
+    from transduce.reviewing.state import UNDECIDED
 
     with Progress.from_options(options) as progress:
         task = read_review(file, options, progress.say)
@@ -57,14 +59,18 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
             return target
 
         try:
-            server = ReviewServer(session, export, port)
-            progress.say(f"Decisions are saved in {task.folder}. Press Ctrl-C to end the review.")
-            if no_browser or options["as_json"]:
-                messages.print_text(server.url) if not options["as_json"] else messages.print_json({"url": server.url})
-            else:
-                progress.say(f"Opening {server.url}")
-            server.run(open_browser=not no_browser)
+            with suppress(KeyboardInterrupt):  # Ctrl-C is how a review ends
+                server = ReviewServer(session, export, port)
+                progress.say(f"Decisions are saved in {task.folder}. Press Ctrl-C to end the review.")
+                if options["as_json"]:
+                    messages.print_json({"url": server.url})
+                elif no_browser:
+                    messages.print_text(server.url)
+                else:
+                    progress.say(f"Opening {server.url}")
+                server.run(open_browser=not no_browser)
         finally:
             session.close()
         next_command = messages.command_line("export", file, "-o", "OUT")
-        progress.say(f"{int((session.state.decided != -1).sum())} decisions. Write them with: {next_command}")
+        n_decided = int((session.state.decided != UNDECIDED).sum())
+        progress.say(f"{number_of(n_decided, 'document')} decided. Write all labels with: {next_command}")
