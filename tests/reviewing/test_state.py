@@ -60,7 +60,7 @@ def test_undo_and_redo_walk_through_all_states(events):
         state.apply({"op": "redo"})
         assert json.dumps(snapshot(state)) == expected
     log = [*done, *[{"op": "undo"}] * len(done), *[{"op": "redo"}] * len(done)]
-    assert snapshot(replay(ReviewState(6, GIVEN), json.loads(json.dumps(log)))) == snapshot(state)
+    assert snapshot(replay(6, GIVEN, json.loads(json.dumps(log)))) == snapshot(state)
 
 
 @settings(max_examples=100, deadline=None)
@@ -108,6 +108,15 @@ def test_classes_that_were_merged_twice_keep_their_decisions():
     assert state.labels() == ["c", "c", "c"]
     state.apply({"op": "undo"})
     assert state.labels() == ["b", "b", "c"]
+
+
+def test_decisions_survive_when_the_file_loses_its_labels():
+    events = [{"op": "decide", "rows": [1], "label": "tea"}, {"op": "rename_class", "name": "tea", "to": "teas"}]
+    events += [{"op": "merge_class", "name": "coffee", "into": "teas"}, {"op": "add_class", "name": "milk"}]
+    assert replay(3, ["tea", None, "coffee"], events).labels() == ["teas", "teas", "teas"]
+    assert replay(3, [None, None, None], events).labels() == [None, "teas", None]
+    branch = [{"op": "rename_class", "name": "rec", "to": "fun"}]
+    assert replay(1, ["rec/chess"], branch).classes == ["fun/chess"]
 
 
 def test_random_documents_say_whether_the_proposal_was_right():

@@ -18,7 +18,7 @@ from transduce.reviewing.documents import Documents
 from transduce.reviewing.estimates import advice, estimate_accuracy, expected_gain
 from transduce.reviewing.log import DecisionLog, Event
 from transduce.reviewing.proposals import Labels, Proposals, propose
-from transduce.reviewing.state import HOW, RANDOM, UNDECIDED, ReviewState
+from transduce.reviewing.state import HOW, RANDOM, UNDECIDED, replay
 from transduce.selection import spread_rows
 
 FIT_AFTER, FIT_SECONDS = 10, 3.0
@@ -48,7 +48,7 @@ class Session:
         self, documents: Documents, log: DecisionLog, given: Sequence[str | None] | None = None, *, fits: bool = True
     ) -> None:
         self.documents, self.log = documents, log
-        self.state = ReviewState(documents.n, given)
+        self.state = replay(documents.n, given, log.events)
         self.lock = threading.RLock()
         self.proposals: Proposals | None = None
         self.planned: list[int] = []
@@ -60,7 +60,6 @@ class Session:
         self._pending, self._last, self._stopped = 1, time.monotonic() - FIT_SECONDS, False
         self._wake = threading.Condition(self.lock)
         for event in log.events:
-            self.state.apply(event)
             self._remember(event)
         self._thread = threading.Thread(target=self._fit_forever, daemon=True)
         if fits:

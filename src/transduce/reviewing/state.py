@@ -268,8 +268,21 @@ class ReviewState:
 OPERATIONS = ("decide", "clear", "skip", "note", "add_class", "rename_class", "merge_class", "sizes", "undo", "redo")
 
 
-def replay(state: ReviewState, events: Iterable[Event]) -> ReviewState:
-    """Apply events of a log, in order, to a new state, and return it."""
+def replay(n_rows: int, given: Sequence[str | None] | None, events: Sequence[Event]) -> ReviewState:
+    """Return the state after the events of a log, in order.
+
+    Classes that only the file named when the events were written exist also if the file has changed since.
+    """
+    known = {name for name in given or () if name is not None}
+    lost: set[str] = set()
+    for event in events:
+        used = {event.get("label"), event.get("name") if event["op"] != "add_class" else None, event.get("into")}
+        branches = {name for name in used if name and any(other.startswith(f"{name}/") for other in known)}
+        lost |= {name for name in used - known - branches if isinstance(name, str)}
+        known |= {name for name in (event.get("name"), event.get("to")) if isinstance(name, str)}
+    state = ReviewState(n_rows, given)
+    state.names += sorted(lost)
+    state.merged += range(len(state.merged), len(state.names))
     for event in events:
         state.apply(event)
     return state

@@ -31,14 +31,14 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
     from transduce.cli.review_task import labels_of_state, read_review, read_rows, write_decisions
     from transduce.reviewing.log import LOG_NAME, read_events
     from transduce.reviewing.proposals import propose
-    from transduce.reviewing.state import UNDECIDED, ReviewState, replay
+    from transduce.reviewing.state import UNDECIDED, replay
 
     with Progress.from_options(options) as progress:
         task = read_review(file, options, progress.say)
         if not (task.folder / LOG_NAME).exists():
             start = messages.command_line("review", file)
             raise InputError(f"there are no decisions in {task.folder}. Begin with: {start}")
-        state = replay(ReviewState(len(task.texts), task.given), read_events(task.folder, task.texts))
+        state = replay(len(task.texts), task.given, read_events(task.folder, task.texts))
         proposals = None
         if not decisions_only:
             proposals = propose(read_rows(task, options, progress).X, labels_of_state(state), n_jobs=options["jobs"])

@@ -14,12 +14,13 @@ let number = 0;
 export const newId = () => `${first}-${number++}`;
 
 export class Outbox {
-  constructor({ onState, onStatus, onRefused }) {
-    Object.assign(this, { waiting: [], busy: false, onState, onStatus, onRefused });
+  constructor({ onAdd, onState, onStatus, onRefused }) {
+    Object.assign(this, { waiting: [], busy: false, onAdd, onState, onStatus, onRefused });
     addEventListener("beforeunload", (event) => { if (this.waiting.length) event.preventDefault(); });
   }
 
   add(...events) {
+    for (const event of events) this.onAdd(event.op);
     this.waiting.push(...events.map((event) => ({ ...event, id: newId() })));
     this.send();
   }

@@ -15,7 +15,10 @@ const KEYS = [
 class App {
   constructor() {
     this.state = null;
+    this.done = [];
+    this.undone = [];
     this.outbox = new Outbox({
+      onAdd: (op) => this.note(op),
       onState: (state) => this.show(state),
       onStatus: (text, bad) => this.status(text, bad),
       onRefused: (text) => { say(text); this.refresh(); this.views.queue.reload(); },
@@ -76,9 +79,18 @@ class App {
     this.outbox.add({ op: "decide", rows, label, how, ...(proposed === undefined ? {} : { proposed }) });
   }
 
+  // What was done here, so that undoing the decision about a document brings that document back, and nothing else does.
+  note(op) {
+    if (op === "undo" || op === "redo") return;
+    this.done.push(op);
+    this.undone = [];
+  }
+
   undo(op) {
+    const [from, to] = op === "undo" ? [this.done, this.undone] : [this.undone, this.done], last = from.pop();
     this.outbox.add({ op });
-    this.views.queue.undone(op);
+    if (last !== undefined) to.push(last);
+    if (last === "decide" || last === "skip") this.views.queue.undone(op);
   }
 
   open(name) {

@@ -37,6 +37,7 @@ export class BulkBar {
   async send(label) {
     try {
       const answer = await post("bulk", { selection: this.found.selection, label, how: this.how(), id: newId() });
+      this.app.note("bulk");
       this.app.show(answer.state);
       say(`Decided ${answer.done[0]}. Undo takes it back.`);
       this.app.views.queue.reload();
