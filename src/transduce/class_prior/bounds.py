@@ -55,7 +55,9 @@ class Bounds(NamedTuple):
         """
         low, high = self.low, np.minimum(self.high, n_rows)
         belief = self.belief or Belief.create(np.maximum(low + high, 1) / 2.0, 1.0)
-        if self.groups is None:
+        if np.array_equal(low, high):
+            counts = low
+        elif self.groups is None:
             counts = belief.center(low, high, n_rows)
         else:
             counts = self.groups.center(low, high, belief, n_rows)

@@ -9,4 +9,4 @@ from transduce.engines.device import rows
 @pytest.fixture(autouse=True)
 def few_batches(monkeypatch):
     on_one_thread()
-    monkeypatch.setattr(rows, "N_BATCHES", 12)
+    pass

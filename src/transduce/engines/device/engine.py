@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +12,16 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import mean_squared_length
 from transduce.engines.base import FittedLabels, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
-from transduce.engines.device.arrays import Arrays, DeviceArray, csr_cells, device_memory, is_sparse, to_host
+from transduce.engines.device.arrays import (
+    Arrays,
+    DeviceArray,
+    csr_cells,
+    csr_rows,
+    device_memory,
+    in_blocks,
+    is_sparse,
+    to_host,
+)
 from transduce.engines.device.label_rows import device_partitions
 from transduce.engines.device.losses import DeviceLoss, device_loss
 from transduce.engines.device.restart import DeviceRestart, DeviceRowState
@@ -46,7 +54,7 @@ class DeviceEngine(LocalEngine):
 
     @property
     def is_dense(self) -> bool:
-        return not is_sparse(self.rows.source)
+        return not is_sparse(self.rows.X)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "DeviceEngine"]:
         """A device is busy with one restart."""
@@ -130,8 +138,9 @@ class DeviceData(LocalData):
 
     def build(self, settings: ProblemSettings) -> DeviceEngine:
         device_loss(settings.loss, 2, Arrays.of(self.X))  # refuses a loss that is not built in
-        create = partial(DeviceRows.create, n_labeled=int((self.encoded.codes >= 0).sum()))
-        made = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings, create=create)
+        made = build_rows(
+            self.X, self.sample_weight, self.encoded, self.taxonomy, settings, create=DeviceRows.create
+        )  # fmt: skip
         return DeviceEngine(made.problem, made.labels, made.order)
 
 
@@ -151,8 +160,12 @@ def check_rows(X: Any) -> tuple[int, int]:
 
 def probabilities(loss: DeviceLoss, scores: DeviceArray, calibration: Calibration) -> DeviceArray:
     """Calibrated probabilities (n, K) at these scores; see `Calibration`."""
-    found = loss.posterior(scores / calibration.temperature)
-    return (1.0 - calibration.smoothing) * found + calibration.smoothing / scores.shape[1]
+
+    def of_rows(S: DeviceArray) -> DeviceArray:
+        found = loss.posterior(S / calibration.temperature)
+        return (1.0 - calibration.smoothing) * found + calibration.smoothing / scores.shape[1]
+
+    return in_blocks(loss.arrays, of_rows, scores)
 
 
 def predict_probabilities(loss: Loss, scores: DeviceArray, calibration: Calibration) -> DeviceArray:
@@ -169,9 +182,9 @@ def linear_scores(X: Any, coef: DeviceArray, intercept: DeviceArray) -> DeviceAr
         raise TypeError(f"X must be on a device as in fit, but is {type(X).__name__}. Convert it, or fit NumPy rows.")
     if check_rows(X)[1] != coef.shape[1]:
         raise ValueError(f"X has {X.shape[1]} features, but the classifier is expecting {coef.shape[1]} features.")
-    dtype = coef.dtype
-    if not is_sparse(X):
-        X = Arrays.of(X).xp.astype(X, dtype)
+    xp, (indptr, indices, values) = Arrays.of(X).xp, csr_cells(X) if is_sparse(X) else (None, None, X)
+    values = xp.astype(values, coef.dtype, copy=False)
+    X = csr_rows(X, (indptr, indices, values), tuple(X.shape)) if is_sparse(X) else values
     return X @ coef.T + intercept
 
 
