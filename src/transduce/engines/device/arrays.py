@@ -3,6 +3,7 @@
 Everything else in this package is written once, in terms of the array API standard.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,6 +92,15 @@ class Arrays:
     def total(self, x: DeviceArray) -> DeviceArray:
         """The sum of all entries in double precision, on the device."""
         return self.xp.sum(x, dtype=self.xp.float64)
+
+
+def sum_of_squares(arrays: Arrays, x: DeviceArray) -> float:
+    """Sum of the squares of all entries, of one block after another; not finite if an entry is not."""
+    total, width = 0.0, math.prod(x.shape[1:])
+    for block in row_blocks(x.shape[0], max(BLOCK_CELLS // max(width, 1), 1)):
+        values = arrays.xp.astype(x[block, ...], arrays.dtype, copy=False)
+        total += float(arrays.total(values * values))
+    return total
 
 
 def in_blocks(arrays: Arrays, function: Callable[[DeviceArray], DeviceArray], S: DeviceArray) -> DeviceArray:

@@ -20,6 +20,7 @@ from transduce.engines.device.arrays import (
     device_memory,
     in_blocks,
     is_sparse,
+    sum_of_squares,
     to_host,
 )
 from transduce.engines.device.label_rows import device_partitions
@@ -132,9 +133,8 @@ class DeviceData(LocalData):
     """X on a device, with y, sample weights and the origin of the labels as users have them."""
 
     def mean_squared_length(self) -> float:
-        values, arrays = csr_cells(self.X)[2] if is_sparse(self.X) else self.X, Arrays.of(self.X)
-        floats = arrays.xp.astype(values, arrays.dtype)
-        return mean_squared_length(float(arrays.total(floats * floats)), self.X.shape[0])
+        values = csr_cells(self.X)[2] if is_sparse(self.X) else self.X
+        return mean_squared_length(sum_of_squares(Arrays.of(self.X), values), self.X.shape[0])
 
     def build(self, settings: ProblemSettings) -> DeviceEngine:
         device_loss(settings.loss, 2, Arrays.of(self.X))  # refuses a loss that is not built in
@@ -153,7 +153,7 @@ def check_rows(X: Any) -> tuple[int, int]:
     if getattr(X, "format", "csr") != "csr":
         raise ValueError(f"X must be dense or CSR, but has format {X.format!r}. Convert it by X.tocsr().")
     arrays, values = Arrays.of(X), csr_cells(X)[2] if is_sparse(X) else X
-    if not np.isfinite(float(arrays.total(arrays.xp.astype(values, arrays.dtype)))):
+    if not np.isfinite(sum_of_squares(arrays, values)):
         raise ValueError("X must hold finite numbers, but has NaN or infinity. Replace them.")
     return int(X.shape[0]), int(X.shape[1])
 

@@ -7,7 +7,7 @@ the problems). The dual variables it starts from need not be feasible.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from transduce.losses.smooth import POSTERIOR_TEMPERATURE
 
 FLATTEST, FLATTEST_SQUARED = 1e-20, 1e-4
 """Least curvature of a row, so that nothing overflows or cancels; a larger one than necessary only shortens steps."""
-NEWTON_STEPS, LONGEST_MOVE = 3, 4.0
-"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. The step length
-makes up for what is left of the error."""
-PROJECTION_STEPS = 3
-"""Newton steps of a projection onto the simplex; what is left of the error is divided out."""
+NEWTON_STEPS, LONGEST_MOVE = 1, 4.0
+"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. Later
+iterations make up for what is left of the error."""
+PROJECTION_STEPS = 2
+"""Steps of Newton's method for a projection onto the simplex; what is left of the error is divided out."""
 NEVER = 1e30
 """Larger than any score: the right label gets no dual variable."""
 TINY = 1e-30
@@ -35,6 +35,8 @@ class DeviceLoss(ABC):
     loss: Any
     n_classes: int
     arrays: Arrays
+    is_smooth: ClassVar[bool] = False
+    """Whether dual variables follow scores smoothly, so that weights of the constant need not be exact."""
 
     def costs(self, S: DeviceArray) -> DeviceArray:
         """The loss (n, K) of every row under every label."""
@@ -127,17 +129,18 @@ class DeviceHinge(DeviceLoss):
     def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
         """Project p + G / B onto the simplex: Newton's method for the threshold, from that of the old support."""
         xp, G = self.arrays.xp, self._with_margins(S, q)
-        z = (G - self._top(G)) / xp.clip(B, min=FLATTEST)[:, None] + p
+        z = G / xp.clip(B, min=FLATTEST)[:, None] + p
         z = z - self._top(z)
         support = xp.astype(p > 0.0, z.dtype)
-        more = (self._sum(z * support) - 1.0) / xp.clip(self._sum(support), min=1.0)
-        threshold, new = 0.0, z
+        threshold = (self._sum(z * support) - 1.0) / xp.clip(self._sum(support), min=1.0)
         for step in range(PROJECTION_STEPS):
-            if step:
-                more = (self._sum(new) - 1.0) / self._sum(xp.astype(new > 0.0, z.dtype))
-            threshold = xp.clip(threshold + more, min=-1.0, max=-1.0 / self.n_classes)
+            threshold = xp.clip(threshold, min=-1.0, max=-1.0 / self.n_classes)
             new = xp.clip(z - threshold, min=0.0)
-        return new / self._sum(new)
+            total = self._sum(new)
+            if step < PROJECTION_STEPS - 1:
+                n_left = xp.astype(xp.count_nonzero(new, axis=1, keepdims=True), z.dtype)
+                threshold = threshold + (total - 1.0) / n_left
+        return new / total
 
     def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
         return self.arrays.xp.astype(p > 0.0, p.dtype) / self.arrays.xp.clip(B, min=FLATTEST)[:, None]
@@ -188,6 +191,8 @@ class DeviceSquaredHinge(DeviceLoss):
 
 class DeviceMaxEnt(DeviceLoss):
     """Maxent and the smooth margin, for hard and soft labels."""
+
+    is_smooth: ClassVar[bool] = True
 
     @property
     def _width(self) -> float:

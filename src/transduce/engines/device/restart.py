@@ -20,7 +20,7 @@ from transduce.label_step.entropic import solve_partitions_at_entropy
 from transduce.losses import Loss, smoothed
 from transduce.problem import TrainingProblem
 
-MEMORY_CELLS = 1 << 20
+MEMORY_CELLS = 1 << 21
 """Rows times classes up to which hard labels are found in memory: a device would take longer to start."""
 SOFT_ITERATIONS = 8
 """Iterations of the weight step in a round with soft labels."""
@@ -71,7 +71,7 @@ class DeviceRowState:
         dual = arrays.xp.concat((part.dual, self.unlabeled(state.dual)))
         state.W[:, :], state.dual[:, :] = part.W, rows.on_device(dual)
         step.set_kappa(state, self.kappa(0.0))
-        step.weights_changed(state)
+        step.refresh(state)
         state.objective = report.objective
         return state, report
 
@@ -245,7 +245,8 @@ class DeviceSoftLabels(DeviceRowState):
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
         arrays, n_labeled = self.rows.arrays, self.problem.n_labeled
-        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(self.step.all_scores(self.state))), self.row_weights)
+        costs = self.unlabeled(self.step.loss.costs(self.step.all_scores(self.state)))
+        costs = self.weighted_costs(costs, self.row_weights)
         partitions = device_partitions(costs, None, arrays, self.soft_rows)
         soft = solve_partitions_at_entropy(
             partitions, self.restart.settings.bounds, entropy, self.temperature, self.prices, common.SOFT_TOL
@@ -293,5 +294,5 @@ def unpacked(step: BatchDualStep, saved: dict[str, Array]) -> DeviceWeights:
     step.set_kappa(state, kappa)
     state.objective, is_current = saved["state_scalars"].tolist()
     if is_current:
-        step.weights_changed(state)
+        step.refresh(state)
     return state

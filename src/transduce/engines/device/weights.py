@@ -10,6 +10,7 @@ The constant of the intercept is the same for all rows and would make steps a hu
 are free: each iteration moves them towards their optimum, given that rows answer, and the gap includes what they lack.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -121,7 +122,7 @@ class BatchDualStep:
             if report.converged:
                 return report
         else:
-            self._products(state)
+            self.refresh(state)
         n_done = 0
         while True:
             n_more = min(CHECK_EVERY, self.max_iterations - n_done)
@@ -144,8 +145,8 @@ class BatchDualStep:
         xp, m = self.rows.arrays.xp, state.momentum
         after = 0.5 + xp.sqrt(0.25 + m * m)
         beta = (m - 1.0) / after
-        if self.rows.constant:
-            self._move_bias(state, beta)
+        if self.rows.constant and not self.loss.is_smooth:
+            self._move_bias(state, lambda span: self._dual_step(state, beta, span)[0])
         uphill = 0.0
         for span in self._spans():
             new, ahead = self._dual_step(state, beta, span)
@@ -157,7 +158,9 @@ class BatchDualStep:
         keeps = xp.astype(uphill <= 0.0, m.dtype)
         m[:] = 1.0 + keeps * (after - 1.0)
         state.last_scores[:, :] = state.scores
-        self._products(state)
+        if self.rows.constant and self.loss.is_smooth:
+            self._move_bias(state, lambda span: state.dual[span, :])
+        self.refresh(state)
 
     def _dual_step(self, state: DeviceWeights, beta: DeviceArray, span: slice) -> tuple[DeviceArray, DeviceArray]:
         """New dual variables of some rows at the present b, and the old ones with momentum."""
@@ -167,13 +170,13 @@ class BatchDualStep:
         S = S + self.rows.bias(state.W) if self.rows.constant else S
         return self.loss.dual_step(S, state.targets[span, :], p, state.curvature[span]), p
 
-    def _move_bias(self, state: DeviceWeights, beta: DeviceArray) -> None:
+    def _move_bias(self, state: DeviceWeights, dual: Callable[[slice], DeviceArray]) -> None:
         """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
         its negative part, is the sum over rows of how far each dual variable gives way.
         """
         xp, P, c, sums, slopes = self.rows.arrays.xp, self.rows.paths, self.rows.constant, 0.0, 0.0
         for span in self._spans():
-            new, _ = self._dual_step(state, beta, span)
+            new = dual(span)
             q, kappa = state.targets[span, :], state.kappa[span][:, None]
             sums = sums + xp.sum(kappa * self.loss.contribution(q, new), axis=0, keepdims=True)
             given = self.loss.compliance(q, new, state.curvature[span])
@@ -183,13 +186,7 @@ class BatchDualStep:
         b = state.W[-1:, :]
         state.W[-1:, :] = b - (self.alpha * b - c * sums) / (self.alpha + c * c * slopes)
 
-    def weights_changed(self, state: DeviceWeights) -> None:
-        """Compute what follows from new weights W, which belong to the dual variables."""
-        state.scores[:, :], state.is_current = self.rows.feature_scores(state.W), True
-        if self.rows.constant:
-            state.balance[:, :] = state.W[-1:, :]
-
-    def _products(self, state: DeviceWeights) -> None:
+    def refresh(self, state: DeviceWeights) -> None:
         """Compute W and the scores from the dual variables; b stays."""
         rows, d = self.rows, self.rows.X.shape[1]
         R = self.loss.contribution(state.targets, state.dual)
