@@ -7,7 +7,7 @@ the problems). The dual variables it starts from need not be feasible.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +35,6 @@ class DeviceLoss(ABC):
     loss: Any
     n_classes: int
     arrays: Arrays
-    is_smooth: ClassVar[bool] = False
-    """Whether dual variables follow scores smoothly, so that weights of the constant need not be exact."""
 
     def costs(self, S: DeviceArray) -> DeviceArray:
         """The loss (n, K) of every row under every label."""
@@ -128,7 +126,7 @@ class DeviceHinge(DeviceLoss):
 
     def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
         """Project p + G / B onto the simplex: Newton's method for the threshold, from that of the old support."""
-        xp, G = self.arrays.xp, self._with_margins(S, q)
+        xp, G = self.arrays.xp, S - q if self._has_unit_margins else self._with_margins(S, q)  # less 1 is the same
         z = G / xp.clip(B, min=FLATTEST)[:, None] + p
         z = z - self._top(z)
         support = xp.astype(p > 0.0, z.dtype)
@@ -191,8 +189,6 @@ class DeviceSquaredHinge(DeviceLoss):
 
 class DeviceMaxEnt(DeviceLoss):
     """Maxent and the smooth margin, for hard and soft labels."""
-
-    is_smooth: ClassVar[bool] = True
 
     @property
     def _width(self) -> float:

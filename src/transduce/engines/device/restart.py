@@ -227,6 +227,7 @@ class DeviceSoftLabels(DeviceRowState):
     state: DeviceWeights = field(init=False)
     best: Array = field(init=False)
     prices: Array = field(init=False)
+    bias: Array = field(init=False)
     temperature: float | None = None
 
     def __post_init__(self) -> None:
@@ -241,15 +242,17 @@ class DeviceSoftLabels(DeviceRowState):
         first = self.new_step(problem.loss, common.FIRST_SWEEPS)
         q = self.rows.on_device(arrays.floats(targets))
         self.state, _ = self.fit_labeled(first, q, common.FIRST_TOL)
-        self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
+        self.prices, self.bias, self.best = *np.zeros((2, problem.n_classes)), np.full(restart.n_unlabeled, -1)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
         arrays, n_labeled = self.rows.arrays, self.problem.n_labeled
         costs = self.unlabeled(self.step.loss.costs(self.step.all_scores(self.state)))
         costs = self.weighted_costs(costs, self.row_weights)
+        bias = to_host(self.rows.bias(self.state.W)).ravel() if self.rows.constant else self.bias
+        prices, self.bias = self.prices - (bias - self.bias), bias  # costs of all rows moved by as much
         partitions = device_partitions(costs, None, arrays, self.soft_rows)
         soft = solve_partitions_at_entropy(
-            partitions, self.restart.settings.bounds, entropy, self.temperature, self.prices, common.SOFT_TOL
+            partitions, self.restart.settings.bounds, entropy, self.temperature, prices, common.SOFT_TOL
         )
         self.prices, self.temperature = soft.prices, soft.temperature
         posterior = partitions.partitions[0].state["posterior"]
@@ -266,7 +269,7 @@ class DeviceSoftLabels(DeviceRowState):
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         if slot.path is not None:
-            arrays = packed(self.state) | {"prices": self.prices, "best": self.best}
+            arrays = packed(self.state) | {"prices": self.prices, "bias": self.bias, "best": self.best}
             rng = self.restart.rng.bit_generator.state
             slot.save(arrays, metadata | {"temperature": self.temperature, "rng": rng})
 
@@ -275,7 +278,8 @@ class DeviceSoftLabels(DeviceRowState):
         if saved is None:
             return None
         arrays, metadata = saved
-        self.state, self.prices, self.best = unpacked(self.step, arrays), arrays["prices"], arrays["best"]
+        self.state, self.best = unpacked(self.step, arrays), arrays["best"]
+        self.prices, self.bias = arrays["prices"], arrays["bias"]
         self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         return metadata
 

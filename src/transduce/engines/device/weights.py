@@ -10,7 +10,6 @@ The constant of the intercept is the same for all rows and would make steps a hu
 are free: each iteration moves them towards their optimum, given that rows answer, and the gap includes what they lack.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,7 +37,7 @@ class DeviceWeights:
     scores (n, K)     of the features alone, at W
     rates (n,)        κ_i / λ
     curvature (n,)    of the dual, as far as rows hang together
-    last_dual, last_scores   before the last iteration
+    last_dual, last_scores   before the last iteration; during one, with momentum
     balance (1, M)    1/λ Σ_i κ_i c (q_i − p_i)ᵀ P, which b equals at the optimum
     momentum (1,)     1 without momentum
     sums (3,)         loss, gap and ‖W‖² at the last computation
@@ -145,42 +144,41 @@ class BatchDualStep:
         xp, m = self.rows.arrays.xp, state.momentum
         after = 0.5 + xp.sqrt(0.25 + m * m)
         beta = (m - 1.0) / after
-        if self.rows.constant and not self.loss.is_smooth:
-            self._move_bias(state, lambda span: self._dual_step(state, beta, span)[0])
+        for now, last in ((state.dual, state.last_dual), (state.scores, state.last_scores)):
+            last -= now
+            last *= -beta
+            last += now
+        if self.rows.constant:
+            self._move_bias(state)
         uphill = 0.0
         for span in self._spans():
-            new, ahead = self._dual_step(state, beta, span)
-            old = state.dual[span, :]
-            lost = xp.sum((ahead - new) * (new - old), axis=1)
+            new, old = self._dual_step(state, span), state.dual[span, :]
+            lost = xp.sum((state.last_dual[span, :] - new) * (new - old), axis=1)
             uphill = uphill + xp.sum(state.kappa[span] * state.curvature[span] * lost, keepdims=True)
             state.last_dual[span, :] = old
             state.dual[span, :] = new
         keeps = xp.astype(uphill <= 0.0, m.dtype)
         m[:] = 1.0 + keeps * (after - 1.0)
         state.last_scores[:, :] = state.scores
-        if self.rows.constant and self.loss.is_smooth:
-            self._move_bias(state, lambda span: state.dual[span, :])
         self.refresh(state)
 
-    def _dual_step(self, state: DeviceWeights, beta: DeviceArray, span: slice) -> tuple[DeviceArray, DeviceArray]:
-        """New dual variables of some rows at the present b, and the old ones with momentum."""
-        S, p = state.scores[span, :], state.dual[span, :]
-        S = S + beta * (S - state.last_scores[span, :])
-        p = p + beta * (p - state.last_dual[span, :])
+    def _dual_step(self, state: DeviceWeights, span: slice) -> DeviceArray:
+        """New dual variables of some rows at the present b, from those with momentum, which take the place of old ones
+        in an iteration.
+        """
+        S = state.last_scores[span, :]
         S = S + self.rows.bias(state.W) if self.rows.constant else S
-        return self.loss.dual_step(S, state.targets[span, :], p, state.curvature[span]), p
+        return self.loss.dual_step(S, state.targets[span, :], state.last_dual[span, :], state.curvature[span])
 
-    def _move_bias(self, state: DeviceWeights, dual: Callable[[slice], DeviceArray]) -> None:
+    def _move_bias(self, state: DeviceWeights) -> None:
         """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
         its negative part, is the sum over rows of how far each dual variable gives way.
         """
         xp, P, c, sums, slopes = self.rows.arrays.xp, self.rows.paths, self.rows.constant, 0.0, 0.0
         for span in self._spans():
-            new = dual(span)
-            q, kappa = state.targets[span, :], state.kappa[span][:, None]
-            sums = sums + xp.sum(kappa * self.loss.contribution(q, new), axis=0, keepdims=True)
-            given = self.loss.compliance(q, new, state.curvature[span])
-            slopes = slopes + xp.sum(kappa * given, axis=0, keepdims=True)
+            new, q, kappa = self._dual_step(state, span), state.targets[span, :], state.kappa[span][None, :]
+            sums = sums + kappa @ self.loss.contribution(q, new)
+            slopes = slopes + kappa @ self.loss.compliance(q, new, state.curvature[span])
         if P is not None:  # P diag(slopes) Pᵀ is at most its row sums, as it has no negative entries
             sums, slopes = sums @ P, (slopes * xp.sum(P, axis=1)[None, :]) @ P
         b = state.W[-1:, :]
