@@ -87,7 +87,7 @@ class Bounds(NamedTuple):
         return Bounds(np.append(least, low), np.append(most, high), groups)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
-        """Return bounds in proportion for a sample of the rows, rounded outwards.
+        """Return bounds in proportion for a sample of the rows: exact counts by largest remainder, others outwards.
 
         Parameters
         ----------
@@ -98,6 +98,8 @@ class Bounds(NamedTuple):
         """
         if n_rows == n_sample:
             return self
+        if self.groups is None and self.belief is None and self.low.any() and np.array_equal(self.low, self.high):
+            return Bounds.exact(apportion(self.low, n_sample))
         belief = None if self.belief is None else self.belief.scaled(n_sample / n_rows)
         return self._in_proportion(n_sample, n_sample, n_rows)._replace(belief=belief)
 

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -146,13 +147,21 @@ class Replay:
         self.graph.replay()
 
 
+@lru_cache
+def _recording_stream(device: Any) -> Any:
+    """One stream for all recordings: libraries keep memory of their own for every stream."""
+    import torch
+
+    return torch.cuda.Stream(device)
+
+
 def _recorded(work: Callable[[], None], device: Any) -> Any:
     """The kernels of some work, as a CUDA graph of torch."""
     import torch
 
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize(device)
-    with torch.cuda.stream(torch.cuda.Stream(device)):
+    with torch.cuda.stream(_recording_stream(device)):
         graph.capture_begin()
         try:
             work()

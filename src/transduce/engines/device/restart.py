@@ -58,9 +58,7 @@ class DeviceRowState:
         """The values of rows without a full label, in the order of the problem."""
         return self.rows.in_problem_order(values, self.problem.n_labeled)
 
-    def fit_labeled(
-        self, step: BatchDualStep, targets: DeviceArray, tol: float
-    ) -> tuple[DeviceWeights, WeightSummary]:
+    def fit_labeled(self, step: BatchDualStep, targets: DeviceArray, tol: float) -> tuple[DeviceWeights, WeightSummary]:
         """Learn weights from the labelled rows alone; `targets` (n, K) are in the order of X."""
         rows, arrays, labeled = self.rows, self.rows.arrays, np.arange(self.problem.n_labeled)
         few = replace(step, rows=rows.select_rows(labeled))

@@ -148,7 +148,8 @@ class DeviceRows:
 
     def zeros(self) -> DeviceArray:
         """Return weights (d, M) of 0."""
-        return self.arrays.floats(np.zeros((self.n_features, self.taxonomy.n_nodes)))
+        shape, arrays = (self.n_features, self.taxonomy.n_nodes), self.arrays
+        return arrays.xp.zeros(shape, dtype=arrays.dtype, device=arrays.device)
 
     def bias(self, W: DeviceArray) -> DeviceArray:
         """What the constant adds to the scores of every row (1, K)."""
@@ -178,7 +179,7 @@ class DeviceRows:
         return xp.concat((out, b if self.paths is None else b @ self.paths))
 
     def coupling(self, rates: DeviceArray) -> DeviceArray:
-        """Numbers c_i (n,) with ‖Σ_i r_i x_i z_iᵀ P‖² ≤ Σ_i r_i c_i ‖z_i‖² for all z (n, K), features alone.
+        """Numbers c_i (n,) with ‖Σ_i r_i x_i z_iᵀ P‖² ≤ Σ_i r_i c_i ‖z_i‖² if every z_i sums to 0, features alone.
 
         Of features that are not negative the sums of x_i · x_j r_j over j are such numbers, and the largest eigenvalue
         of Σ_i r_i x_i x_iᵀ is one for all rows.
