@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
         low, high = self.low, np.minimum(self.high, n_rows)
         belief = self.belief or Belief.create(np.maximum(low + high, 1) / 2.0, 1.0)
         if np.array_equal(low, high):
-            counts = low
+            counts = low.astype(np.float64)
         elif self.groups is None:
             counts = belief.center(low, high, n_rows)
         else:

@@ -8,6 +8,7 @@ classifiers predict large classes where there are many labels. So each is fitted
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -73,8 +74,8 @@ def balanced_counts(data: Engine, settings: Settings, rng: np.random.Generator) 
     return np.asarray(np.mean(found, axis=0))
 
 
-def supervised_weights(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
-    """Weights of a classifier of the labelled rows alone."""
+def supervised_weights(engine: Engine, settings: Settings, rng: np.random.Generator) -> Any:
+    """Weights of a classifier of the labelled rows alone, where these are."""
     steps = StepSettings(_no_rows(engine), METHODS["exact"], 100 * settings.max_rounds)
     result = Loop().run(Supervised(engine.sample(0, rng).new_restart(steps, rng), settings.tol))
     if result.status is FitStatus.INTERRUPTED:

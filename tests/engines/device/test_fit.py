@@ -78,6 +78,15 @@ def test_fitted_attributes_and_predictions_follow_x(on_device):
     np.testing.assert_allclose(counts, clf.class_counts_, rtol=0.02)
 
 
+@pytest.mark.parametrize("on_device", [torch_csr, torch_dense], ids=["torch-csr", "torch"])
+def test_rows_of_another_precision_can_be_predicted(on_device):
+    X, y, prior = problem()
+    clf = fitted(on_device(X.astype(np.float32)), y, prior, annealing=None)
+    found = clf.decision_function(on_device(X))
+    assert to_host(found).dtype == np.float32
+    np.testing.assert_allclose(to_host(found), to_host(clf.decision_function(on_device(X.astype(np.float32)))))
+
+
 def test_estimated_sizes_and_probabilities():
     X, y, _ = problem()
     given = {"annealing": "paper", "loss": "maxent"}

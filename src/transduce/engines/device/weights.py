@@ -108,8 +108,10 @@ class BatchDualStep:
             state.dual[:, :] = self.loss.rescaled(state.targets, state.dual, factor)
         if is_new:
             self.set_kappa(state, kappa)
-        state.momentum[:] = 1.0
+        if is_new:
+            state.momentum[:] = 1.0
         if soft or bool(xp.any(restart)):
+            state.momentum[:] = 1.0
             if is_new or not soft:
                 state.dual[:, :] = xp.where(restart[:, None], self.loss.dual_at_zero(targets), state.dual)
             state.targets[:, :], state.is_current = targets, False
