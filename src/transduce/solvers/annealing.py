@@ -133,7 +133,7 @@ class SoftAnnealing:
             supervised = Supervised(self.engine.new_restart(self.steps, self.rng), self.settings.tol)
             return Loop(self.on_round).run(supervised)
         draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
-        sample: AnnealedEngine = self.engine.sample(max_rows(self.engine.n_classes), draw)
+        sample: AnnealedEngine = self.engine.sample(max_annealed_rows(self.engine.n_classes), draw)
         if sample is self.engine:
             return self._anneal(sample, self.steps)
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
@@ -195,7 +195,7 @@ class SoftAnnealing:
         return replace(settings, weights=settings.weights[-1:], early_tol=tol)
 
 
-def max_rows(n_classes: int) -> int:
+def max_annealed_rows(n_classes: int) -> int:
     """Most unlabelled rows that are annealed."""
     return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
 
