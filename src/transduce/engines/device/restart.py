@@ -15,7 +15,7 @@ from transduce.engines.device.rows import DeviceRows
 from transduce.engines.device.weights import BatchDualStep, DeviceWeights
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
-from transduce.label_step import Exact, LabelProblem
+from transduce.label_step import Exact, LabelProblem, LabelStep
 from transduce.label_step.entropic import solve_partitions_at_entropy
 from transduce.losses import Loss, smoothed
 from transduce.problem import TrainingProblem
@@ -114,10 +114,7 @@ class DeviceRestart(DeviceRowState):
     def greedy(self) -> None:
         """Optimal labels at the scores: over partitions they take less time than greedy ones."""
         costs = self.weighted_costs(-self.unlabeled(self.step.all_scores(self.state)), np.ones(self.problem.n_rows))
-        if math.prod(costs.shape) > MEMORY_CELLS:
-            self._own_labels[:] = self._exact(costs, None, None)[0]
-        else:
-            self._own_labels[:] = Exact().solve(LabelProblem(to_host(costs), *self.settings.bounds)).labels
+        self._own_labels[:] = self._exact(costs, None, None)[0]
 
     def start_at(self, W: DeviceArray, weight: float) -> None:
         self.W = W + 0.0
@@ -130,16 +127,21 @@ class DeviceRestart(DeviceRowState):
         self.reset_weights()
 
     def _exact(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
-        """Labels and prices of the exact label step."""
+        """Labels and prices of the exact label step, in memory for few rows."""
+        if math.prod(costs.shape) <= MEMORY_CELLS:
+            return self._in_memory(Exact(), costs, prices, start)
         partitions = device_partitions(costs, start, self.rows.arrays)
         answer = Exact().solve_partitions(partitions, self.settings.bounds, prices)
         return partitions.partitions[0].state["labels"], answer.prices
 
     def label_step(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
-        """Labels and prices of the label step; in memory for few rows, and all but the exact one."""
+        """Labels and prices of the label step; all but the exact one work in memory."""
         step = self.settings.label_step
-        if type(step) is Exact and math.prod(costs.shape) > MEMORY_CELLS:
-            return self._exact(costs, prices, start)
+        return self._exact(costs, prices, start) if type(step) is Exact else self._in_memory(step, costs, prices, start)
+
+    def _in_memory(
+        self, step: LabelStep, costs: DeviceArray, prices: Array | None, start: Array | None
+    ) -> tuple[Array, Array]:
         solution = step.solve(LabelProblem(to_host(costs), *self.settings.bounds), prices, start)
         return solution.labels, solution.prices
 
