@@ -42,7 +42,15 @@ from transduce.solvers.cross_fit import cross_fit
 from transduce.solvers.first_sizes import first_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
+from transduce.validation import (
+    check_alpha,
+    check_fractions,
+    check_iterations,
+    check_positive,
+    check_scale,
+    check_structure,
+    texts_explained,
+)
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -171,8 +179,10 @@ class BaseTransductiveClassifier(LinearPredictor):
             check_rows(X)
             y, sample_weight = (to_host(values) if is_on_device(values) else values for values in (y, sample_weight))
             return DeviceData(X, y, sample_weight, sampled)
+        check_structure(X)
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
+        check_scale(X)
         return LocalData(X, y, sample_weight, sampled)
 
     def _fit_data(self, data: TrainingData, seeds: list[int]) -> None:

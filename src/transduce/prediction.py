@@ -17,7 +17,7 @@ from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
 from transduce.taxonomy import Taxonomy
-from transduce.validation import texts_explained
+from transduce.validation import check_structure, texts_explained
 
 
 class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,6 +63,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_on_device(self.coef_):
             found = linear_scores(X, self.coef_, self.intercept_)
             return found[:, 0] if len(self.classes_) == 2 else found  # type: ignore[no-any-return]
+        check_structure(X)
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_

@@ -34,7 +34,7 @@ def update_row(
         return update_margin(s, margins[labels[i]], weight, curvature, overlap, is_flat, p, new)
     if loss == SQUARED:
         return update_squared(s, labels[i], margins, weight, curvature, p, new)
-    own = offsets[i] if offsets.size > 0 else offsets[0:0, 0]
+    own = offsets[i] if offsets.size > 0 else s[:0]
     return update_maxent(s, own, width, weight, curvature, p, new, logs)
 
 
