@@ -112,7 +112,7 @@ class Bounds(NamedTuple):
         return Bounds(self.low * least // n, -(-np.minimum(self.high, n) * most // n), groups)
 
     def as_belief(self, n_rows: int) -> "Bounds":
-        """Turn hard bounds into a belief around their middle, so that any labels are allowed.
+        """Return a belief around the middle of these bounds, so that any labels are allowed.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Bounds(NamedTuple):
         return Bounds(np.zeros_like(self.low), np.full_like(self.high, n_rows), None, belief)
 
     def without_belief(self, n_rows: int) -> "Bounds":
-        """Turn a belief into hard bounds, the whole numbers around the believed counts, for methods that take no other.
+        """Return hard bounds, the whole numbers around the believed counts, for methods that take no belief.
 
         Parameters
         ----------
