@@ -67,7 +67,8 @@ def test_a_lasso_is_the_polygon(views, seed):
     from matplotlib.path import Path
 
     corners = np.random.default_rng(seed).uniform(-1, 1, (7, 2))
-    points = np.array([[x, y] for _, x, y, *_ in views.points()["points"]])
+    found = views.points()
+    points = np.column_stack((found["x"], found["y"]))
     inside = np.flatnonzero(Path(corners).contains_points(views.session.points))
     assert points.shape == (60, 2)
     assert sorted(rows_of(views, status="all", polygon=corners.tolist())) == inside.tolist()
@@ -115,7 +116,8 @@ def test_the_map_without_proposals(tmp_path):
         session.fit_now()
         views = Views(session)
         found = views.points()
-        assert len(found["points"]) == 60
-        assert all(-1 <= x <= 1 and -1 <= y <= 1 and k == -1 for _, x, y, k, _ in found["points"])
+        assert len(found["x"]) == 60
+        assert all(-1 <= place <= 1 for place in (*found["x"], *found["y"]))
+        assert found["label"] == [-1] * 60
         with pytest.raises(InputError, match="two classes"):
             views.preview_sizes({})

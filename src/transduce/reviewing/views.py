@@ -166,7 +166,7 @@ class Views:
         return sorted(found, key=lambda one: -int(one["n"]))
 
     def points(self) -> dict[str, Any]:
-        """Points of at most MAX_POINTS documents: rows, places from -1 to 1 and numbers of the classes."""
+        """Points of at most MAX_POINTS documents: places from -1 to 1, numbers of the classes, and whether decided."""
         session = self.session
         points = session.points
         shown = np.sort(np.random.default_rng(0).permutation(len(points))[:MAX_POINTS])
@@ -178,13 +178,9 @@ class Views:
             of_fit = [] if p is None else [index.get(name, -1) for name in p.classes]
             label = [of_state[c] if c >= 0 else (of_fit[p.label[r]] if p and c == UNDECIDED else -1)
                      for c, r in zip(codes.tolist(), shown.tolist(), strict=True)]  # fmt: skip
-        return {
-            "classes": names,
-            "points": [
-                [r, round(x, 3), round(y, 3), k, int(c != UNDECIDED)]
-                for r, (x, y), k, c in zip(shown.tolist(), points[shown].tolist(), label, codes.tolist(), strict=True)
-            ],
-        }
+        places = points[shown].round(3).T.tolist()
+        decided = (codes != UNDECIDED).tolist()
+        return {"classes": names, "x": places[0], "y": places[1], "label": label, "decided": decided}
 
     def _in_polygon(self, polygon: Any) -> Array:
         """Whether each document (n,) is inside a polygon of places on the map, by the rule of even and odd."""

@@ -32,8 +32,8 @@ export class MapView {
   async load() {
     try {
       const found = await post("map");
-      Object.assign(this, { points: found.points, classes: found.classes });
-      const seen = [...new Set(found.points.map((point) => point[3]))].filter((k) => k >= 0).sort((a, b) => a - b).slice(0, 40);
+      this.points = found.x.map((x, i) => [x, found.y[i], found.label[i], found.decided[i]]);
+      const seen = [...new Set(found.label)].filter((k) => k >= 0).sort((a, b) => a - b).slice(0, 40);
       this.legend.replaceChildren(...seen.map((k) => {
         const dot = make("span", {});
         dot.style.background = COLORS[k % COLORS.length];
@@ -54,7 +54,7 @@ export class MapView {
     this.canvas.width = this.canvas.height = side * scale;
     const context = this.canvas.getContext("2d"), at = (x) => (x + 1.05) / 2.1 * side * scale;
     const ink = getComputedStyle(document.body).color;
-    for (const [, x, y, k, decided] of this.points) {
+    for (const [x, y, k, decided] of this.points) {
       context.fillStyle = k < 0 ? "#8a949e" : COLORS[k % COLORS.length];
       context.beginPath();
       context.arc(at(x), at(y), (decided ? 4 : 2.2) * scale, 0, 7);
