@@ -151,7 +151,7 @@ def test_an_answer_that_is_a_set_is_not_a_new_class(label, tmp_path):
     (tmp_path / "ask.csv").write_text("row,label\n60,banking|travel\n61,banking|travl\n")
     result = label({}, "--answers", tmp_path / "ask.csv")
     assert "'banking|travel'" not in result.err.split("transduce:")[0]
-    assert "the answer 'travl' in" in result.err
+    assert "the answer 'travl', which is no class. Did you mean 'travel'?" in result.err
     assert result.code == 2
 
 
