@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.cli.columns import Say, choose_label
+from transduce.cli.columns import Say
+from transduce.cli.evidence_options import label_column
 from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.queue.answers import merge_answers
 from transduce.cli.results import answered_rows, given_rows, origin_column, result_columns, without_guard
@@ -33,7 +34,7 @@ class LabeledTable:
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
     table = read_table(file, options["format_"])
-    column = choose_label(table, options["label"], options["text"], say)
+    table, column = label_column(table, options, say)
     before, table = table, remove_results(table, column, say)
     answered = np.zeros(table.frame.height, bool) if table is before else answered_rows(before.frame)
     labels = labels_of(table, column).to_list()
