@@ -2,8 +2,8 @@
 
     python -m experiments.encode --data DIR --vectors DIR
 
-Writes NAME.npy (n, d) for each set, rows in the order of its texts, and SET.names.npy (K, d) for class names; files that are there are kept. Needs torch,
-sentence-transformers and an encoder.
+Writes NAME.npy (n, d) for each set, rows in the order of its texts, and SET.names.npy (K, d) for class names; files
+that are there are kept. Needs torch, sentence-transformers and an encoder.
 """
 
 import argparse

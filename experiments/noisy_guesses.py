@@ -1,7 +1,7 @@
 """Guesses of which some are wrong: the corrected column, compared with confident learning and LogisticRegression.
 
-Up to 5 000 rows of each set, every row with a guess: the true class, or in 10, 30 or 50 % of the rows another one, drawn
-at random ("uniform") or the class whose name has the best cosine of the wrong ones ("by a model"). No class sizes are
+Up to 5 000 rows of each set, all with a guess: the true class, or in 10, 30 or 50 % of the rows another one, drawn at
+random ("uniform") or the class whose name has the best cosine of the wrong ones ("by a model"). No class sizes are
 stated and no row has a label. Accuracy is that of the corrected column. Peers: the guesses as they are; the predictions
 of a LogisticRegression that was fitted to all guesses; and confident learning as in cleanlab's CleanLearning
 (Northcutt et al., 2021), with the probabilities of LogisticRegression in five folds: guesses that are pruned by their

@@ -295,6 +295,12 @@ class TransductiveClassifier(BaseTransductiveClassifier):
             return calibrate_by_labels(engine, float(self.unlabeled_weight))
         return judge_guesses(engine, float(self.unlabeled_weight))
 
+    def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
+        if all(each is None for each in self._evidence) or np.all(
+            prior.labeled_rows > 0
+        ):  # evidence replaces labels of some classes
+            super()._warn_of_prior(prior, n_unlabeled)
+
     def _solve(self, engine: Engine, bounds: Bounds, context: FitContext) -> FitResult:
         unlabeled_weight = float(self.unlabeled_weight)
         settings = self._settings(self.annealing_, unlabeled_weight)

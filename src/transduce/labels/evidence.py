@@ -29,12 +29,14 @@ class EvidenceSource:
             if tree is not None:
                 found = [*tree.labels]
             n_columns = self.scores.shape[1]
-            if found and len(found) != n_columns:
+            if tree is None and not isinstance(class_prior, Mapping) and {*found} <= {*range(n_columns)}:
+                found = [*range(n_columns)]
+            if len(found) != n_columns:
                 raise ValueError(
                     f"scores must have a column for each of the {len(found)} classes that y, class_prior and taxonomy "
                     f"name, but have {n_columns}. Pass a data frame whose columns are the names of the classes."
                 )
-            self.names = sorted(found) if found else list(range(n_columns))
+            self.names = sorted(found)
         return self.names
 
     def in_order_of(self, classes: list[Any]) -> Array:

@@ -66,24 +66,27 @@ def with_first_labels(engine: LocalEngine, bounds: Bounds) -> LocalEngine:
     lacking = FIRST_LABELS - np.bincount(engine.labels[:n_labeled], minlength=engine.n_classes)
     lacking = np.minimum(lacking, np.maximum(bounds.center(n_unlabeled) * n_unlabeled / 2.0, 1.0).astype(np.int64))
     lacking[~evidence.scores.any(axis=0)] = 0  # a class without scores: its labels, or what fits no other
-    labels = surest_rows(evidence.scores[n_labeled:], evidence.is_known[n_labeled:], lacking, bounds, problem.forbidden)
+    known = np.flatnonzero(evidence.is_known[n_labeled:])
+    costs = -evidence.scores[n_labeled:][known]
+    if problem.forbidden is not None:
+        costs = np.where(problem.forbidden[known], np.inf, costs)
+    labels = np.full(n_unlabeled, -1)
+    labels[known] = surest_rows(costs, lacking, bounds.scaled(n_unlabeled, known.size))
     return label_rows(engine, labels)
 
 
-def surest_rows(scores: Array, is_known: Array, n_rows: Array, bounds: Bounds, forbidden: Array | None = None) -> Array:
-    """Classes (n,) of so many rows (K,) of each class that scores (n, K) are surest of within the bounds; else −1.
+def surest_rows(costs: Array, n_rows: Array, bounds: Bounds) -> Array:
+    """Classes (n,) of so many rows (K,) of each class that costs (n, K) are surest of within the bounds; else −1.
 
-    >>> scores = np.array([[3.0, 0.0], [2.0, 0.0], [1.5, 0.0], [1.0, 0.0]])
-    >>> surest_rows(scores, np.ones(4, bool), np.array([1, 1]), Bounds.exact(np.array([2, 2])))
+    >>> costs = -np.array([[3.0, 0.0], [2.0, 0.0], [1.5, 0.0], [1.0, 0.0]])
+    >>> surest_rows(costs, np.array([1, 1]), Bounds.exact(np.array([2, 2])))
     array([ 0, -1, -1,  1])
     """
-    costs = -scores if forbidden is None else np.where(forbidden, np.inf, -scores)
     solution = Exact().solve(LabelProblem(costs, *bounds))
     priced = np.sort(solution.prices - costs, axis=1)
-    margins = np.where(is_known, priced[:, -1] - priced[:, -2], -np.inf)
-    chosen = np.full(len(scores), -1)
+    margins, chosen = priced[:, -1] - priced[:, -2], np.full(len(costs), -1)
     for k, most in enumerate(n_rows.tolist()):
-        rows = np.flatnonzero((solution.labels == k) & is_known)
+        rows = np.flatnonzero(solution.labels == k)
         chosen[rows[np.argsort(-margins[rows], kind="stable")][: max(most, 0)]] = k
     return chosen
 
