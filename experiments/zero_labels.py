@@ -2,8 +2,8 @@
 
 Frozen all-MiniLM-L6-v2 vectors of texts and of class names. All rows of a set are to be labelled, and macro F is that
 of the rows without a label. The scores are cosines. Peers: the best name; prior matching, which shifts
-log-probabilities until their means are the sizes; OTTER (Shin et al., 2024), which transports them; and a mixture of Gaussians that is
-held near the probabilities of the names by a Kullback-Leibler term, as in TransCLIP (Zanella et al., 2024), without
+log-probabilities until their means are the sizes; OTTER (Shin et al., 2024), which transports them; and Gaussians
+near the probabilities of the names by a Kullback-Leibler term, as in TransCLIP (Zanella et al., 2024), without
 its graph. Without sizes, peers that need them take the counts of the best name. Probabilities are softmax(20 cosines).
 """
 

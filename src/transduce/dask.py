@@ -91,8 +91,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             Weights of the rows; all equal if None.
         sampled : bool, default=None
             Whether the labels were drawn at random, as in `transduce.TransductiveClassifier.fit`, for all rows.
-        scores, guesses : None
-            Evidence is for rows in memory.
+        scores, guesses : object, default=None
+            Refused: evidence is for rows in memory.
 
         Returns
         -------

@@ -147,7 +147,7 @@ class ClassSizeAdjuster(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n_samples, n_classes) after adding the prices to their logarithms.
+        """Return probabilities (n_samples, n_classes) after adding the prices to their logarithms.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class ClassSizeAdjuster(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> Array:
-        """Classes of rows (n_samples,).
+        """Return the classes of rows (n_samples,).
 
         Parameters
         ----------

@@ -23,8 +23,9 @@ from transduce.losses import MaxEnt, default_alpha
 from transduce.problem import TrainingProblem
 from transduce.weight_step import weight_step_for
 
-CLEAREST = 0.1
-"""Fraction of the rows, by the margin of their scores, that shows how often guesses are right."""
+CLEAREST, CLEAR_ROWS = (0.1, 0.5), 20
+"""Least and greatest fraction of the rows, by the margin of their scores, that shows how often guesses are right, and
+the rows for each class to aim at."""
 SHRINKAGE, ROUNDS = 20.0, 2
 """Rows that the average errors count as in those of each class, and rounds."""
 LOG_SCALES, SCALE_ROWS = (-2.0, 4.0), 5000
@@ -90,7 +91,8 @@ def uniform_errors(accuracy: float, guesses: Array, n_classes: int) -> Array:
 def estimate_confusion(scores: Array, guesses: Array) -> Array:
     """Confusion matrix (K, K) of guesses (m,) where scores (m, K) are clearest, shrunk towards uniform errors."""
     best, n_classes = np.sort(scores, axis=1), scores.shape[1]
-    clearest = np.argsort(best[:, -2] - best[:, -1], kind="stable")[: max(int(CLEAREST * len(scores)), 1)]
+    n_clear = int(np.clip(CLEAR_ROWS * n_classes, CLEAREST[0] * len(scores), max(CLEAREST[1] * len(scores), 1)))
+    clearest = np.argsort(best[:, -2] - best[:, -1], kind="stable")[:n_clear]
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (scores[clearest].argmax(axis=1), guesses[clearest]), 1.0)
     accuracy = (np.trace(counts) + 1.0) / (counts.sum() + 2.0)
