@@ -76,11 +76,7 @@ def class_names(table: Table, options: Mapping[str, Any]) -> list[str]:
     """Classes that --classes or --guess names."""
     if options.get("guess") is None:
         return [*read_class_names(options["classes"])]
-    names = labels_of(table, options["guess"]).drop_nulls().unique().sort().to_list()
-    if len(names) < 2:
-        found = f"has {len(names)} class{'' if len(names) == 1 else 'es'}"
-        raise InputError(f"column {options['guess']!r} of {table.name} {found}. --guess needs two or more.")
-    return names
+    return labels_of(table, options["guess"]).drop_nulls().unique().sort().to_list()
 
 
 def fit_evidence(
@@ -99,12 +95,3 @@ def fit_evidence(
         return {
             "scores": NamedScores([*descriptions], name_scores(texts_of(table, text).to_list(), descriptions, encoding))
         }
-
-
-def guess_sentence(suspicion: NDArray[Any], n_guesses: int) -> str:
-    """How many guesses the labels contradict."""
-    n_wrong = int(np.count_nonzero(suspicion))
-    return (
-        f"{n_wrong} of {n_guesses} guesses look wrong: column {SUSPICION!r} says how clearly, and the report lists "
-        "the clearest."
-    )

@@ -16,7 +16,7 @@ from scipy import sparse
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.device import fit_on_device
 from transduce.cli.errors import InputError
-from transduce.cli.evidence_options import SUSPICION, fit_evidence, guess_sentence
+from transduce.cli.evidence_options import SUSPICION, fit_evidence
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.fit_messages import describe_error, describe_warning
@@ -97,7 +97,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     labeled = predictions, task.parsed.full, in_place, task.answered
     frame, names = add_results(task.table.frame, task.text, task.parsed.classes, *labeled)
     if "guesses" in evidence:
-        progress.say(guess_sentence(clf.suspicion_, int(np.count_nonzero(evidence["guesses"] != UNLABELED))))
+        n_wrong, n_guesses = np.count_nonzero(clf.suspicion_), np.count_nonzero(evidence["guesses"] != UNLABELED)
+        progress.say(f"{n_wrong} of {n_guesses} guesses look wrong; column {SUSPICION!r} says how clearly.")
         frame = frame.with_columns(pl.Series(SUSPICION, np.round(clf.suspicion_, 3)))
     return LabelResult(model, frame, names, X)
 
