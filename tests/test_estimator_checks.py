@@ -30,14 +30,14 @@ def few_rounds(test):
 
 
 @few_rounds
-@parametrize_with_checks(COMMON, expected_failed_checks=expected_failures)
+@parametrize_with_checks(COMMON[:1], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @few_rounds
-@parametrize_with_checks([*QUICK, *SLOW], expected_failed_checks=expected_failures)
+@parametrize_with_checks([*COMMON[1:], *QUICK, *SLOW], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks_of_the_other_estimators(estimator, check):
     check(estimator)
 
@@ -50,14 +50,14 @@ def test_signs_as_classes_pass_the_check_that_minus_one_fails():
 every_check = pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
 
 
-@pytest.mark.parametrize("estimator", [*COMMON, *QUICK], ids=str)
+@pytest.mark.parametrize("estimator", COMMON, ids=str)
 @every_check
 def test_semi_supervised_checks(check, estimator):
     check(estimator)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", SLOW, ids=str)
+@pytest.mark.parametrize("estimator", [*QUICK, *SLOW], ids=str)
 @every_check
 def test_semi_supervised_checks_of_the_other_estimators(check, estimator):
     check(estimator)

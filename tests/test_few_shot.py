@@ -33,7 +33,7 @@ def predictions(n=7, k=4, seed=0):
 
 
 @pytest.mark.parametrize("name", few_shot.METHODS)
-@pytest.mark.parametrize("proportions", [None, PROPORTIONS])
+@pytest.mark.parametrize("proportions", [pytest.param(None, marks=pytest.mark.slow), PROPORTIONS])
 def test_methods_label_classes_that_are_apart(name, proportions):
     known, truth = example(noise=0.12)
     fitted, _ = few_shot.fit(name, known._replace(proportions=proportions))

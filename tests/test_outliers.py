@@ -177,7 +177,10 @@ def wide_rows(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]
     return X / np.linalg.norm(X, axis=1, keepdims=True), topic
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "maxent"])
+@pytest.mark.parametrize(
+    "loss",
+    ["hinge", pytest.param("squared_hinge", marks=pytest.mark.slow), pytest.param("maxent", marks=pytest.mark.slow)],
+)
 def test_as_many_new_rows_get_no_class_as_were_stated(loss):
     """Few rows with many features, where scores of training rows are far above those of new rows."""
     new, fractions, by_training_scores = wide_rows(np.random.default_rng(100), 2000)[0], [], []

@@ -315,3 +315,28 @@ def test_changed_descriptions_are_refused_or_harmless(data, valid, tmp_path_fact
         description = changed(description, data.draw(st.sampled_from(list(places(description)))), new)
         header["__metadata__"]["transduce"] = json.dumps(description)
     check_survives(tmp_path_factory.getbasetemp() / "changed.model", joined(header, numbers))
+
+
+def test_descriptions_of_too_many_parts_are_refused_before_they_are_parsed(path, monkeypatch):
+    monkeypatch.setattr(safetensors_file, "safe_open", lambda *_, **__: pytest.fail("the file was parsed"))
+    tensors = {f"t{number}": np.zeros(1, np.float32) for number in range(20)}
+    refused(path, serialize(tensors, {"transduce": "{}"}), "more parts than that of any model")
+    refused(path, serialize({}, {"transduce": "[" * 2_500_000}), "more parts than that of any model")
+
+
+def test_tensors_are_not_read_before_the_description_is_judged(path, valid, tmp_path):
+    header, _ = parts(valid)
+    coef = header["coef"]
+    begin, n_bytes = coef["data_offsets"][0], 48 << 30
+    for name, tensor in header.items():
+        if name not in ("coef", "__metadata__"):
+            size = tensor["data_offsets"][1] - tensor["data_offsets"][0]
+            tensor["data_offsets"] = [n_bytes + begin, n_bytes + begin + size]
+            begin += size
+    coef.update(shape=[n_bytes // 4], dtype="F32", data_offsets=[0, n_bytes])
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + n_bytes + begin)  # a sparse file: nothing is stored
+    with pytest.raises(InputError, match="coef must have the shape of its classes"):
+        load_model(path)

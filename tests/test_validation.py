@@ -4,13 +4,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from transduce import TransductiveClassifier
 from transduce.validation import (
     check_alpha,
     check_iterations,
     check_labeled_weight,
     check_positive,
     check_sample_weight,
+    check_scale,
+    check_structure,
     has_methods,
 )
 
@@ -58,3 +62,72 @@ def test_sample_weights():
     check_labeled_weight(None)
     with pytest.raises(ValueError, match="every weight is zero"):
         check_labeled_weight(np.zeros(2))
+
+
+def spoilt(X, name, at, value):
+    getattr(X, name)[at] = value
+    return X
+
+
+SPOILT = [("indices", 3, 10**6), ("indices", 3, -1), ("indptr", 5, 0), ("indptr", 0, 1), ("indptr", -1, 10**6)]
+
+
+@pytest.mark.parametrize("to", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize(("name", "at", "value"), SPOILT)
+def test_sparse_arrays_that_point_outside_are_refused(to, name, at, value):
+    X = to(sparse.random(30, 20, 0.3, random_state=0))
+    check_structure(X)
+    with pytest.raises(ValueError, match=r"^X must have .*Build the matrix again"):
+        check_structure(spoilt(X, name, at, value))
+
+
+def test_coordinates_blocks_and_lengths_are_checked():
+    X = sparse.random(30, 20, 0.3, random_state=0)
+    X.coords[1][2] = 20
+    with pytest.raises(ValueError, match="column indices from 0 to 19, but has 20"):
+        check_structure(X)
+    blocks = sparse.bsr_matrix(np.eye(6), blocksize=(2, 3))
+    check_structure(blocks)
+    with pytest.raises(ValueError, match="column indices from 0 to 1, but has 2"):
+        check_structure(spoilt(blocks, "indices", 0, 2))
+    short = sparse.csr_matrix(np.eye(3))
+    short.data = short.data[:2]
+    with pytest.raises(ValueError, match="X must have 3 values"):
+        check_structure(short)
+    check_structure(sparse.lil_matrix(np.eye(3)))
+    check_structure(sparse.csr_matrix((0, 4)))
+
+
+@pytest.mark.parametrize(("name", "at", "value"), SPOILT)
+def test_estimators_refuse_them_before_any_kernel_runs(name, at, value):
+    X = sparse.random(30, 20, 0.3, format="csr", random_state=0)
+    y = np.arange(30) % 2
+    fitted = TransductiveClassifier(annealing="paper", class_prior="labeled").fit(X, y)
+    spoilt(X, name, at, value)
+    with pytest.raises(ValueError, match="Build the matrix again"):
+        TransductiveClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="Build the matrix again"):
+        fitted.predict(X)
+
+
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("dtype", "factor"), [(np.float32, 1e20), (np.float32, 1e-20), (np.float64, 1e200), (np.float64, 1e-200)]
+)
+def test_rows_whose_squares_leave_the_range_of_their_type_are_refused(to, dtype, factor):
+    X = to(np.diag([1.0, -2.0, 0.5]).astype(dtype))
+    check_scale(X)
+    check_scale(0 * X)
+    with pytest.raises(ValueError, match=r"X has values up to 2e[+-]\d+, but float\d\d can be squared .*Scale X"):
+        TransductiveClassifier().fit(X * dtype(factor), [0, 1, -1])
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300])
+def test_weights_count_only_in_proportion_to_each_other(weight):
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    y = np.where(np.arange(40) < 10, np.arange(40) % 2, -1)
+    one, other = (
+        TransductiveClassifier(random_state=0).fit(X, y, sample_weight=np.full(40, value)) for value in (1.0, weight)
+    )
+    np.testing.assert_array_equal(one.transduction_, other.transduction_)
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-3, atol=1e-6)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -20,7 +19,7 @@ from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.diagnostics import diagnose_prior, warn_balanced_labels, warn_harmful_prior
-from transduce.class_prior.estimation import estimate_sizes
+from transduce.class_prior.estimation import contradicts, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
@@ -43,7 +42,15 @@ from transduce.solvers.cross_fit import cross_fit
 from transduce.solvers.first_sizes import first_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive, texts_explained
+from transduce.validation import (
+    check_alpha,
+    check_fractions,
+    check_iterations,
+    check_positive,
+    check_scale,
+    check_structure,
+    texts_explained,
+)
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -172,8 +179,10 @@ class BaseTransductiveClassifier(LinearPredictor):
             check_rows(X)
             y, sample_weight = (to_host(values) if is_on_device(values) else values for values in (y, sample_weight))
             return DeviceData(X, y, sample_weight, sampled)
+        check_structure(X)
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
+        check_scale(X)
         return LocalData(X, y, sample_weight, sampled)
 
     def _fit_data(self, data: TrainingData, seeds: list[int]) -> None:
@@ -234,8 +243,8 @@ class BaseTransductiveClassifier(LinearPredictor):
     def _solve_prior(self, engine: Engine, prior: ResolvedPrior, context: FitContext) -> tuple[FitResult, Bounds]:
         """Estimate class sizes unless they are stated exactly, and solve with them; return the bounds too.
 
-        Labels are hidden for that, or to estimate the accuracy. An interruption meanwhile keeps the last fit, in which
-        some labels were hidden.
+        Labels are hidden for that, or to estimate the accuracy. An interruption meanwhile keeps the fit that got
+        furthest, in which some labels were hidden.
         """
         estimate, checked = first_estimate(engine, prior, self._settings())
         self.calibration_, found = Calibration(), None
@@ -256,6 +265,8 @@ class BaseTransductiveClassifier(LinearPredictor):
                 if prior.is_estimated:
                     self.size_estimate_ = prior.combine(self._data_estimate)
                     bounds = prior.bounds(self._data_estimate)
+                elif not prior.is_known:
+                    self._contradicted = contradicts(hidden, prior.sampled)
             return self._solve(engine, bounds, context), bounds
         except InfeasibleError as error:
             raise error.with_names(self.classes_, prior.statement.groups) from None
@@ -310,13 +321,7 @@ class BaseTransductiveClassifier(LinearPredictor):
 
         W has a row for each column of X, and one for the feature with this constant value if there is an intercept.
         """
-        if not self.taxonomy_.is_flat:
-            W = np.asarray(sparse.csr_matrix(self.taxonomy_.paths, dtype=W.dtype) @ W.T).T
-        if W.shape[1] == 2:
-            W = W[:, 1:] - W[:, :1]
-        n_features = self.n_features_in_
-        self.coef_ = np.ascontiguousarray(W[:n_features].T)
-        self.intercept_ = constant * W[n_features] if self.fit_intercept else np.zeros(W.shape[1], W.dtype)
+        self._set_weights(W, constant if self.fit_intercept else 0.0)
         self.loss_ = self._loss()
         scale = getattr(self.loss_, "price_scale", 0.0) if self.price_shift else 0.0
         shift = self.price_shift_ = scale * result.prices if scale else np.zeros_like(result.prices)

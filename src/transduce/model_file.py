@@ -151,14 +151,15 @@ def save_model(model: Model, target: str) -> None:
     tensors, metadata = {**numbers, "vocabulary": vocabulary}, {"transduce": text}
     if version > 1:
         tensors["center"] = center
-    _assemble(tensors, metadata)  # so that nothing is saved that could not be loaded
+    shapes = {name: array.shape for name, array in tensors.items()}
+    _assemble(tensors, _check_description(metadata, shapes))  # so that nothing is saved that could not be loaded
     write_tensors(target, tensors, metadata)
 
 
 def load_model(source: str) -> Model:
     """Read a model file from any source: it is checked before use, and nothing in it is executed."""
     try:
-        return _assemble(*read_tensors(source))
+        return _assemble(*read_tensors(source, _check_description))
     except InputError:
         raise
     except (ValueError, TypeError) as error:
@@ -176,8 +177,8 @@ class _NewerVersionError(ValueError):
     """A file of a later version."""
 
 
-def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Model:
-    """Check that sizes agree, numbers are finite and names are strings, and make a model of them."""
+def _check_description(metadata: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, Any]:
+    """Check and return the description, and that the tensors it needs are there with a row for each class."""
     if "transduce" not in metadata:
         raise ValueError("it is a safetensors file, but not one of transduce")
     header = _typed(parse_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
@@ -187,22 +188,33 @@ def _assemble(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> Mode
         raise _NewerVersionError(f"its version is {header['version']}, and this transduce reads {VERSION}")
     _typed(header, _DESCRIPTION, "the description")
     wanted = TENSORS if header["version"] == 1 else (*TENSORS, "center")
-    if header["version"] < 1 or set(tensors) != set(wanted):
+    if header["version"] < 1 or set(shapes) != set(wanted):
         raise ValueError(f"it must be of version 1 to {VERSION} and hold the tensors {', '.join(wanted)}")
-    classes, about = tuple(header["classes"]), header["about"]
-    _check_classes(classes, header["tree"])
+    _check_classes(tuple(header["classes"]), header["tree"])
     if header["loss"] not in _LOSSES:
         raise ValueError(f"its loss is not one of {', '.join(_LOSSES)}")
+    for name in ("coef", "intercept", "shift"):
+        if shapes[name][:1] != (len(header["classes"]),):
+            found = f"but has {shapes[name]} for {len(header['classes'])} classes"
+            raise ValueError(f"{name} must have the shape of its classes, {found}")
+    _check_about(header["about"], tuple(header["classes"]))
+    return header
+
+
+def _assemble(tensors: Mapping[str, Array], header: Mapping[str, Any]) -> Model:
+    """Check that sizes agree and numbers are finite, and make a model of them; the description is checked before."""
+    classes = tuple(header["classes"])
     features = _features(header["features"], header["version"])
     center = tensors.get("center", np.empty(0, np.float32))
     vectorizer = _vectorizer(features, tensors["vocabulary"], tensors["idf"], center)
     shapes = {"coef": (len(classes), vectorizer.n_columns), "intercept": (len(classes),), "shift": (len(classes),)}
     for name, shape in shapes.items():
         _check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT, "float32", "float64")
-    _check_about(about, classes)
     coef = np.asfortranarray(tensors["coef"])  # so that its transpose is in the order that scores want
-    numbers = (coef, tensors["intercept"], tensors["shift"])
-    return Model(classes, *numbers, vectorizer, header["tree"], header["loss"], _renamed(about, "way", "restart"))
+    about = _renamed(header["about"], "way", "restart")
+    return Model(
+        classes, coef, tensors["intercept"], tensors["shift"], vectorizer, header["tree"], header["loss"], about
+    )
 
 
 def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,7 +16,8 @@ from transduce.engines.device.engine import linear_scores, predict_probabilities
 from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
-from transduce.validation import texts_explained
+from transduce.taxonomy import Taxonomy
+from transduce.validation import check_structure, texts_explained
 
 
 class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -24,6 +26,8 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     taxonomy: object
     unlabeled: object
     classes_: Array
+    taxonomy_: Taxonomy
+    n_features_in_: int
     coef_: Array
     intercept_: Array
     calibration_: Calibration
@@ -33,6 +37,15 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _loss(self) -> Loss:
         """Return the loss."""
+
+    def _set_weights(self, W: Array, constant: float) -> None:
+        """Set `coef_` and `intercept_` from weights of the nodes; unless it is 0, the last row is for this constant."""
+        if not self.taxonomy_.is_flat:
+            W = np.asarray(sparse.csr_matrix(self.taxonomy_.paths, dtype=W.dtype) @ W.T).T
+        if W.shape[1] == 2:
+            W = W[:, 1:] - W[:, :1]
+        self.coef_ = np.ascontiguousarray(W[: self.n_features_in_].T)
+        self.intercept_ = constant * W[-1] if constant else np.zeros(W.shape[1], W.dtype)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes.
@@ -50,6 +63,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_on_device(self.coef_):
             found = linear_scores(X, self.coef_, self.intercept_)
             return found[:, 0] if len(self.classes_) == 2 else found  # type: ignore[no-any-return]
+        check_structure(X)
         with texts_explained(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_

@@ -1,4 +1,4 @@
-"""Checks of the parameters of estimators, of sample weights, and of texts in the place of numbers."""
+"""Checks of the parameters of estimators, of rows and their weights, and of texts in the place of numbers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,9 +6,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from transduce.arrays import Array
 
+LARGEST_FLOAT32, LARGEST_FLOAT64 = 1e15, 1e140
+"""Largest value of X whose squares can be summed over many columns; the least is 1 by it."""
 TEXT_WIDTH = 40
 """Characters of a text that an error quotes."""
 
@@ -43,6 +46,69 @@ def check_iterations(max_iter: object, n_jobs: object) -> None:
 def has_methods(value: object, *names: str) -> bool:
     """Whether a value is an object, not a class or a name, with these methods."""
     return not isinstance(value, (str, type)) and all(callable(getattr(value, name, None)) for name in names)
+
+
+def check_structure(X: Any) -> None:
+    """Raise ValueError if the arrays of a sparse matrix point outside it; kernels and SciPy assume that they do not.
+
+    >>> X = sparse.csr_matrix([[1.0, 0.0], [0.0, 2.0]])
+    >>> X.indices[1] = 5
+    >>> check_structure(X)
+    Traceback (most recent call last):
+    ValueError: X must have column indices from 0 to 1, but has 5. Build the matrix again.
+    """
+    if not sparse.issparse(X):
+        return
+    if X.format in ("csr", "csc", "bsr"):
+        _check_compressed(X)
+    elif X.format == "coo":
+        for name, length, at in zip(("row", "column"), X.shape, X.coords, strict=False):
+            _check_range(name, at, length)
+
+
+def check_scale(X: Any) -> None:
+    """Raise ValueError if the largest value of X is so large or small that its type cannot hold squares of rows.
+
+    >>> check_scale(np.array([[1e-3, -20.0]], np.float32))
+    >>> check_scale(np.array([[1.0, -1e30]], np.float32))
+    Traceback (most recent call last):
+    ValueError: X has values up to 1e+30, but float32 can be squared from 1e-15 to 1e+15. Scale X.
+    """
+    values = X.data[: X.nnz] if sparse.issparse(X) else X
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    limit = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST_FLOAT64
+    if largest and not 1.0 / limit <= largest <= limit:
+        known = f"{values.dtype} can be squared from {1.0 / limit:g} to {limit:g}"
+        raise ValueError(f"X has values up to {largest:g}, but {known}. Scale X.")
+
+
+def _check_compressed(X: Any) -> None:
+    """Check the pointers, and that all indices lie within the shorter axis, in one pass over each array."""
+    name, axis = ("row", 0) if X.format == "csc" else ("column", 1)
+    height, width = getattr(X, "blocksize", (1, 1))
+    n_long, n_short = X.shape[1 - axis] // (height if axis else width), X.shape[axis] // (width if axis else height)
+    starts, indices, n_data = X.indptr, X.indices, len(X.data)
+    if any(array.dtype.kind not in "iu" for array in (starts, indices)):
+        raise ValueError("X must have indptr and indices of whole numbers, but has others. Build the matrix again.")
+    if starts.shape != (n_long + 1,) or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
+        raise ValueError(
+            f"X must have an indptr of {n_long + 1} numbers that start at 0 and never fall, but has another. "
+            "Build the matrix again."
+        )
+    if int(starts[-1]) > min(indices.size, n_data):
+        raise ValueError(
+            f"X must have {int(starts[-1])} values, as its indptr says, but has {n_data} and {indices.size} indices. "
+            "Build the matrix again."
+        )
+    _check_range(name, indices[: int(starts[-1])], n_short)
+
+
+def _check_range(name: str, indices: Array, length: int) -> None:
+    for found in (int(indices.min()), int(indices.max())) if indices.size else ():
+        if not 0 <= found < length:
+            raise ValueError(
+                f"X must have {name} indices from 0 to {length - 1}, but has {found}. Build the matrix again."
+            )
 
 
 @contextmanager

@@ -124,8 +124,15 @@ def with_empty_texts(n_empty):
     return documents().with_columns(text=pl.Series(texts), label=pl.when(~is_empty).then("label"))
 
 
-@pytest.mark.parametrize("features", ["tfidf", "hashing"])
-@pytest.mark.parametrize("n_empty", [0, 1, 4])
+@pytest.mark.parametrize(
+    ("n_empty", "features"),
+    [
+        (0, "tfidf"),
+        (1, "hashing"),
+        (4, "tfidf"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0, "hashing"), (1, "tfidf"), (4, "hashing"))),
+    ],
+)
 def test_rows_without_a_word_are_reported(run_ok, tmp_path, features, n_empty):
     frame, page, model = with_empty_texts(n_empty), tmp_path / "r.html", tmp_path / "m.safetensors"
     frame.write_csv(tmp_path / "documents.csv")

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,6 +57,16 @@ def test_inputs_are_not_changed(example, run_ok, tmp_path, name):
     before = digests(example.folder)
     run_ok(*commands(example, tmp_path)[name])
     assert digests(example.folder) == before
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_leaves_the_machine(example, run_ok, tmp_path, monkeypatch, name):
+    def connect(*_: object) -> None:
+        pytest.fail("the command opened a connection")
+
+    for method in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, method, connect, raising=False)
+    run_ok(*commands(example, tmp_path)[name])
 
 
 @pytest.mark.parametrize("name", ["label", "predict", "queue"])
@@ -174,7 +185,7 @@ WRITING = {
 
 
 @pytest.mark.parametrize("name", WRITING)
-@pytest.mark.parametrize("before", [None, b"what stood there"])
+@pytest.mark.parametrize("before", [None, b'<View>\n  <Text name="what stood there"/>'])
 def test_a_failed_write_leaves_no_partial_file(example, run_command, tmp_path, monkeypatch, name, before):
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

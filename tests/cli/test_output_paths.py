@@ -1,5 +1,7 @@
 """Where results may be written."""
 
+import os
+
 import pytest
 
 from transduce.cli import output_paths
@@ -22,3 +24,10 @@ def test_output_paths_are_checked(tmp_path):
             output_paths.check([(name, tables)], {}, str(source))
     with pytest.raises(InputError, match="same file"):
         output_paths.check([("a.csv", tables), (None, tables), ("./a.csv", tables)], {})
+
+
+def test_a_pipe_or_device_is_not_an_output(tmp_path):
+    name = str(tmp_path / "model.safetensors")
+    os.mkfifo(name)
+    with pytest.raises(InputError, match="is a pipe or a device, which would be replaced"):
+        output_paths.check([(name, output_paths.MODELS)], {})

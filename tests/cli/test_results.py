@@ -6,7 +6,7 @@ import pytest
 
 from transduce.cli.formats import read_table, write_table
 from transduce.cli.predictions import Predictions, make_predictions
-from transduce.cli.results import add_results, read_results
+from transduce.cli.results import add_results, read_results, without_guard
 
 CLASSES = ("@tea", "coffee")
 
@@ -44,3 +44,12 @@ def test_labels_filled_in_are_read_from_their_column():
 def test_the_runner_up_is_the_most_probable_other_class():
     made = make_predictions(np.array([1]), np.array([[0.5, 0.3, 0.2]]), np.array([0]))
     assert (made.confidence.tolist(), made.runner_up.tolist()) == ([0.3], [0])
+
+
+@pytest.mark.parametrize("label", ["-x", "'-x", "''=x", "'x", "'", "=1+1", "-3", "it's", "x-"])
+def test_the_guard_of_formulas_can_be_undone_for_every_label(label, tmp_path):
+    path = str(tmp_path / "out.csv")
+    write_table(pl.DataFrame({"label": [label]}), path)
+    read = read_table(path).frame
+    assert read["label"][0] == label or read["label"][0] == f"'{label}"
+    assert read.select(without_guard(pl.col("label"))).item() == label

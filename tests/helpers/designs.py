@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from transduce import design
+from transduce.design import rows
 from transduce.losses import blockwise
 from transduce.taxonomy import Taxonomy
 
@@ -19,7 +19,7 @@ every_taxonomy = pytest.mark.parametrize("taxonomy", TAXONOMIES.values(), ids=TA
 
 def use_threads_and_blocks(monkeypatch):
     """Use threads and blocks even for problems as small as these."""
-    monkeypatch.setattr(design, "MIN_PRODUCTS_PER_THREAD", 1)
+    monkeypatch.setattr(rows, "MIN_PRODUCTS_PER_THREAD", 1)
     monkeypatch.setattr(blockwise, "BLOCK_SCORES", 64)
     monkeypatch.setattr(blockwise, "MIN_BLOCK_ROWS", 4)
     monkeypatch.setattr(blockwise, "MIN_BLOCKS_PER_THREAD", 1)

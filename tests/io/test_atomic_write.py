@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 
 import pytest
 
@@ -12,11 +13,10 @@ def content_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("sync", [False, True])
-def test_the_file_is_replaced_when_the_block_ends(tmp_path, sync):
+def test_the_file_is_replaced_when_the_block_ends(tmp_path):
     target = tmp_path / "note"
     target.write_bytes(b"old")
-    with atomic_write(target, sync=sync) as file:
+    with atomic_write(target) as file:
         file.write(b"new")
         file.flush()
         assert target.read_bytes() == b"old"
@@ -45,7 +45,7 @@ def test_a_full_disk_is_reported_and_leaves_what_was_there(tmp_path, monkeypatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("transduce.io.atomic_write.os.fsync", full)
-    with pytest.raises(WriteError) as caught, atomic_write(tmp_path / "note", sync=True) as file:
+    with pytest.raises(WriteError) as caught, atomic_write(tmp_path / "note") as file:
         file.write(b"new")
     assert (caught.value.path, caught.value.errno) == (tmp_path / "note", errno.ENOSPC)
     assert caught.value.reason in str(caught.value)
@@ -66,3 +66,26 @@ def test_links_and_permissions_stay(tmp_path):
     assert os.readlink(tmp_path / "link") == str(tmp_path / "real")
     assert (tmp_path / "real").read_bytes() == b"new"
     assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+
+
+def test_content_is_on_the_disk_before_the_name_and_the_name_before_the_block_ends(tmp_path, monkeypatch):
+    events, replace = [], os.replace
+
+    def sync(handle):
+        events.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else os.fstat(handle).st_size)
+
+    monkeypatch.setattr("transduce.io.atomic_write.os.fsync", sync)
+    monkeypatch.setattr(
+        "transduce.io.atomic_write.os.replace", lambda *names: (events.append("rename"), replace(*names))
+    )
+    with atomic_write(tmp_path / "note") as file:
+        file.write(b"new")
+    assert events == [3, "rename", "folder"]
+
+
+def test_a_pipe_is_never_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WriteError, match="it is not a plain file"), atomic_write(tmp_path / "pipe") as file:
+        file.write(b"new")
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+    assert len(list(tmp_path.iterdir())) == 1

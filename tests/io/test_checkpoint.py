@@ -50,7 +50,7 @@ def test_a_damaged_stage_is_not_read_and_the_rest_resumes(tmp_path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.warns(UserWarning, match="is damaged, so this part of the fit starts again"):
+    with pytest.warns(UserWarning, match=r"is damaged, so this part of the fit starts again"):
         again = model(tmp_path).fit(X, y)
     assert_same_fit(again, whole)
 
@@ -191,14 +191,14 @@ def test_a_full_disk_warns_once_and_the_fit_continues(tmp_path, monkeypatch):
 
     def full(file):
         calls.append(file)
-        if len(calls) > 5:
+        if len(calls) > 6:  # a file and its folder are synced in turn
             raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr("transduce.io.atomic_write.os.fsync", full)
         with pytest.warns(UserWarning, match=r"can no longer be written \(No space left on device\)") as caught:
             assert_same_fit(model(tmp_path).fit(X, y), whole)
-    assert (len(caught), len(calls)) == (1, 6)
+    assert (len(caught), len(calls)) == (1, 7)
     assert not list(tmp_path.glob("*.part"))
     assert_same_fit(model(tmp_path).fit(X, y), whole)
 
@@ -211,3 +211,20 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"cannot be written \(No space left on device\)\. Choose another"):
         Checkpoint.open(tmp_path / "stages", "one")
     assert [path.name for path in (tmp_path / "stages").iterdir()] == ["fit.lock"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seeds": [3, 4]}, {"fingerprint": None}, {"versions": None}, {"seeds": None}, {"digest": None}, {"more": 1}],
+    ids=lambda change: f"{change}",
+)
+def test_a_header_that_was_changed_is_refused(tmp_path, change):
+    with Checkpoint.open(tmp_path, "one", [1, 2]):
+        pass
+    path = tmp_path / "fit.json"
+    header = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({name: value for name, value in header.items() if value is not None}))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"or is damaged\. Choose another folder, or delete it"):
+        Checkpoint.open(tmp_path, "one", [1, 2])
+    assert path.read_bytes() == before

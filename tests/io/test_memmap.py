@@ -166,3 +166,50 @@ def test_a_failed_write_leaves_no_files(is_new, tmp_path):
     assert list(tmp_path.iterdir()) == ([] if is_new else [place])
     assert pack_rows(parts(), place).shape == (240, 40)
     assert {path.name for path in place.iterdir()} == {"data.bin", "indices.bin", "indptr.bin", "rows.json"}
+
+
+def test_changed_files_are_refused(tmp_path):
+    pack_rows(parts(), tmp_path / "rows")
+    for name in ("data.bin", "indices.bin", "indptr.bin"):
+        path = tmp_path / "rows" / name
+        content = path.read_bytes()
+        path.write_bytes(content[:40] + b"\x07" + content[41:])
+        with pytest.raises(ValueError, match="are not those that were packed"):
+            open_rows(tmp_path / "rows")
+        path.write_bytes(content)
+    open_rows(tmp_path / "rows")
+
+
+def change_header(folder, **changes):
+    header = json.loads((folder / "rows.json").read_text())
+    header.update(changes)
+    (folder / "rows.json").write_text(json.dumps({name: value for name, value in header.items() if value is not None}))
+
+
+def test_rows_without_a_digest_are_checked_for_indices_outside(tmp_path):
+    folder = tmp_path / "rows"
+    X = pack_rows(parts(), folder)
+    change_header(folder, digest=None)
+    assert (open_rows(folder) != X).nnz == 0
+    change_header(folder, n_features=10)
+    with pytest.raises(ValueError, match="X must have column indices from 0 to 9, but has 39"):
+        open_rows(folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"n_rows": -1}, {"n_rows": 1e3}, {"n_features": True}, {"n_values": 2**70}, {"dtype": "object"}, {"indptr": "f8"}],
+)
+def test_a_header_with_impossible_sizes_or_types_is_damaged(changes, tmp_path):
+    pack_rows(parts(), tmp_path / "rows")
+    change_header(tmp_path / "rows", **changes)
+    with pytest.raises(ValueError, match=r"rows\.json is damaged"):
+        open_rows(tmp_path / "rows")
+
+
+def test_parts_with_indices_outside_are_not_packed(tmp_path):
+    part = next(parts())
+    part.indices[3] = 1000
+    with pytest.raises(ValueError, match="X must have column indices from 0 to 39, but has 1000"):
+        pack_rows([part], tmp_path / "rows")
+    assert not (tmp_path / "rows").exists()

@@ -6,7 +6,7 @@ from helpers.problems import FAMILIES, Instance, classifier_instance, instance, 
 from helpers.soft_labels import check_counts, solve
 from threadpoolctl import threadpool_limits
 
-from transduce.label_step import LabelProblem
+from transduce.label_step import LabelProblem, entropic
 from transduce.label_step.entropic import mean_entropy, solve_at_entropy
 
 N_SEEDS = 20  # some later ones stall, with a count off by up to a row
@@ -150,3 +150,14 @@ def test_an_entropy_that_forbidden_labels_rule_out_is_not_sought_at_any_temperat
         soft, T = solve_at_entropy(problem, 0.9, T, None)
     assert T < 1e4
     assert soft.entropy == pytest.approx(np.log(2), abs=1e-3)  # the most that two labels allow
+
+
+def test_equal_rows_are_not_cooled_in_vain(monkeypatch):
+    tried = []
+    solve = entropic._solve_at
+    monkeypatch.setattr(entropic, "_solve_at", lambda rows, T, *more: (tried.append(T), solve(rows, T, *more))[1])
+    problem = LabelProblem.create(np.tile([0.0, 0.3, 1.0], (60, 1)), counts=[30, 20, 10])
+    soft, T = solve_at_entropy(problem, 0.2, None, None)
+    assert len(tried) <= 4
+    assert tried[0] == T
+    np.testing.assert_allclose(soft.posterior, np.tile([1 / 2, 1 / 3, 1 / 6], (60, 1)), atol=0.01)

@@ -128,7 +128,14 @@ def test_counts_of_the_unlabelled_rows_are_scaled_in_a_fit():
 
 
 @pytest.mark.parametrize(
-    "prior", ["labeled", [0.5, 1 / 3, 1 / 6], [56, 36, 16], {0: (50, 60), 1: None, 2: None}], ids=str
+    "prior",
+    [
+        "labeled",
+        pytest.param([0.5, 1 / 3, 1 / 6], marks=pytest.mark.slow),
+        [56, 36, 16],
+        pytest.param({0: (50, 60), 1: None, 2: None}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_hidden_labels_never_change_the_model_of_their_fold(prior):
     X, _, y = blobs()

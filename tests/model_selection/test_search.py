@@ -105,6 +105,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.slow  # the classifier that is searched for passes the same checks in test_estimator_checks
 @pytest.mark.filterwarnings("ignore:y holds only -1 and 1")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the checks need few iterations
 @parametrize_with_checks([QUICK], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)

@@ -269,8 +269,14 @@ def test_an_interrupted_fit_has_its_attributes():
     assert np.mean(model.transduction_ == truth) > 0.5
 
 
-@pytest.mark.parametrize(("restart", "left"), [(-1, 6), (-3, 4), (0, 1)])
-@pytest.mark.parametrize("stage", [0, 4])
+@pytest.mark.parametrize(
+    ("restart", "left", "stage"),
+    [
+        (-1, 6, 4),
+        (0, 1, 0),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((-1, 6, 0), (-3, 4, 0), (-3, 4, 4), (0, 1, 4))),
+    ],
+)
 def test_a_stopped_fit_continues_from_its_checkpoint(restart, left, stage, tmp_path):
     X, truth = blobs()
     y = np.where(np.arange(N) < N_LABELED, truth, -1)

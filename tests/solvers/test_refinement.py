@@ -62,7 +62,7 @@ def test_an_interrupted_fit_of_the_sample_labels_all_rows(how, n_rounds):
     assert np.mean(model.transduction_ == truth) > 0.6
 
 
-@pytest.mark.parametrize("restart", [0, 2, 3])
+@pytest.mark.parametrize("restart", [0, pytest.param(2, marks=pytest.mark.slow), 3])
 def test_a_stopped_fit_continues_from_its_checkpoint(restart, tmp_path):
     X, _, y, counts = problem()
     how = {"class_prior": counts, "annealing": "soft", "random_state": 0, "n_jobs": 1}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.weight_problems import FLAT, N_ROWS, TREE, dense, fit, soft_targets, some_rows, training
 
-from transduce import design
+from transduce.design import Design, rows
 from transduce.losses import MaxEnt, SmoothMargin, SquaredLargeMargin, blockwise
 from transduce.problem import TrainingProblem
 from transduce.weight_step import LBFGS
@@ -52,7 +52,7 @@ def test_lbfgs_ends_with_a_small_gradient(taxonomy, loss):
 @pytest.fixture
 def many_threads(monkeypatch):
     """Use threads and blocks even for problems as small as these."""
-    monkeypatch.setattr(design, "MIN_PRODUCTS_PER_THREAD", 1)
+    monkeypatch.setattr(rows, "MIN_PRODUCTS_PER_THREAD", 1)
     monkeypatch.setattr(blockwise, "BLOCK_SCORES", 64)
     monkeypatch.setattr(blockwise, "MIN_BLOCK_ROWS", 4)
     monkeypatch.setattr(blockwise, "MIN_BLOCKS_PER_THREAD", 1)
@@ -79,8 +79,8 @@ class Own:
 
 def solved(loss, n_jobs, dtype=np.float64, soft=False, weight=1.0):
     X, labels = some_rows(TREE.n_classes)
-    rows = design.Design.create(X.astype(dtype), TREE, n_jobs)
-    problem = TrainingProblem.create(rows, loss, 0.01, 100)
+    design = Design.create(X.astype(dtype), TREE, n_jobs)
+    problem = TrainingProblem.create(design, loss, 0.01, 100)
     return fit(problem, soft_targets(TREE.n_classes) if soft else labels, 1e-6, LBFGS(200), problem.kappa(weight))
 
 

@@ -108,7 +108,7 @@ class Bounds(NamedTuple):
         return Bounds(self.low * least // n, -(-np.minimum(self.high, n) * most // n), groups)
 
     def as_belief(self, n_rows: int) -> "Bounds":
-        """Return bounds that any labels can meet, with a belief in the middle of these.
+        """Turn hard bounds into a belief around their middle, so that any labels are allowed.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Bounds(NamedTuple):
         return Bounds(np.zeros_like(self.low), np.full_like(self.high, n_rows), None, belief)
 
     def without_belief(self, n_rows: int) -> "Bounds":
-        """Return bounds for methods that take no belief: the whole numbers on both sides of the believed counts.
+        """Turn a belief into hard bounds, the whole numbers around the believed counts, for methods that take no other.
 
         Parameters
         ----------

@@ -17,4 +17,7 @@ def entry_point() -> None:
         sys.exit(f"transduce: the command line needs the extra 'app'. {install_advice('app')}")
     except KeyboardInterrupt:
         sys.exit(f"transduce: {INTERRUPTED}")
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # a second Ctrl-C, while the first is being dealt with
+        sys.exit(1)

@@ -77,9 +77,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else np.any(X != 0, axis=1)
     empty = (np.flatnonzero(unlabeled & ~has_values) + 1).tolist()
     progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
-    threads = effective_n_jobs(options["jobs"])
     progress.start_fit(
-        FitPlan.create(n_unlabeled, len(task.parsed.classes), clf.annealing, not sparse.issparse(X), threads)
+        FitPlan.create(n_unlabeled, len(task.parsed.classes), clf.annealing, not sparse.issparse(X), _threads(options))
     )
     evidence = fit_evidence(task.table, task.text, options, progress)
     clf = _fit(clf, task, X, y, options, progress, evidence)
@@ -181,6 +180,8 @@ def _fit(
         except InputError:
             raise
         except MemoryError as error:
+            if not str(error):
+                raise  # the command line says what to do
             raise InputError(str(error)) from None
         except ValueError as error:
             raise InputError(describe_error(error, task.table.name)) from None
@@ -189,6 +190,14 @@ def _fit(
     if clf._contradicted:
         progress.say(f"Note: {NOT_RANDOM if isinstance(task.prior, str) else NOT_RANDOM_OR_WRONG}")
     return clf
+
+
+def _threads(options: Mapping[str, Any]) -> int:
+    """Threads that anneal: a device runs restarts one after another, and for a cluster all cores anneal the sample."""
+    if options.get("device"):
+        return 1
+    on_cluster = options.get("dask") or options.get("workers")
+    return effective_n_jobs(None if on_cluster else options["jobs"])
 
 
 def _percent_notes(task: LabelTask, clf: TransductiveClassifier) -> Iterator[str]:

@@ -33,7 +33,7 @@ class LabeledTable:
 
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
-    table = read_table(file, options["format_"])
+    table = read_table(file, options["format_"], options.get("max_size"))
     table, column = label_column(table, options, say)
     before, table = table, remove_results(table, column, say)
     answered = np.zeros(table.frame.height, bool) if table is before else answered_rows(before.frame)

@@ -36,6 +36,13 @@ INPUT_OPTIONS = _with(
     click.option("--text", multiple=True, metavar="COL", help="Text column; repeat it to join several."),
     click.option("--vectors", metavar="FILE|COL", help="Vectors in place of text: .npy, .npz or a list column."),
     click.option("--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE; else by its name."),
+    click.option(
+        "--max-size",
+        type=click.IntRange(min=1),
+        metavar="MB",
+        callback=lambda context, option, value: None if value is None else value * 1_000_000,
+        help="Megabytes that FILE may become in memory, where a small one expands to more than 100 times its size.",
+    ),
     click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
 )
 FEATURES_OPTION = click.option(

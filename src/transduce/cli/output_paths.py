@@ -41,6 +41,8 @@ def _check_place(name: str, path: Path, suffixes: Sequence[str]) -> None:
         raise InputError(f"the output {name} must end in {', '.join(plain)}. Rename it.")
     if path.is_dir():
         raise InputError(f"the output {name} is a folder. Name a file in it.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"the output {name} is a pipe or a device, which would be replaced. Name a file.")
     if not path.parent.is_dir():
         raise InputError(f"the output {name} cannot be written: there is no folder {path.parent}. Make it first.")
     if not os.access(path.parent, os.W_OK):

@@ -68,7 +68,7 @@ def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> t
         else:
             raise InputError(f"{file} is a model and {model} is not. The order is MODEL FILE.") from None
         raise
-    return loaded, read_table(file, options["format_"])
+    return loaded, read_table(file, options["format_"], options.get("max_size"))
 
 
 def feature_rows(

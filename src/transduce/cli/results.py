@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from transduce.cli.formats import Table, unused_name
-from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
+from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
 from transduce.cli.predictions import Predictions, feature_rows, predict_rows
 from transduce.cli.progress import Progress
 from transduce.model_file import Model
@@ -180,5 +180,5 @@ def _last_name(name: str, columns: Sequence[str]) -> str:
 
 
 def without_guard(column: pl.Expr) -> pl.Expr:
-    """Text without the apostrophe that keeps a spreadsheet from running it as a formula."""
-    return column.cast(pl.String).str.replace(f"^'([{FORMULA_BEGINNINGS}])", "$1")
+    """Text without the apostrophe that keeps a spreadsheet from running it as a formula; others are the user's own."""
+    return column.cast(pl.String).str.replace(f"^{GUARD}({GUARD}*[{FORMULA_BEGINNINGS}])", "$1")

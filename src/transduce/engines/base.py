@@ -204,10 +204,6 @@ class Engine(Sizes, Protocol):
     """All rows of a training problem, with the labels that are known."""
 
     @property
-    def forbids(self) -> bool:
-        """Whether some rows must not get some labels."""
-
-    @property
     def is_dense(self) -> bool:
         """Whether all values of all rows are stored, zeros too."""
 
@@ -216,9 +212,6 @@ class Engine(Sizes, Protocol):
 
     def predicted_counts(self, W: Array) -> Array:
         """Count rows without a full label by the class of the best allowed score (K,)."""
-
-    def predicted_proportions(self, W: Array) -> Array:
-        """Average the posterior of rows without a full label (K,); the best scores if the loss has no posterior."""
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> Any:
         """Return an engine in this process with all labelled rows and at most so many others, drawn at random."""

@@ -10,6 +10,7 @@ from scipy.special import softmax
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
 from transduce.losses import Loss, costs_of
+from transduce.parallel import Threads, row_blocks
 from transduce.problem import TrainingProblem
 from transduce.weight_step import WeightState
 
@@ -19,6 +20,8 @@ FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 """Relative accuracy and most sweeps of the supervised weights that soft labels start from."""
 SOFT_SWEEPS, SOFT_ITERATIONS, SOFT_TOL = 1, 10, 1e-2
 """A round with soft labels: sweeps of a dual step or iterations of L-BFGS, and relative tolerance of the counts."""
+BLOCK_CELLS = 1 << 18
+"""Scores in a block of rows whose probabilities are computed at once."""
 _STATE = ("W", "targets", "kappa", "dual", "gaps")
 
 
@@ -221,10 +224,26 @@ def follows_prices(loss: Any, bounds: Bounds, n_rows: int) -> bool:
     return bounds.belief is not None and not is_hard and hasattr(loss, "price_scale")
 
 
-def total_confidence(loss: Any, scores: Array, prices: Array, calibration: Calibration) -> float:
-    """Sum of the largest probabilities of rows with these scores (n, K), after adding the prices of the classes."""
-    shifted = scores + getattr(loss, "price_scale", 0.0) * prices
-    return float(calibration.probabilities(loss, shifted).max(axis=1).sum())
+def total_confidence(
+    loss: Any,
+    scores: Array,
+    prices: Array,
+    calibration: Calibration,
+    chosen: Array | None = None,
+    threads: Threads | None = None,
+) -> float:
+    """Sum of the largest probabilities of rows with these scores (n, K), after adding the prices of the classes.
+
+    `chosen` (n,) says which rows count, by default all.
+    """
+    shift = getattr(loss, "price_scale", 0.0) * prices
+
+    def total(rows: slice) -> float:
+        largest = calibration.probabilities(loss, scores[rows] + shift).max(axis=1)
+        return float((largest if chosen is None else largest[chosen[rows]]).sum(dtype=np.float64))
+
+    blocks = row_blocks(len(scores), max(1, BLOCK_CELLS // scores.shape[1]))
+    return sum((threads or Threads()).map(total, blocks), 0.0)
 
 
 def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:
@@ -232,15 +251,6 @@ def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:
     if problem.forbidden is not None:
         scores = np.where(problem.forbidden, -np.inf, scores)
     return np.bincount(scores.argmax(axis=1), minlength=problem.n_classes)
-
-
-def model_posterior(problem: TrainingProblem, scores: Array) -> Array:
-    """Posterior (n, K) of the rows without a full label, 0 where a label is forbidden; one-hot without a posterior."""
-    if hasattr(problem.loss, "posterior"):
-        posterior = np.asarray(problem.loss.posterior(scores))
-    else:
-        posterior = np.eye(problem.n_classes)[scores.argmax(axis=1)]
-    return posterior if problem.forbidden is None else _allowed(problem.forbidden, posterior)
 
 
 def first_targets(problem: TrainingProblem, labels: Array, bounds: Bounds, n_unlabeled: int) -> Array:

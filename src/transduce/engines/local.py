@@ -17,7 +17,6 @@ from transduce.engines.common import (
     doubtful_below,
     finite_costs,
     follows_prices,
-    model_posterior,
     posterior_costs,
     predicted_counts,
     priced_probabilities,
@@ -69,16 +68,13 @@ class LocalEngine:
         return self.problem.n_classes
 
     @property
-    def forbids(self) -> bool:
-        return self.problem.forbidden is not None
-
-    @property
     def is_dense(self) -> bool:
         return self.problem.design.is_dense
 
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
-        return LocalRestart(self.problem, self.labels.copy(), settings, step, rng)
+        problem = replace(self.problem, design=replace(self.problem.design))  # with threads of its own
+        return LocalRestart(problem, self.labels.copy(), settings, step, rng)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:
         """Run as many restarts as there are threads if they are small, and divide the threads among them."""
@@ -91,9 +87,6 @@ class LocalEngine:
 
     def predicted_counts(self, W: Array) -> Array:
         return predicted_counts(self.problem, self._unlabeled_scores(W))
-
-    def predicted_proportions(self, W: Array) -> Array:
-        return np.asarray(model_posterior(self.problem, self._unlabeled_scores(W)).mean(axis=0))
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> "LocalEngine":
         if self.n_unlabeled <= max_rows:
@@ -127,7 +120,8 @@ class LocalEngine:
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
             if len(scores):
                 has_class = result.labels[problem.n_labeled :] < self.n_classes
-                total = total_confidence(problem.loss, scores[has_class], result.prices, calibration)
+                threads = problem.design.threads
+                total = total_confidence(problem.loss, scores, result.prices, calibration, has_class, threads)
                 confidence = total / max(int(has_class.sum()), 1)
             distributions = self.distributions(result.labels, posterior)
         transduction = classes[self.in_order_of_y(result.labels)]

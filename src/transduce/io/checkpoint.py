@@ -1,8 +1,8 @@
 """Checkpoints: the last complete stage of a fit on disk, from which a killed fit resumes to the same result.
 
 A checkpoint is a folder. `fit.json` holds the fingerprint of the fit and its seeds; every restart has a slot, a file
-with its last complete stage, which starts with a digest of its content, so that a damaged one is never read. While a
-fit runs it holds `fit.lock`, which the operating system releases when the process ends.
+with its last complete stage. Both have a digest of their content, so that a damaged one is never read. While a fit runs
+it holds `fit.lock`, which the operating system releases when the process ends.
 """
 
 import hashlib
@@ -28,11 +28,12 @@ from transduce.history import HistoryRow
 from transduce.io.atomic_write import WriteError, atomic_write
 from transduce.io.strict_json import loads
 
-FORMAT = 6
+FORMAT = 7
 VERSIONS = {module.__name__: module.__version__ for module in (import_module("transduce"), np, scipy, numba)}
 """Other versions may round differently."""
 _LEFTOVER = re.compile(r"fit\.lock|\.transduce-[0-9a-f]{12}\.part")
 """Files that a fit leaves behind when it is killed before its folder has a `fit.json`."""
+_ADVICE = "Choose another folder, or delete it"
 _METADATA, _DIGEST_SIZE = "metadata", 32
 
 
@@ -80,7 +81,7 @@ class CheckpointSlot:
         packed = io.BytesIO()
         np.savez(packed, **arrays, **{_METADATA: np.frombuffer(text.encode(), np.uint8)})  # type: ignore[arg-type]
         try:
-            with atomic_write(self.path, sync=True) as file:
+            with atomic_write(self.path) as file:
                 file.write(_digest(packed.getbuffer()))
                 file.write(packed.getbuffer())
         except WriteError as error:
@@ -142,7 +143,7 @@ class Checkpoint:
     def note(self, name: str, text: str) -> None:
         """Store a small file beside the stages, unless there is one of this name."""
         if self.folder is not None and not (self.folder / name).exists():
-            with atomic_write(self.folder / name, sync=True) as file:
+            with atomic_write(self.folder / name) as file:
                 file.write(text.encode())
 
     def slot(self, name: str) -> CheckpointSlot:
@@ -165,10 +166,10 @@ def _stored_seeds(folder: Path, fingerprint: str, seeds: tuple[int, ...]) -> tup
         leftover.unlink(missing_ok=True)
     path = folder / "fit.json"
     if not path.exists():
-        header = {"format": FORMAT, "fingerprint": fingerprint, "versions": VERSIONS, "seeds": seeds}
+        header = {"format": FORMAT, "fingerprint": fingerprint, "versions": VERSIONS, "seeds": list(seeds)}
         try:
-            with atomic_write(path, sync=True) as file:
-                file.write(json.dumps(header).encode())
+            with atomic_write(path) as file:
+                file.write(json.dumps({**header, "digest": _header_digest(header)}).encode())
         except WriteError as error:
             raise _error(folder, f"cannot be written ({error.reason}). Choose another place") from error
         return seeds
@@ -179,20 +180,24 @@ def _read_seeds(folder: Path, fingerprint: str) -> tuple[int, ...]:
     """Return the seeds in `fit.json`, which must belong to the fit with this fingerprint."""
     try:
         header = loads((folder / "fit.json").read_bytes())
-        layout, stored, seeds = header["format"], header["fingerprint"], tuple(map(int, header["seeds"]))
-        versions = {name: header["versions"].get(name) for name in VERSIONS}
+        is_whole = header["format"] == FORMAT and header.pop("digest") == _header_digest(header)
     except (KeyError, TypeError, AttributeError, ValueError):
-        layout, stored, seeds, versions = None, None, (), VERSIONS
-    if layout != FORMAT:
-        problem = "was written by another version of transduce, or is damaged"
-    elif stored != fingerprint:
+        is_whole = False
+    if not is_whole:
+        raise _error(folder, f"was written by another version of transduce, or is damaged. {_ADVICE}")
+    stored, seeds, versions = header["fingerprint"], tuple(header["seeds"]), header["versions"]
+    if stored != fingerprint:
         problem = "belongs to a fit with other data or parameters"
     elif versions != VERSIONS:
-        name = next(name for name in VERSIONS if versions[name] != VERSIONS[name])
-        problem = f"was written with {name} {versions[name]}, but {VERSIONS[name]} is installed"
+        name = next(name for name in VERSIONS if versions.get(name) != VERSIONS[name])
+        problem = f"was written with {name} {versions.get(name)}, but {VERSIONS[name]} is installed"
     else:
         return seeds
-    raise _error(folder, f"{problem}. Choose another folder, or delete it")
+    raise _error(folder, f"{problem}. {_ADVICE}")
+
+
+def _header_digest(header: Mapping[str, Any]) -> str:
+    return _digest(memoryview(json.dumps(header, sort_keys=True).encode())).hex()
 
 
 def _error(folder: Path, problem: str) -> ValueError:

@@ -2,12 +2,14 @@
 
     data.bin, indices.bin    values and columns of all rows, one row after the other
     indptr.bin               where each row begins, and where the last one ends
-    rows.json                shape and types; written last, so that a folder without it is incomplete
+    rows.json                shape, types and a digest of the three files; written last, so that a folder without it
+                             is incomplete
 
 A fit with fit_intercept=False uses the mapped pages without copying them. The default, fit_intercept=True, copies the
 rows into memory to add a column; pack a constant column with the rows to avoid that.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +21,7 @@ from scipy import sparse
 from transduce.arrays import Array
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, dumps, loads
+from transduce.validation import check_structure
 
 FORMAT = 1
 HEADER = "rows.json"
@@ -69,7 +72,7 @@ def pack_rows(parts: Iterable[Any], folder: str | Path) -> sparse.csr_matrix:
 
 
 def open_rows(folder: str | Path) -> sparse.csr_matrix:
-    """Open the rows that `pack_rows` wrote into a folder.
+    """Open the rows that `pack_rows` wrote into a folder; all of it is read once, to find out if it was changed.
 
     Parameters
     ----------
@@ -88,16 +91,51 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
         header = loads((path / HEADER).read_bytes())
         if header["format"] != FORMAT:
             raise ValueError(f"{path} has rows in format {header['format']!r}, not {FORMAT}. Pack the rows again.")
-        n_rows, n_features, n_values = (int(header[name]) for name in ("n_rows", "n_features", "n_values"))
-        dtype, indptr_dtype = np.dtype(header["dtype"]), np.dtype(header.get("indptr", "int64"))
+        X = _mapped(path, header)
     except (JsonError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path / HEADER} is damaged. Pack the rows again.") from None
-    X = sparse.csr_matrix((n_rows, n_features), dtype=dtype)
-    X.data = _map(path / _DATA, dtype, n_values)
-    X.indices = _map(path / _INDICES, np.dtype(np.int32), n_values)
-    X.indptr = _map(path / _INDPTR, indptr_dtype, n_rows + 1)
+    if "digest" in header:  # folders written before 0.2 have none
+        if header["digest"] != _digest(X):
+            raise ValueError(f"the files of {path} are not those that were packed. Pack the rows again.")
+    else:
+        check_structure(X)
     X.has_canonical_format = True
     return X
+
+
+def _mapped(path: Path, header: dict[str, Any]) -> sparse.csr_matrix:
+    """Map the files as the header describes them."""
+    n_rows, n_features, n_values = (_size(header[name]) for name in ("n_rows", "n_features", "n_values"))
+    dtype, indptr_dtype = _type(header["dtype"], "f"), _type(header.get("indptr", "int64"), "i")
+    types = {_DATA: dtype, _INDICES: np.dtype(np.int32), _INDPTR: indptr_dtype}
+    sizes = {_DATA: n_values, _INDICES: n_values, _INDPTR: n_rows + 1}
+    arrays = {name: _map(path / name, types[name], sizes[name]) for name in _FILES}  # their sizes are right, so:
+    X = sparse.csr_matrix((n_rows, n_features), dtype=dtype)
+    X.data, X.indices, X.indptr = (arrays[name] for name in _FILES)
+    return X
+
+
+def _size(value: object) -> int:
+    """A number of rows, columns or values in the header."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
+        raise TypeError
+    return value
+
+
+def _type(name: object, kind: str) -> np.dtype[Any]:
+    """A type of 32 or 64 bits in the header: of floats for kind "f", of integers for "i"."""
+    names = {"f": ("float32", "float64"), "i": ("int32", "int64")}[kind]
+    if name not in names:
+        raise TypeError
+    return np.dtype(str(name))
+
+
+def _digest(X: sparse.csr_matrix) -> str:
+    """Digest of shape and content."""
+    found = hashlib.sha256(repr((X.shape, X.dtype.name, X.indptr.dtype.name)).encode())
+    for array in (X.indptr, X.indices, X.data):
+        found.update(array)
+    return found.hexdigest()
 
 
 def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
@@ -144,6 +182,7 @@ def _write(parts: Iterable[Any], path: Path) -> None:
         "format": FORMAT, "n_rows": n_rows, "n_features": n_features, "n_values": n_values, "dtype": dtype.name,
         "indptr": "int32" if is_short else "int64",
     }  # fmt: skip
+    header["digest"] = _digest(_mapped(path, header))
     with atomic_write(path / HEADER) as file:
         file.write(dumps(header).encode())
 
@@ -168,6 +207,7 @@ def _to_int32(path: Path) -> None:
 
 def _canonical(part: Any) -> sparse.csr_matrix:
     """Return rows as CSR of float32 or float64, with columns sorted and no column repeated."""
+    check_structure(part)
     rows = sparse.csr_matrix(part)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)

@@ -2,8 +2,8 @@
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,11 @@ from transduce.errors import InputError
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, loads
 
+Description = TypeVar("Description")
 MAX_HEADER_BYTES = 1 << 25
+MAX_HEADER_VALUES = 1 << 21
+"""Values of its JSON, of which each takes some 100 bytes of memory."""
+MAX_TENSORS = 16
 DTYPES = ("F32", "F64", "U8")
 _OTHER_FORMATS = {
     b"PK": "it is a zip archive",
@@ -42,17 +46,22 @@ def write_tensors(target: str, tensors: Mapping[str, NDArray[Any]], metadata: Ma
         file.write(content)
 
 
-def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read all tensors and the metadata."""
+def read_tensors(
+    source: str, judge: Callable[[Mapping[str, str], Mapping[str, tuple[int, ...]]], Description]
+) -> tuple[dict[str, NDArray[Any]], Description]:
+    """Read all tensors, after `judge` has accepted the metadata and the shape of each; return what it returns too."""
     try:
         if not stat.S_ISREG(os.stat(source).st_mode):  # checked before opening, because opening a pipe would block
             raise InputError(f"{source} is a folder or a device, not a model file. Name the file itself.")
         _check_start(source)
         with safe_open(source, framework="numpy") as file:
-            for name in file.keys():  # noqa: SIM118 -- not a mapping
-                if file.get_slice(name).get_dtype() not in DTYPES:
+            names = list(file.keys())
+            parts = {name: file.get_slice(name) for name in names}
+            for name, part in parts.items():
+                if part.get_dtype() not in DTYPES:
                     raise ValueError(f"tensor {name!r} must have a type of {', '.join(DTYPES)}")
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            description = judge(file.metadata() or {}, {name: tuple(part.get_shape()) for name, part in parts.items()})
+            return {name: file.get_tensor(name) for name in names}, description
     except FileNotFoundError as error:
         raise InputError(f"{source} does not exist. Correct the path of the model file.") from error
     except OSError as error:
@@ -62,14 +71,18 @@ def read_tensors(source: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 
 
 def _check_start(source: str) -> None:
-    """Check the length of the header, and name other formats that people confuse with model files."""
+    """Check the size of the header, and name other formats that people confuse with model files."""
     with open(source, "rb") as file:
         start = file.read(8)
-    if not start:
-        raise ValueError("it is empty")
-    if int.from_bytes(start, "little") > MAX_HEADER_BYTES:
-        known = [reason for prefix, reason in _OTHER_FORMATS.items() if start.startswith(prefix)]
-        raise ValueError(known[0] if known else "it is not a safetensors file")
+        if not start:
+            raise ValueError("it is empty")
+        length = int.from_bytes(start, "little")
+        if length > MAX_HEADER_BYTES:
+            known = [reason for prefix, reason in _OTHER_FORMATS.items() if start.startswith(prefix)]
+            raise ValueError(known[0] if known else "it is not a safetensors file")
+        header = file.read(length)
+    if header.count(b",") + header.count(b"[") > MAX_HEADER_VALUES or header.count(b'"data_offsets"') > MAX_TENSORS:
+        raise ValueError("its description has more parts than that of any model")
 
 
 def parse_json(text: str) -> Any:

@@ -3,8 +3,8 @@
 Rows        CSR with a span per row, so that they can be in any order: row i has the values data[p] in the columns
             indices[p] for p from spans[i, 0] to spans[i, 1]. Dense rows have no `indices`, since p counts the columns;
             unless `constant` is 0, they have one column more, of this value.
-W (d, M)    weights, one column per node of the tree: in C order, where a feature of a sparse row touches contiguous
-            memory, or in Fortran order, where a class of a dense row does.
+W           weights in C order, with one column per node of the tree, (d, M), for sparse rows, so that a feature touches
+            contiguous memory; transposed, (M, d), for dense rows, so that a node does. One compilation serves both.
 Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts (K+1,). Flat classes have no `nodes`:
             each class is its own node, M = K.
 """
@@ -16,7 +16,7 @@ from transduce.kernels import Array, kernel, reduction
 
 @reduction
 def dense_scores(x: Array, constant: float, V: Array, out: Array) -> None:
-    """Write out (M,) = V x for V (M, d) = Wᵀ. Four nodes at a time read x once."""
+    """Write out (M,) = V x for V (M, d). Four nodes at a time read x once."""
     j, zero = 0, V.dtype.type(0.0)
     while j + 4 <= out.size:
         a, b, c, d = zero, zero, zero, zero
@@ -56,7 +56,7 @@ def add_dense_row(x: Array, constant: float, delta: Array, V: Array) -> None:
 def node_scores(i: int, data: Array, indices: Array, spans: Array, constant: float, W: Array, out: Array) -> None:
     """Write out (M,) = x_i W, the scores of row i for all nodes. Four features at a time keep sums in registers."""
     if indices.size == 0:
-        dense_scores(data[spans[i, 0] : spans[i, 1]], constant, W.T, out)
+        dense_scores(data[spans[i, 0] : spans[i, 1]], constant, W, out)
         return
     for j in range(out.size):
         out[j] = 0.0
@@ -101,6 +101,12 @@ def class_to_node(by_class: Array, starts: Array, nodes: Array, out: Array) -> N
 
 
 @kernel
+def n_nodes(indices: Array, W: Array) -> int:
+    """M, the number of nodes of the tree."""
+    return int(W.shape[0] if indices.size == 0 else W.shape[1])
+
+
+@kernel
 def add_row(
     i: int, delta: Array, data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
     W: Array, work: Array,
@@ -108,7 +114,7 @@ def add_row(
     """W += x_i (deltaᵀ P) in place, for the change delta (K,) of each class; `work` (M,) is scratch space."""
     class_to_node(delta, starts, nodes, work)
     if indices.size == 0:
-        add_dense_row(data[spans[i, 0] : spans[i, 1]], constant, work, W.T)
+        add_dense_row(data[spans[i, 0] : spans[i, 1]], constant, work, W)
         return
     for p in range(spans[i, 0], spans[i, 1]):
         value, w = data[p], W[indices[p]]
@@ -122,7 +128,7 @@ def add_rows(
     nodes: Array, W: Array,
 ) -> None:  # fmt: skip
     """W += x_i (deltas[r]ᵀ P) in place for each row i = chosen[r]."""
-    work = np.empty(W.shape[1], W.dtype)
+    work = np.empty(n_nodes(indices, W), W.dtype)
     for r in range(chosen.size):
         add_row(chosen[r], deltas[r], data, indices, spans, constant, starts, nodes, W, work)
 
@@ -132,7 +138,7 @@ def all_scores(
     data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array, W: Array, out: Array
 ) -> None:
     """Write out (n, K) = (X W) Pᵀ."""
-    by_node = np.empty(W.shape[1], W.dtype)
+    by_node = np.empty(n_nodes(indices, W), W.dtype)
     for i in range(out.shape[0]):
         node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, out[i])
@@ -173,7 +179,7 @@ def dense_pullback(
     rows: Array, data: Array, spans: Array, constant: float, starts: Array, nodes: Array, R: Array, low: int, high: int,
     V: Array,
 ) -> None:  # fmt: skip
-    """V[low:high] += (Pᵀ Rᵀ X)[low:high] in place for these dense rows (b,), with V (M, d) = Wᵀ and R (b, K)."""
+    """V[low:high] += (Pᵀ Rᵀ X)[low:high] in place for these dense rows (b,), with V (M, d) and R (b, K)."""
     work = np.empty(V.shape[0], V.dtype)
     for r in range(rows.size):
         if np.any(R[r]):
@@ -208,3 +214,24 @@ def copy_reordered(
             q = at[group[column]]
             new_indices[q], new_data[q] = column, data[p]
             at[group[column]] += 1
+
+
+@kernel
+def copy_with_constant(
+    data: Array, indices: Array, spans: Array, column: int, constant: float, new_spans: Array, new_data: Array,
+    new_indices: Array,
+) -> None:  # fmt: skip
+    """Copy rows to new spans, each with a constant in this column, which comes last."""
+    for i in range(spans.shape[0]):
+        shift, last = new_spans[i, 0] - spans[i, 0], new_spans[i, 1] - 1
+        for p in range(spans[i, 0], spans[i, 1]):
+            new_data[p + shift], new_indices[p + shift] = data[p], indices[p]
+        new_data[last], new_indices[last] = constant, column
+
+
+@kernel
+def squared_lengths(data: Array, spans: Array, out: Array) -> None:
+    """Add ‖x_i‖² to out (n,)."""
+    for i in range(out.size):
+        for p in range(spans[i, 0], spans[i, 1]):
+            out[i] += data[p] * data[p]

@@ -21,6 +21,8 @@ from transduce.label_step.partitions import Partitions
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.soft_partitions import SoftPartitions
 
+FLAT, N_FLAT = 1e-3, 2
+"""Slope of log entropy in log T below which the temperature makes no difference, and how often it is seen in a row."""
 COOLING, LOOSE_TOL = 0.25, 0.05
 """Factor between temperatures on the way down, and the relative tolerance of the counts there."""
 BEYOND_FLOATS = 1e6
@@ -251,12 +253,16 @@ def _count_gap(search: DualNewton, point: Point) -> float:
 def _solve_at_entropy(
     rows: SoftPartitions, fraction: float, temperature: float | None, prices: FloatArray | None, tol: float
 ) -> SoftLabelSolution:
-    """Find the temperature by the secant method in log T and log entropy, within a bracket."""
+    """Find the temperature by the secant method in log T and log entropy, within a bracket.
+
+    Where colder labels have the same entropy, as those of equal rows have, it stays at the first temperature.
+    """
     statistics, tree = rows.statistics, rows.tree
     wanted, spread = fraction * mean_entropy(tree.bounds.center(tree.n_rows)[None, :]), statistics.spread
     T = temperature or spread or 1.0
     coldest = 1e-3 * min(T, spread) if temperature else 1e-9 * spread
     lowest, highest, slope, last = 0.0, np.inf, 2.0, (0.0, 0.0)
+    first, n_flat = None, 0
     for attempt in range(MAX_TEMPERATURES):
         answer = _solve_at(rows, T, prices, tol)
         prices, entropy = answer.prices, _entropy_of_untied(answer, rows)
@@ -265,7 +271,12 @@ def _solve_at_entropy(
         lowest, highest = (lowest, T) if entropy > wanted else (T, highest)
         here = (float(np.log(T)), float(np.log(max(entropy, 1e-12))))
         if attempt and here[0] != last[0]:
-            slope = float(np.clip((here[1] - last[1]) / (here[0] - last[0]), 0.5, 6.0))
+            found = (here[1] - last[1]) / (here[0] - last[0])
+            slope = float(np.clip(found, 0.5, 6.0))
+            n_flat = n_flat + 1 if abs(found) < FLAT and entropy > wanted and spread > T else 0
+        first = first or answer
+        if n_flat == N_FLAT:
+            return first
         last = here
         guess = T * float(np.exp(np.clip((np.log(max(wanted, 1e-12)) - here[1]) / slope, -2.0, 2.0)))
         if not lowest < guess < highest:

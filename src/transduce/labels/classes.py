@@ -55,6 +55,8 @@ def find_classes(
 
 def as_objects(values: Array) -> list[Any]:
     """Labels as hashable Python objects; lists become tuples, which are paths."""
+    if values.dtype.kind != "O" and values.ndim == 1:
+        return list(values.tolist())
     items = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
     return [tuple(value) if isinstance(value, list) else value for value in items]
 

@@ -140,7 +140,7 @@ class SoftAnnealing:
         evidence = evidence_of(self.engine)
         if evidence is not None and evidence.is_judged:
             return self._refine(self._at_zero(), last)
-        sample: AnnealedEngine = self.engine.sample(max_rows(self.engine.n_classes), draw)
+        sample: AnnealedEngine = self.engine.sample(max_annealed_rows(self.engine.n_classes), draw)
         if evidence is not None:
             return self._weigh_evidence(sample, draw, last)
         if sample is self.engine:
@@ -223,7 +223,7 @@ class SoftAnnealing:
         return replace(settings, weights=settings.weights[-1:], early_tol=tol)
 
 
-def max_rows(n_classes: int) -> int:
+def max_annealed_rows(n_classes: int) -> int:
     """Most unlabelled rows that are annealed."""
     return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
 

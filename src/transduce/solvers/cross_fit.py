@@ -138,11 +138,11 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
 
 def draw_sample(data: Engine, rng: np.random.Generator) -> LocalEngine:
     """All labelled rows, and as many of the others as take part in fits that estimate class sizes."""
-    engine: LocalEngine = data.sample(max_rows(data.n_classes), rng).in_memory()
+    engine: LocalEngine = data.sample(max_hidden_fit_rows(data.n_classes), rng).in_memory()
     return engine
 
 
-def max_rows(n_classes: int) -> int:
+def max_hidden_fit_rows(n_classes: int) -> int:
     """Most unlabelled rows that take part."""
     return min(MAX_ROWS, max(MAX_CELLS // n_classes, 1000))
 

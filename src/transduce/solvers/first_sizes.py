@@ -60,13 +60,14 @@ def _are_contradicted(data: Engine, sampled: Array, settings: Settings) -> bool:
 def balanced_counts(data: Engine, settings: Settings, rng: np.random.Generator) -> Array:
     """Mean predicted counts (K,) of supervised classifiers, each of a subset of the labels.
 
-    A subset has at most as many labels of each class as the median class has.
+    A subset has at most as many labels of each class as the median class has; of two classes, the smaller one.
     """
     engine = draw_sample(data, rng)
     n_labeled = engine.problem.n_labeled
     labels = np.where(engine.problem.row_weights[:n_labeled] > 0, engine.labels[:n_labeled], -1)
     counts = np.bincount(labels[labels >= 0], minlength=engine.n_classes)
-    most = int(np.median(counts[counts > 0])) if counts.any() else 0
+    present = np.sort(counts[counts > 0])
+    most = int(present[(present.size - 1) // 2]) if present.size else 0
     if counts.max(initial=0) <= most:
         return supervised_counts(engine, settings, rng)
     found = []

@@ -101,8 +101,8 @@ class FitPlan:
         Whether labels are hidden need not be known: if the annealing comes first, they are not.
         """
         annealing = resolve_annealing(annealing, is_dense)
-        n_hidden = min(n_unlabeled, cross_fit.max_rows(n_classes))
-        n_annealed = min(n_unlabeled, soft_annealing.max_rows(n_classes))
+        n_hidden = min(n_unlabeled, cross_fit.max_hidden_fit_rows(n_classes))
+        n_annealed = min(n_unlabeled, soft_annealing.max_annealed_rows(n_classes))
         hidden: dict[int, Costs] = {-k: HIDDEN_COSTS for k in range(1, cross_fit.N_FOLDS + 1)}
         hidden[-1] = (FIRST_COST + HIDDEN_COSTS[0], *HIDDEN_COSTS[1:])
         n_restarts = n_restarts_of(annealing)

@@ -16,7 +16,7 @@ from transduce.weight_step.base import WeightState
 
 N_BATCHES = 1024
 """Batches in a sweep."""
-MIN_PRODUCTS_PER_THREAD = 30_000
+MIN_PRODUCTS_PER_THREAD = 10_000
 """Multiplications in a batch that make one more thread pay."""
 SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
 """Factor by which σ grows, and the fall of the dual objective, relative to λ/2 ‖W‖², that makes it grow."""
@@ -43,32 +43,43 @@ class LossArguments(NamedTuple):
     bound: float
 
 
-def sweep_batches(design: Design, alpha: float, state: WeightState, order: Array, own: LossArguments) -> None:
-    """Update the dual variables of the rows of `order` (t,), and W with them."""
-    W, batch = state.W, -(-order.size // N_BATCHES)
-    n_threads = _n_threads(design, batch)
-    n_parts = min(2 * n_threads, 64) if n_threads > 1 else 1
-    gains, R = np.empty(order.size), np.empty((batch, design.taxonomy.n_classes), W.dtype)
-    counters = np.zeros(4 * -(-order.size // batch), np.int64)
-    curvatures = (own.bound * state.sigma / alpha) * state.kappa * design.squared_norms
-    before = _squares(W)
+class BatchSweeps:
+    """Sweeps over rows of a state, prepared once for as long as its targets and row weights stay."""
 
-    def run(_: int) -> None:
-        kernels.sweep(
-            order, batch, design.column_ends(n_parts), counters, *own[:-1], state.kappa, curvatures, alpha,
-            *design.rows, *design.tree, W, state.dual, state.gaps, gains, R,
+    def __init__(self, design: Design, alpha: float, state: WeightState, own: LossArguments) -> None:
+        self.design, self.alpha, self.state, self.own = design, alpha, state, own
+        self.curvatures = (own.bound / alpha) * state.kappa * design.squared_norms
+        self.products_per_row = design.n_values * design.taxonomy.n_nodes // max(design.n_rows, 1)
+
+    def sweep(self, order: Array) -> None:
+        """Update the dual variables of the rows of `order` (t,), and W with them."""
+        state, batch = self.state, -(-order.size // N_BATCHES)
+        if batch == 1:  # rows one after another: the dual objective never falls
+            self._run(order, 1)
+            return
+        before = _squares(state.W)
+        gain = self._run(order, batch)
+        after = _squares(state.W)
+        if gain - 0.5 * self.alpha * (after - before) < -MIN_FALL * 0.5 * self.alpha * after:
+            state.sigma *= SIGMA_GROWTH
+
+    def _run(self, order: Array, batch: int) -> float:
+        """Run the kernel in all threads that pay; return the gain of the separable part of the dual objective."""
+        state, design = self.state, self.design
+        n_threads = max(1, min(design.n_threads, batch * self.products_per_row // MIN_PRODUCTS_PER_THREAD))
+        ends = design.column_ends(min(2 * n_threads, 64) if n_threads > 1 else 1)
+        gains, R = np.empty(order.size), np.empty((batch, design.taxonomy.n_classes), state.W.dtype)
+        counters = np.zeros(4 * -(-order.size // batch), np.int64)
+        curvatures = self.curvatures if state.sigma == 1.0 else state.sigma * self.curvatures
+        arguments = (
+            order, batch, ends, counters, *self.own[:-1], state.kappa, curvatures, self.alpha,
+            *design.rows, *design.tree, design.for_kernels(state.W), state.dual, state.gaps, gains, R,
         )  # fmt: skip
-
-    list(design.threads.map(run, range(n_threads)))
-    after = _squares(W)
-    if float(gains.sum()) - 0.5 * alpha * (after - before) < -MIN_FALL * 0.5 * alpha * after:
-        state.sigma *= SIGMA_GROWTH
-
-
-def _n_threads(design: Design, batch: int) -> int:
-    """Number of threads that pay."""
-    products = batch * design.n_values * design.taxonomy.n_nodes // max(design.n_rows, 1)
-    return max(1, min(design.n_threads, products // MIN_PRODUCTS_PER_THREAD))
+        if n_threads == 1:
+            kernels.sweep(*arguments)
+        else:
+            list(design.threads.map(lambda _: kernels.sweep(*arguments), range(n_threads)))
+        return float(gains.sum())
 
 
 def _squares(W: Array) -> float:

@@ -22,8 +22,8 @@ from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step._kernels.sweep import MARGIN, MAXENT, SQUARED
 from transduce.weight_step.base import WeightReport, WeightState
-from transduce.weight_step.batches import LossArguments, sweep_batches
-from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged
+from transduce.weight_step.batches import BatchSweeps, LossArguments
+from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged, total_gap
 
 BLOCK_ROWS = 2048
 """Rows whose exponentials are computed at once: numpy is faster than a compiled loop while they stay in the cache."""
@@ -47,9 +47,9 @@ class DualStep(ABC):
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
 
-    def sweep(self, problem: TrainingProblem, state: WeightState, order: Array) -> None:
-        """Update the dual variables of these rows, and W with them."""
-        sweep_batches(problem.design, problem.alpha, state, order, self.loss_arguments(problem, state))
+    def sweeps(self, problem: TrainingProblem, state: WeightState) -> BatchSweeps:
+        """Sweeps that update dual variables, and W with them."""
+        return BatchSweeps(problem.design, problem.alpha, state, self.loss_arguments(problem, state))
 
     def _contribution(self, q: Array, p: Array) -> Array:
         """What rows contribute to λW for each class, before their weight κ."""
@@ -77,7 +77,8 @@ class DualStep(ABC):
         if changed.size:
             old = as_distributions(state.targets[changed], problem.n_classes)
             deltas = -self._contribution(old, state.dual[changed]) * (state.kappa[changed, None] / problem.alpha)
-            add_rows(changed, deltas.astype(state.W.dtype), *problem.design.rows, *problem.design.tree, state.W)
+            design = problem.design
+            add_rows(changed, deltas.astype(state.W.dtype), *design.rows, *design.tree, design.for_kernels(state.W))
             state.dual[changed] = self._dual_at_zero(as_distributions(targets[changed], problem.n_classes))
             state.gaps[changed] = np.inf
             state.scores = None
@@ -99,11 +100,13 @@ class DualStep(ABC):
         if live.size <= FEW_LIVE * problem.n_rows:
             return self._solve_few(problem, state, live, tol, rng)
 
+        sweeps = self.sweeps(problem, state)
+
         def sweep(count: int) -> tuple[float, float]:
             order = sweep_order(state.gaps, live, rng, count)
             state.scores = None
-            self.sweep(problem, state, order)
-            return order.size / live.size, float(state.gaps[live].sum())
+            sweeps.sweep(order)
+            return order.size / live.size, total_gap(state.gaps, live)
 
         check = partial(self._report, problem, state, live, tol)
         if state.scores is not None:  # only row weights changed, so the gap can be computed without a sweep

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.weight_step._kernels.row_order import copy_runs, large_gaps, sum_at
 
 GAP_MARGIN = 0.7
 """Compute J once the estimated gap is below this fraction of the tolerated one."""
@@ -84,12 +85,14 @@ def sweep_until_converged(
 def sweep_order(gaps: Array, live: Array, rng: np.random.Generator, count: int) -> Array:
     """Return the rows of sweep number `count` since J was computed: all live ones, or those with large gaps."""
     if count % FULL_SWEEP_EVERY:
-        live_gaps = gaps[live]
-        known = live_gaps < np.inf
-        if known.mean() > 0.5:
-            total = live_gaps[known].sum()
-            large = live_gaps > 2.0 * total / known.sum()
-            live = live[large] if live_gaps[large].sum() > MIN_GAP_FRACTION * total else live
-    starts = RUN_LENGTH * rng.permutation(-(-live.size // RUN_LENGTH))
-    positions = (starts[:, None] + np.arange(RUN_LENGTH)).ravel()
-    return np.asarray(live[positions[positions < live.size]])
+        large = np.empty_like(live)
+        n_large = large_gaps(gaps, live, MIN_GAP_FRACTION, large)
+        live = large[:n_large] if n_large else live
+    order = np.empty_like(live)
+    copy_runs(live, rng.permutation(-(-live.size // RUN_LENGTH)), RUN_LENGTH, order)
+    return order
+
+
+def total_gap(gaps: Array, live: Array) -> float:
+    """Sum of the gaps (n,) of the live rows."""
+    return float(sum_at(gaps, live))

@@ -4,6 +4,9 @@ import polars as pl
 import pytest
 from helpers.tables import assert_refused, read
 
+from transduce.cli.formats import delimited
+from transduce.cli.formats.delimited import _column_names
+
 
 @pytest.mark.parametrize(
     ("data", "columns", "rows"),
@@ -57,3 +60,27 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_files_are_refused_with_their_position(tmp_path, case):
     assert_refused(tmp_path, *BAD[case])
+
+
+def test_column_names_are_not_compared_with_all_others():
+    n_compared = 0
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal n_compared
+            n_compared += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"column {number}") for number in range(1000)]
+    assert _column_names(names, 1) == names
+    assert n_compared < 10 * len(names)
+
+
+def test_rows_are_read_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "_CELLS_AT_A_TIME", 5)
+    rows = [(str(number), "x" * number) for number in range(9)]
+    text = "a,b\n" + "".join(f"{one},{two}\n" for one, two in rows)
+    assert read(tmp_path, "a.csv", text).frame.rows() == rows
+    assert_refused(tmp_path, "a.csv", text + "1\n", "line 11: expected 2 cells")

@@ -13,6 +13,8 @@ from helpers.tables import assert_refused, parquet_bytes, read
 
 from transduce.cli.errors import InputError
 from transduce.cli.formats import read_table
+from transduce.cli.formats.decoding import expansion_limit
+from transduce.cli.formats.errors import FileError
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 
@@ -125,3 +127,28 @@ def test_missing_files_and_wrong_kinds(tmp_path, monkeypatch, source, format, wh
     Path("sub").mkdir()
     with pytest.raises(InputError, match=f"^{what}"):
         read_table(source, format)
+
+
+BOMBS = {
+    "csv.gz": lambda: gzip.compress(b"text,label\n" + b"a" * 150_000_000),
+    "csv.zst": lambda: zstandard.compress(b"text,label\n" + b"a" * 150_000_000),
+    "jsonl": lambda: b"".join(b'{"key %d": 1}\n' % number for number in range(5000)),
+    "json": lambda: b"[" + b",".join(b'{"key %d": 1}' % number for number in range(5000)) + b"]",
+}
+
+
+@pytest.mark.parametrize("suffix", BOMBS)
+def test_small_files_that_become_huge_are_refused_unless_allowed(suffix, tmp_path):
+    path = tmp_path / f"bomb.{suffix}"
+    path.write_bytes(BOMBS[suffix]())
+    with pytest.raises(
+        FileError, match=r"(expands to more than 100 MB|5000 different keys).*allow more with --max-size"
+    ):
+        read_table(str(path))
+    if suffix == "jsonl":
+        assert read_table(str(path), limit=500_000_000).frame.shape == (5000, 5000)
+
+
+def test_a_large_file_may_expand_a_hundred_times():
+    assert expansion_limit(1000) == 100_000_000
+    assert expansion_limit(2_000_000) == 200_000_000

@@ -20,10 +20,10 @@ FRAME = pl.DataFrame(
 )
 
 
-FORMULAS = ["=1", "+a", "-a", "@x", "\tx", "\rx", "-1+1", "- item", "=-1", "+", "-", "-1e5x"]
+FORMULAS = ["=1", "+a", "-a", "@x", "\tx", "\rx", "-1+1", "- item", "=-1", "+", "-", "-1e5x", "'=1", "''-x"]
 
 
-HARMLESS = ["-3.5", "+4", "-,5", "-1e-5", "+.5", "a=1", "'=1", "", " =1", "1-2", "x@y", "3\n=2"]
+HARMLESS = ["-3.5", "+4", "-,5", "-1e-5", "+.5", "a=1", "'x", "", " =1", "1-2", "x@y", "3\n=2"]
 
 
 def test_csv_output(tmp_path):
@@ -48,14 +48,14 @@ def test_standard_output_is_csv(capfdbinary):
 def test_formulas_are_escaped_and_nothing_else(tmp_path, suffix):
     target = str(tmp_path / f"a.{suffix}")
     frame = pl.DataFrame(
-        {"=head": FORMULAS + HARMLESS, "n": [-1] * 24, "c": pl.Series(["=c"] * 24, dtype=pl.Categorical)}
+        {"=head": FORMULAS + HARMLESS, "n": [-1] * 26, "c": pl.Series(["=c"] * 26, dtype=pl.Categorical)}
     )
     write_table(frame, target)
     back = read_table(target).frame
     assert back.columns == ["'=head", "n", "c"]
     assert back["'=head"].to_list() == [f"'{cell}" for cell in FORMULAS] + HARMLESS
-    assert back["n"].to_list() == ["-1"] * 24
-    assert back["c"].to_list() == ["'=c"] * 24
+    assert back["n"].to_list() == ["-1"] * 26
+    assert back["c"].to_list() == ["'=c"] * 26
     write_table(frame, target, keep_formulas=True)
     assert read_table(target).frame["=head"].to_list() == FORMULAS + HARMLESS
 

@@ -73,3 +73,17 @@ def test_a_missing_folder_is_reported(tmp_path):
     for name in ("queue.json", "queue.csv"):
         with pytest.raises((InputError, WriteError), match=r"missing.*queue"):
             write_queue(frame, str(tmp_path / "missing" / name), CLASSES, ["body"])
+
+
+def test_another_file_in_the_place_of_the_interface_is_kept(tmp_path):
+    _, frame = example_queue()
+    target, other = str(tmp_path / "ask.json"), tmp_path / "ask.xml"
+    other.write_text("<mine/>")
+    with pytest.raises(InputError, match=r"ask\.xml, which belongs to .*ask\.json, would replace another file"):
+        write_queue(frame, target, CLASSES, ["body"])
+    assert [path.name for path in tmp_path.iterdir()] == ["ask.xml"]
+    assert other.read_text() == "<mine/>"
+    other.unlink()
+    write_queue(frame, target, CLASSES, ["body"])
+    write_queue(frame.head(2), target, CLASSES[:2], ["body"])  # its own interface is replaced
+    assert len(ElementTree.parse(other).findall(".//Choice")) == 2

@@ -7,8 +7,9 @@ import pytest
 from helpers.dask_blocks import hide_most, make_rows, split
 from helpers.inline_pool import InlinePool, fit_inline
 
-from transduce import RuledOut, TransductiveClassifier, design
+from transduce import RuledOut, TransductiveClassifier
 from transduce.dask import TransductiveClassifier as OverDask
+from transduce.design import columns
 from transduce.engines.dask.engine import DaskData
 from transduce.engines.local import LocalData
 from transduce.io.memmap import pack_rows
@@ -53,8 +54,17 @@ def test_blocks_give_the_same_fit_as_one_matrix(loss, ends):
     assert np.array_equal(np.concatenate(clf.predict(split(X, ends))), clf.predict(X))
 
 
-@pytest.mark.parametrize(("loss", "annealing"), [("hinge", "paper"), ("maxent", "paper"), ("hinge", "soft")])
-@pytest.mark.parametrize("kind", ["dense", "mixed"])
+@pytest.mark.parametrize(
+    ("loss", "annealing", "kind"),
+    [
+        ("hinge", "paper", "mixed"),
+        ("hinge", "soft", "dense"),
+        pytest.param("hinge", "paper", "dense", marks=pytest.mark.slow),
+        pytest.param("hinge", "soft", "mixed", marks=pytest.mark.slow),
+        pytest.param("maxent", "paper", "dense", marks=pytest.mark.slow),
+        pytest.param("maxent", "paper", "mixed", marks=pytest.mark.slow),
+    ],
+)
 def test_dense_blocks_give_the_same_fit_as_one_matrix(loss, annealing, kind):
     X, truth = make_rows()
     y, ends, dense = hide_most(truth), (13, 90, 90, 200), X.toarray()
@@ -81,8 +91,8 @@ def record(monkeypatch, owner, name):
 @pytest.fixture
 def _small_cache(monkeypatch):
     """Reordering columns pays for the smallest of problems."""
-    monkeypatch.setattr(design, "MIN_PRODUCTS_TO_REORDER", 1)
-    monkeypatch.setattr(design, "CACHE_BYTES", 128)
+    monkeypatch.setattr(columns, "MIN_PRODUCTS_TO_REORDER", 1)
+    monkeypatch.setattr(columns, "CACHE_BYTES", 128)
 
 
 @pytest.mark.usefixtures("_small_cache")
@@ -99,7 +109,7 @@ def test_columns_reordered_on_all_shards_give_the_same_fit(loss, fit_intercept, 
     resumed = OverDask(loss, checkpoint=tmp_path, **how)
     fit_inline(resumed, split(X, ends), split(y, ends), n_workers=2)
     assert np.array_equal(resumed.coef_, clf.coef_)
-    monkeypatch.setattr(design, "CACHE_BYTES", 1 << 20)
+    monkeypatch.setattr(columns, "CACHE_BYTES", 1 << 20)
     local = TransductiveClassifier(loss, **how).fit(X, y)
     check_same(clf, local)
     same = np.concatenate(clf.predict(split(X, ends))) == local.predict(X)
@@ -161,8 +171,12 @@ def _small_sample(monkeypatch):
 @pytest.mark.usefixtures("_small_sample")
 @pytest.mark.parametrize(
     ("loss", "how"),
-    [("hinge", {}), ("maxent", {"class_prior": "estimate"}), ("hinge", {"annealing": "soft"}), (Squares(), {})],
-    ids=["hinge", "maxent", "soft", "user's loss"],
+    [
+        pytest.param("hinge", {}, id="hinge"),
+        pytest.param("maxent", {"class_prior": "estimate"}, id="maxent"),
+        pytest.param("hinge", {"annealing": "soft"}, id="soft", marks=pytest.mark.slow),
+        pytest.param(Squares(), {}, id="user's loss"),
+    ],
 )
 def test_a_sample_of_the_rows_is_refined_on_all_as_in_one_place(loss, how):
     X, truth = make_rows()

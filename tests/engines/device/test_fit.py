@@ -39,7 +39,10 @@ def check_same(found, expected, X, on_device, share=0.97):
 
 
 @libraries
-@pytest.mark.parametrize(("loss", "seed"), [("hinge", 0), ("hinge", 1), ("squared_hinge", 0), ("maxent", 1)])
+@pytest.mark.parametrize(
+    ("loss", "seed"),
+    [("hinge", 0), pytest.param("hinge", 1, marks=pytest.mark.slow), ("squared_hinge", 0), ("maxent", 1)],
+)
 def test_labels_and_objective_of_a_fit_in_memory(on_device, loss, seed):
     X, y, prior = problem(seed, 160 if on_device is not strict else 80)
     given = {"loss": loss, "annealing": "paper"}

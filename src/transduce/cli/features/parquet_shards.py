@@ -130,7 +130,8 @@ def _checked_heights(folder: str | Path, columns: Sequence[str], batch_rows: int
         raise FileError(str(folder), "it has no .parquet files. Name the folder that contains the shards.")
 
     def is_readable(some: list[Path]) -> bool:
-        return succeeds(_TRIAL, "\0".join(map(str, some)).encode(), str(batch_rows), *columns)
+        n_bytes = sum(path.stat().st_size for path in some)
+        return succeeds(_TRIAL, "\0".join(map(str, some)).encode(), str(batch_rows), *columns, n_bytes=n_bytes)
 
     if not is_readable(paths):
         raise FileError(str(next((path for path in paths if not is_readable([path])), paths[-1])), CORRUPT)

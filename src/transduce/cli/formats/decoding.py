@@ -2,8 +2,10 @@
 
 import codecs
 import gzip
+import io
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import zstandard
@@ -20,6 +22,11 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([n]) + b"\x2a\x4d\x18" for n in range(0x50, 0x60)))
 _MAX_ZSTD_WINDOW = 2**31
 _BYTES_TO_GUESS_FROM = 1 << 16
+_ALWAYS_ALLOWED, _MAX_EXPANSION = 100_000_000, 100
+_PART = 1 << 20
+_ZSTD_PART = 1 << 11
+"""Bytes of zstd input at a time: four can become 128 KiB, so these become at most 64 MiB."""
+RAISE_LIMIT = "Check that it is the right file, or allow more with --max-size."
 
 
 def read_bytes(source: str, name: str) -> bytes:
@@ -34,29 +41,57 @@ def read_bytes(source: str, name: str) -> bytes:
         raise FileError(name, problem) from None
 
 
-def decompress(data: bytes, compression: str | None) -> bytes:
-    """Decompress gzip or zstd, recognised by the file name or by the first bytes."""
+def expansion_limit(n_bytes: int) -> int:
+    """Bytes that a file of this size may become in memory, unless the user allows more."""
+    return max(_ALWAYS_ALLOWED, _MAX_EXPANSION * n_bytes)
+
+
+def decompress(data: bytes, compression: str | None, limit: int | None = None) -> bytes:
+    """Decompress gzip or zstd, recognised by the file name or by the first bytes, up to a limit in bytes."""
     if compression is None:
         compression = "gz" if data.startswith(_GZIP_MAGIC) else "zst" if data.startswith(_ZSTD_MAGICS) else None
     if compression is None:
         return data
+    most = expansion_limit(len(data)) if limit is None else limit
     try:
-        return gzip.decompress(data) if compression == "gz" else _decompress_zstd(data)
+        parts = _gzip_parts(data) if compression == "gz" else _zstd_parts(data)
+        return _joined(parts, most)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
         expected = f"expected a complete {COMPRESSIONS[compression]} file"
         raise ContentError(f"{expected}, but it is truncated or corrupt. Download or compress it again.") from None
 
 
-def _decompress_zstd(data: bytes) -> bytes:
-    """Decompress all frames; the library's stream reader would not notice a missing end."""
-    parts: list[bytes] = []
-    while data:
+def _joined(parts: Iterator[bytes], limit: int) -> bytes:
+    content = bytearray()
+    for part in parts:
+        content += part
+        if len(content) > limit:
+            raise ContentError(f"it expands to more than {megabytes(limit)}. {RAISE_LIMIT}")
+    return bytes(content)
+
+
+def megabytes(n_bytes: int) -> str:
+    """A number of bytes as people write it."""
+    return f"{n_bytes / 1e6:,.0f} MB".replace(",", " ")
+
+
+def _gzip_parts(data: bytes) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while part := file.read(_PART):
+            yield part
+
+
+def _zstd_parts(data: bytes) -> Iterator[bytes]:
+    """Decompress all frames, little at a time; the library's stream reader would not notice a missing end."""
+    view, begin = memoryview(data), 0
+    while begin < len(view):
         frame = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).decompressobj()
-        parts.append(frame.decompress(data))
-        if not frame.eof:
-            raise EOFError
-        data = frame.unused_data
-    return b"".join(parts)
+        while not frame.eof:
+            if begin >= len(view):
+                raise EOFError
+            yield frame.decompress(view[begin : begin + _ZSTD_PART])
+            begin = min(begin + _ZSTD_PART, len(view))
+        begin -= len(frame.unused_data)
 
 
 def decode(data: bytes) -> str:

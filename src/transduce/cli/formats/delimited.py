@@ -4,9 +4,9 @@ What is written reads back cell by cell, except that NUL, which readers refuse, 
 """
 
 import csv
-import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import polars as pl
 
@@ -16,9 +16,13 @@ from transduce.cli.formats.table import Dialect, Table, as_text, unused_name
 
 FORMULA_BEGINNINGS = r"=+\-@\t\r"
 """Characters that start a formula in a spreadsheet, as the inside of a regular expression set."""
+GUARD = "'"
+"""What is put before a formula; a cell that already has some gets another, so that all can be undone."""
 _HEADER = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
+_LINES = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTED = re.compile(r'"[^"]*"')
 _MAX_CELL = 2**31 - 1  # the limit of the csv module on every platform
+_CELLS_AT_A_TIME = 1 << 18  # a cell takes five times as much memory before it is part of a frame
 _NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -35,14 +39,24 @@ def _frame(text: str, separator: str) -> pl.DataFrame:
     if first is None:
         raise ContentError("the file is empty. Add a header line and one line per document.")
     header = _column_names(first[1], first[0])
-    cells: list[list[str]] = []
-    for line, row in rows:
-        if len(row) != len(header):
-            advice = "Put cells that contain the separator or a line break in double quotes."
-            raise ContentError(f"expected {len(header)} cells as in the header, found {len(row)}. {advice}", line)
-        cells.append(row)
-    if not cells:
+    parts: list[pl.DataFrame] = []
+    while cells := list(islice(_checked(rows, len(header)), max(1, _CELLS_AT_A_TIME // len(header)))):
+        parts.append(_part(header, cells))
+    if not parts:
         raise ContentError("there is a header but no rows. Add one line per document below it.")
+    return pl.concat(parts) if len(parts) > 1 else parts[0]
+
+
+def _checked(rows: Iterator[tuple[int, list[str]]], width: int) -> Iterator[list[str]]:
+    """Yield the cells of rows that have this many."""
+    for line, row in rows:
+        if len(row) != width:
+            advice = "Put cells that contain the separator or a line break in double quotes."
+            raise ContentError(f"expected {width} cells as in the header, found {len(row)}. {advice}", line)
+        yield row
+
+
+def _part(header: list[str], cells: list[list[str]]) -> pl.DataFrame:
     columns = zip(header, zip(*cells, strict=True), strict=True)
     return pl.DataFrame([pl.Series(column, values, dtype=pl.String) for column, values in columns])
 
@@ -59,7 +73,7 @@ def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
     def lines() -> Iterator[str]:
         nonlocal at_end
-        yield from io.StringIO(text, newline="")
+        yield from (line.group() for line in _LINES.finditer(text))
         at_end = True
 
     reader = csv.reader(lines(), delimiter=separator, strict=True)
@@ -83,13 +97,13 @@ def _column_names(header: list[str], line: int) -> list[str]:
     given = {cell for cell in header if cell.strip()}
     if not given:
         raise ContentError("the header has no column names. Write them in the first line.", line)
-    names: list[str] = []
+    names: dict[str, None] = {}
     for position, cell in enumerate(header, start=1):
         if cell in names:
             problem = f"the header has the column {quoted(cell)} twice. Use a different name for each column."
             raise ContentError(problem, line)
-        names.append(cell if cell.strip() else unused_name(f"column_{position}", given))
-    return names
+        names[cell if cell.strip() else unused_name(f"column_{position}", given)] = None
+    return list(names)
 
 
 def delimited_lines(frame: pl.DataFrame, *, separator: str, keep_formulas: bool, is_first: bool) -> Iterator[str]:
@@ -107,8 +121,8 @@ def _escaped(column: pl.Series, separator: str, keep_formulas: bool) -> pl.Serie
     dtype = column.dtype
     cell = pl.col("cell").fill_null("").str.replace_all("\0", "\ufffd", literal=True)
     if not (keep_formulas or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean):
-        is_formula = cell.str.contains(f"^[{FORMULA_BEGINNINGS}]") & ~cell.str.contains(_NUMBER)
-        cell = pl.when(is_formula).then(pl.lit("'") + cell).otherwise(cell)
+        is_formula = cell.str.contains(f"^{GUARD}*[{FORMULA_BEGINNINGS}]") & ~cell.str.contains(_NUMBER)
+        cell = pl.when(is_formula).then(pl.lit(GUARD) + cell).otherwise(cell)
     separators = "\t" if separator == "\t" else ",;"  # both, because readers guess the separator from the header
     in_quotes = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
     quoted = pl.when(cell.str.contains(f'[{separators}"\r\n\ufeff]')).then(in_quotes).otherwise(cell)

@@ -10,20 +10,22 @@ from typing import Any
 
 import polars as pl
 
-from transduce.cli.formats.decoding import decode
+from transduce.cli.formats.decoding import RAISE_LIMIT, decode, expansion_limit
 from transduce.cli.formats.errors import ContentError
 from transduce.cli.formats.table import plain_values
 from transduce.io.strict_json import JsonError, dumps, parse_object
 
 _BLANKS = " \t\r\n"
+_CELL_BYTES = 16
 _MAX_EXACT_FLOAT = 2**53
 _INT64 = range(-(2**63), 2**63)
 
 
-def read_json_lines(data: bytes) -> pl.DataFrame:
-    """Read one object per line, skipping blank lines."""
+def read_json_lines(data: bytes, limit: int | None = None) -> pl.DataFrame:
+    """Read one object per line, skipping blank lines; `limit` is that of `frame_of`."""
     lines = enumerate((line.strip(_BLANKS) for line in decode(data).split("\n")), start=1)
-    return frame_of([_object_on_line(content, line) for line, content in lines if content])
+    objects = [_object_on_line(content, line) for line, content in lines if content]
+    return frame_of(objects, expansion_limit(len(data)) if limit is None else limit)
 
 
 def _object_on_line(content: str, line: int) -> dict[str, Any]:
@@ -77,10 +79,17 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def frame_of(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """Build a frame with all keys as columns, in order of first appearance; missing keys are null."""
+def frame_of(records: Sequence[dict[str, Any]], limit: int | None = None) -> pl.DataFrame:
+    """Build a frame with all keys as columns, in order of first appearance; missing keys are null.
+
+    A frame whose cells would take more bytes than the limit is refused, as one in which every row has another key.
+    """
     if not records:
         raise ContentError("there are no objects in it. Write one JSON object per document.")
+    n_keys = len(set(chain.from_iterable(records)))
+    if limit is not None and _CELL_BYTES * n_keys * len(records) > limit:
+        problem = f"the objects have {n_keys} different keys, which is too many for {len(records)} rows"
+        raise ContentError(f"{problem}. {RAISE_LIMIT}")
     columns: dict[str, list[Any]] = {}
     for row, record in enumerate(records):
         for key, value in record.items():

@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from transduce.cli.formats.decoding import expansion_limit
 from transduce.cli.formats.errors import ContentError, map_rows, quoted
 from transduce.cli.formats.json_lines import frame_of, list_of_objects
 from transduce.cli.formats.table import Table, unused_name
@@ -11,12 +12,12 @@ from transduce.cli.formats.table import Table, unused_name
 Object = dict[str, Any]
 
 
-def read_json(data: bytes, name: str, *, must_be_tasks: bool = False) -> Table:
-    """Read a list of tasks, or a list of plain objects (such as the JSON_MIN export)."""
-    records = list_of_objects(data)
+def read_json(data: bytes, name: str, limit: int | None = None, *, must_be_tasks: bool = False) -> Table:
+    """Read a list of tasks, or a list of plain objects (such as the JSON_MIN export); `limit` is as in `frame_of`."""
+    records, limit = list_of_objects(data), expansion_limit(len(data)) if limit is None else limit
     if not must_be_tasks and not any(map(_is_annotated_task, records)):
-        return Table(name, frame_of(records), "jsonl")
-    frame = frame_of(map_rows(_data, records))
+        return Table(name, frame_of(records, limit), "jsonl")
+    frame = frame_of(map_rows(_data, records), limit)
     if any("id" in task for task in records):
         id_column = unused_name("id", frame.columns)
         frame = frame.hstack(frame_of([{id_column: task.get("id")} for task in records]))

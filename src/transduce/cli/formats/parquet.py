@@ -1,6 +1,7 @@
 """Parquet: columns as stored, except that NaN, which pandas writes for a missing number, becomes null.
 
-A corrupt file can make the Parquet reader abort the whole process, so every file is first read in a child process.
+A corrupt file can make the Parquet reader abort the whole process, so every file is first read in a child process
+whose memory and time are limited.
 """
 
 import io
@@ -11,17 +12,32 @@ from typing import IO
 
 import polars as pl
 
+from transduce.cli.formats.decoding import expansion_limit
 from transduce.cli.formats.errors import ContentError, quoted
 
 READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError)
 CORRUPT = "expected a complete Parquet file, but it is truncated or corrupt. Download or write it again."
+_SPARE_MEMORY = 4_000_000_000
+"""Bytes of address space that Python and Polars take before they read anything."""
+_SPARE_SECONDS, _BYTES_A_SECOND = 60, 1_000_000
+_LIMITS = """
+import sys
+try:
+    import resource
+except ImportError:  # Windows
+    pass
+else:
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
+del sys.argv[1:3]
+"""
 _MAGIC = b"PAR1"
 _TRIAL = "import sys, polars; polars.read_parquet(sys.stdin.buffer.read())"
 
 
 def read_parquet(data: bytes) -> pl.DataFrame:
     """Read a Parquet file with at least one row and no infinite number."""
-    if not (data.startswith(_MAGIC) and data.endswith(_MAGIC) and succeeds(_TRIAL, data)):
+    if not (data.startswith(_MAGIC) and data.endswith(_MAGIC) and succeeds(_TRIAL, data, n_bytes=len(data))):
         raise ContentError(CORRUPT)
     try:
         frame = pl.read_parquet(io.BytesIO(data))
@@ -32,12 +48,17 @@ def read_parquet(data: bytes) -> pl.DataFrame:
     return frame.with_columns(map(_finite, frame.iter_columns()))
 
 
-def succeeds(script: str, data: bytes, *arguments: str) -> bool:
-    """Whether a script that reads `data` from standard input ends well; its output and its crash stay hidden."""
+def succeeds(script: str, data: bytes, *arguments: str, n_bytes: int) -> bool:
+    """Whether a script that reads `data` from standard input ends well; its output and its crash stay hidden.
+
+    It may take memory and processor time in proportion to `n_bytes`, the size of the files that it reads.
+    """
     if not sys.executable:
         return True
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-P", "-c", script, *arguments]  # -P: do not import polars.py of the user's folder
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "POLARS_MAX_THREADS": "2"}
+    memory, seconds = expansion_limit(n_bytes) + _SPARE_MEMORY, _SPARE_SECONDS + n_bytes // _BYTES_A_SECOND
+    limits = str(memory), str(seconds)
+    command = [sys.executable, "-P", "-c", _LIMITS + script, *limits, *arguments]  # -P: no polars.py of the user
     return subprocess.run(command, input=data, env=environment, capture_output=True, check=False).returncode == 0
 
 

@@ -15,10 +15,11 @@ from transduce.cli.formats.table import Table
 _EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb")
 
 
-def read_table(source: str, format: str | None = None) -> Table:
+def read_table(source: str, format: str | None = None, limit: int | None = None) -> Table:
     r"""Read documents from a file (plain, .gz or .zst), a folder, or standard input ("-").
 
     `format` ("csv", "tsv", "jsonl", "json", "parquet", "svmlight", "folder", "label-studio") overrides the file name.
+    A file that becomes more than `limit` bytes in memory is refused; None: a hundred times its size, or 100 MB.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -35,8 +36,8 @@ def read_table(source: str, format: str | None = None) -> Table:
         chosen = requested or from_name
         if chosen is None:
             _refuse_unknown_suffix(source)
-        data = decompress(read_bytes(source, name), compression)
-        return _parse(data, name, chosen or guess_format(data))
+        data = decompress(read_bytes(source, name), compression, limit)
+        return _parse(data, name, chosen or guess_format(data), limit)
 
 
 def _read_folder(source: str, requested: str | None) -> Table:
@@ -58,7 +59,7 @@ def _refuse_unknown_suffix(source: str) -> None:
         raise ContentError(f"cannot tell the format from the file name. {advice}")
 
 
-def _parse(data: bytes, name: str, format: str) -> Table:
+def _parse(data: bytes, name: str, format: str, limit: int | None) -> Table:
     match format:
         case "csv" | "tsv":
             return read_delimited(data, name, format)
@@ -67,9 +68,9 @@ def _parse(data: bytes, name: str, format: str) -> Table:
         case "svmlight":
             return read_svmlight(data, name)
         case "label-studio":
-            return read_json(data, name, must_be_tasks=True)
+            return read_json(data, name, limit, must_be_tasks=True)
         case "json" if guess_format(data) != "jsonl":
-            return read_json(data, name)
+            return read_json(data, name, limit)
         case "jsonl" | "json":  # many .json files hold one object per line
-            return Table(name, read_json_lines(data), "jsonl")
+            return Table(name, read_json_lines(data, limit), "jsonl")
     raise ContentError(f"cannot read a {format} from standard input. Name a folder.")

@@ -8,7 +8,7 @@ import polars as pl
 from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
-from transduce.cli.formats.delimited import FORMULA_BEGINNINGS
+from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
 from transduce.suggest import did_you_mean
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
@@ -16,7 +16,7 @@ ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
 LABEL_STUDIO_COLUMNS = frozenset(("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"))
 """Columns that Label Studio adds to its exports; a column of the documents with such a name is something else."""
 MAX_NEW_CLASSES = 10
-_FORMULA_GUARD = re.compile(rf"\A'(?=[{FORMULA_BEGINNINGS}])")
+_FORMULA_GUARDS = re.compile(rf"\A{GUARD}+(?=[{FORMULA_BEGINNINGS}])")
 
 Labels = list[str | None]
 
@@ -39,7 +39,7 @@ def merge_answers(
     for name in (ROW, answered):
         if name not in answers.frame.columns:
             raise InputError(f"{answers.name} needs the columns 'row' and 'label', but has no {name!r}. Add it.")
-    new = [None if label is None else _FORMULA_GUARD.sub("", label) for label in labels_of(answers, answered)]
+    new = [None if label is None else _FORMULA_GUARDS.sub("", label) for label in labels_of(answers, answered)]
     rows = _row_numbers(answers, new, len(labels))
     queue_columns = {ROW, SUGGESTED, CONFIDENCE, answered, column} | LABEL_STUDIO_COLUMNS
     shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]
@@ -80,7 +80,7 @@ def _check_texts(documents: pl.DataFrame, answers: Table, numbers: list[int | No
 
 def _comparable(text: str) -> str:
     """A text without what a spreadsheet may change: line ends, NUL, the apostrophe that guards a formula."""
-    return " ".join(_FORMULA_GUARD.sub("", text).replace("\0", "\ufffd").split())
+    return " ".join(_FORMULA_GUARDS.sub("", text).replace("\0", "\ufffd").split())
 
 
 def _fill(labels: Labels, numbers: list[int | None], answers: Labels, name: str) -> Labels:

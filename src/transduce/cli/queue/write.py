@@ -17,6 +17,8 @@ from transduce.cli.queue.answers import CONFIDENCE, LABEL, ROW, SUGGESTED
 from transduce.io.atomic_write import atomic_write
 
 _PLAIN = Dialect()
+_INTERFACE = "<View>\n  <Text name="
+"""How a labelling interface begins."""
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -25,9 +27,19 @@ def check_names(text_columns: Sequence[str], classes: Sequence[str], target: str
     for name in text_columns:
         if name in (ROW, LABEL, SUGGESTED, CONFIDENCE):
             raise InputError(f"the text column {name!r} has the name of a column of the queue. Rename it in the file.")
-    for name in classes if interface_of(target) is not None else ():
+    interface = interface_of(target)
+    if interface is not None:
+        _check_interface(interface, target)
+    for name in classes if interface is not None else ():
         if _NOT_IN_XML.search(name):
             raise InputError(f"class {name!r} has a character that Label Studio's XML cannot hold. Rename the class.")
+
+
+def _check_interface(interface: str, target: str) -> None:
+    """Check that no other file is in the place of the labelling interface; an earlier interface may be replaced."""
+    path = Path(interface)
+    if path.exists() and not (path.is_file() and path.read_bytes()[: len(_INTERFACE)] == _INTERFACE.encode()):
+        raise InputError(f"{interface}, which belongs to {target}, would replace another file. Name another output.")
 
 
 def queue_frame(

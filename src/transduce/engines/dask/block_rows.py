@@ -18,7 +18,7 @@ from transduce.labels.encode import EncodedLabels, check_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
 from transduce.taxonomy import Taxonomy
-from transduce.validation import check_sample_weight, texts_explained
+from transduce.validation import check_sample_weight, check_scale, check_structure, texts_explained
 
 
 class BlockInfo(NamedTuple):
@@ -65,10 +65,14 @@ def read_block(
     """Check X, y and sample weights of a block; returns X and the weights, and what the driver learns."""
     with texts_explained(X):
         if isinstance(X, list):  # a partition of a bag: rows, or matrices of rows
+            for one in X:
+                check_structure(one)
             X = sparse.vstack([sparse.csr_matrix(one) for one in X], format="csr")
+        check_structure(X)
         X = check_array(
             X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True, ensure_min_samples=0
         )
+    check_scale(X)
     n_rows, n_features = X.shape
     entries, columns = read_matrix(y)
     values, labeled = find_labeled(entries, unlabeled, warn=False)

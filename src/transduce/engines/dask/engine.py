@@ -26,7 +26,7 @@ from transduce.engines.dask.blocks import BlockSource
 from transduce.engines.dask.restart import DaskRestart
 from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.sharded_state import ShardedState, send_weights, tree_sum
-from transduce.engines.dask.shards import Shard, add_up, call_restart
+from transduce.engines.dask.shards import Shard, call_restart
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.engines.local import LocalEngine, encode_entries
 from transduce.errors import LabelError, LabelErrorKind
@@ -67,10 +67,6 @@ class DaskEngine:
     @property
     def n_classes(self) -> int:
         return self.spec.taxonomy.n_classes
-
-    @property
-    def forbids(self) -> bool:
-        return self.spec.has_forbidden
 
     @property
     def n_threads(self) -> int:
@@ -119,14 +115,9 @@ class DaskEngine:
         return W if self.column_order is None else undo_order(W, self.column_order)
 
     def predicted_counts(self, W: Array) -> Array:
-        return np.asarray(self._predictions(W)[0])
-
-    def predicted_proportions(self, W: Array) -> Array:
-        return np.asarray(self._predictions(W)[1] / max(self.n_unlabeled, 1))
-
-    def _predictions(self, W: Array) -> list[Array]:
         sent, all_shards = send_weights(self.pool, W), range(self.pool.n_shards)
-        return add_up(self.pool.results([self.pool.start(s, Shard.predictions, sent) for s in all_shards]))
+        counts = self.pool.results([self.pool.start(s, Shard.predicted_counts, sent) for s in all_shards])
+        return np.asarray(sum(counts))
 
     def fitted_labels(
         self, result: FitResult, bounds: Bounds, classes: Array, calibration: Calibration

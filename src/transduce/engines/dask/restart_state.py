@@ -75,7 +75,7 @@ class RestartState(SharedWeights):
                     continue
                 order = sweep_order(state.gaps, live, rng, count if again == 0 else 1)
                 state.scores = None
-                step.sweep(replace(block.problem, alpha=block.problem.alpha / sigma), state, order)
+                step.sweeps(replace(block.problem, alpha=block.problem.alpha / sigma), state).sweep(order)
                 n_visited, gap, n_live = n_visited + order.size, gap + float(state.gaps[live].sum()), n_live + live.size
                 work += order.size * self.W.shape[1] * design.n_values // design.n_rows
             if work > MIN_WORK:

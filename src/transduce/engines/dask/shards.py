@@ -16,7 +16,7 @@ from distributed.protocol.pickle import dumps, loads
 from scipy import sparse
 
 from transduce.arrays import Array
-from transduce.engines.common import model_posterior, predicted_counts
+from transduce.engines.common import predicted_counts
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec, build_block, read_block
 from transduce.engines.dask.block_state import Block, BlockState
 from transduce.engines.dask.restart_state import RestartState, as_weights, empty_state
@@ -84,17 +84,14 @@ class Shard:
             blocks[-1].start_weights(W)
         self.restarts[restart] = RestartState(W, W.copy(), blocks=blocks)
 
-    def predictions(self, W: Array) -> list[Array]:
-        """Return class counts of the rows without a full label predicted at W, and the sum of their posteriors."""
+    def predicted_counts(self, W: Array) -> Array:
+        """Return class counts (K,) of the rows without a full label predicted at W."""
         dense = as_weights(W, self.blocks[0].problem.design)
-        return add_up(_predictions(block.problem, dense) for block in self.blocks)
+        return np.asarray(sum(_predicted_counts(block.problem, dense) for block in self.blocks))
 
 
-def _predictions(problem: TrainingProblem, W: Array) -> tuple[Array, Array]:
-    scores = problem.design.scores(W)[problem.n_labeled :]
-    if not len(scores):
-        return np.zeros(problem.n_classes, np.int64), np.zeros(problem.n_classes)
-    return predicted_counts(problem, scores), model_posterior(problem, scores).sum(axis=0, dtype=np.float64)
+def _predicted_counts(problem: TrainingProblem, W: Array) -> Array:
+    return predicted_counts(problem, problem.design.scores(W)[problem.n_labeled :])
 
 
 def _sampled_rows(block: Block, chosen: Array) -> tuple[sparse.csr_matrix, Array, Array | None, Array]:

@@ -66,10 +66,6 @@ class DeviceEngine(LocalEngine):
     def predicted_counts(self, W: DeviceArray) -> Array:
         return self._counts(self._device_scores(W))
 
-    def predicted_proportions(self, W: DeviceArray) -> Array:
-        posterior = self._allowed(self.loss.posterior(self._device_scores(W)))
-        return to_host(self.rows.arrays.xp.mean(posterior, axis=0)).astype(np.float64)
-
     def fitted_labels(
         self, result: FitResult, bounds: Bounds, classes: Array, calibration: Calibration
     ) -> FittedLabels:

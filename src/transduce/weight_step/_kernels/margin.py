@@ -61,14 +61,13 @@ def pairwise_ascent(G: Array, curvature: float, overlap: Array, p: Array, tolera
 
 @kernel
 def update_row(
-    s: Array, margins: Array, weight: float, curvature: float, overlap: Array, is_flat: bool, p: Array
+    s: Array, margins: Array, weight: float, curvature: float, overlap: Array, is_flat: bool, p: Array, new: Array
 ) -> tuple[float, float]:
-    """Update p in place for scores s (K,), which become p − p_new; overlap (K, K) is P Pᵀ.
+    """Update p in place for scores s (K,), which become p − p_new; overlap (K, K) is P Pᵀ, `new` (K,) scratch space.
 
     `margins` (K,) are those of the right label. Returns the gap before, and what κ p·Δ has risen by.
     """
     best, mean, gain = -np.inf, 0.0, 0.0
-    new = np.empty(s.size, s.dtype)
     for k in range(s.size):
         s[k] += margins[k]
         best = max(best, s[k])

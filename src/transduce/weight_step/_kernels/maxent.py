@@ -40,13 +40,13 @@ def softmax_and_divergence(s: Array, p: Array, out: Array) -> tuple[float, float
 
 
 @kernel
-def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) -> float:
+def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array, logs: Array) -> float:
     """Write the solution of log out_k + B out_k = s_k + B p_k − ν, Σ out = 1, by Newton's method in log out and ν.
 
-    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p. Returns the
-    entropy of the solution.
+    Before, `out` is softmax(s), the solution for B = 0. From B = 1 on, start between it and the old p. `logs` (K,) is
+    scratch space. Returns the entropy of the solution.
     """
-    logs, weight = np.empty(s.size), 1.0 / (1.0 + B)
+    weight = 1.0 / (1.0 + B)
     for k in range(s.size):
         if B < 1.0:
             logs[k] = s[k] - log_partition
@@ -81,17 +81,16 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array) ->
 
 @kernel
 def update_row(
-    s: Array, offsets: Array, width: float, weight: float, curvature: float, p: Array
+    s: Array, offsets: Array, width: float, weight: float, curvature: float, p: Array, new: Array, logs: Array
 ) -> tuple[float, float]:
     """Update p in place for scores s (K,) and margins Δ, `offsets`, which may be empty; s becomes p − p_new.
 
-    Returns the gap before, and what κ (p·Δ + γ H(p)) has risen by.
+    `new` and `logs` (K,) are scratch space. Returns the gap before, and what κ (p·Δ + γ H(p)) has risen by.
     """
-    new = np.empty(s.size, s.dtype)
     for k in range(s.size):
         s[k] = (s[k] + offsets[k]) / width if offsets.size > 0 else s[k]
     log_partition, divergence = softmax_and_divergence(s, p, new)
-    entropy = solve_row(s, log_partition, curvature / width, p, new)
+    entropy = solve_row(s, log_partition, curvature / width, p, new, logs)
     gain = entropy + divergence - log_partition  # less the old entropy, log_partition − divergence − p·z
     for k in range(s.size):
         gain += p[k] * s[k]

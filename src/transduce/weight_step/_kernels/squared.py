@@ -72,12 +72,14 @@ def separable(t: Array, margins: Array) -> float:
 
 
 @kernel
-def update_row(s: Array, label: int, margins: Array, weight: float, curvature: float, t: Array) -> tuple[float, float]:
+def update_row(
+    s: Array, label: int, margins: Array, weight: float, curvature: float, t: Array, new: Array
+) -> tuple[float, float]:
     """Update t in place for scores s (K,), which become the change of T e_y − t, what the row contributes to λW.
 
-    Returns the gap before, and what κ (t·Δ − T²/4) has risen by.
+    `new` (K,) is scratch space. Returns the gap before, and what κ (t·Δ − T²/4) has risen by.
     """
-    new, change = np.empty(s.size, s.dtype), 0.0
+    change = 0.0
     margins_of(s, label, margins)
     gap = top_and_gap(s, t)[1]
     solve_row(s, label, curvature, t, new)

@@ -8,8 +8,8 @@ from helpers.designs import TAXONOMIES, every_taxonomy, some_rows, use_threads_a
 from scipy import sparse
 from sklearn.base import clone
 
-from transduce import TransductiveClassifier, design
-from transduce.design import Design
+from transduce import TransductiveClassifier
+from transduce.design import Design, matrix
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def dense_rows(dtype: object = np.float64, constant: float = 2.0) -> tuple[np.nd
 @pytest.fixture(params=[1, 100], ids=["BLAS", "row by row"])
 def products(request, monkeypatch):
     """Both ways to compute products, in several blocks."""
-    monkeypatch.setattr(design, "MIN_BLAS_COLUMNS", request.param)
-    monkeypatch.setattr(design, "DENSE_BLOCK_BYTES", 1)
+    monkeypatch.setattr(matrix, "MIN_BLAS_COLUMNS", request.param)
+    monkeypatch.setattr(matrix, "DENSE_BLOCK_BYTES", 1)
 
 
 @pytest.mark.usefixtures("products", "many_threads")

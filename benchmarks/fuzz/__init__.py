@@ -1,0 +1,1 @@
+"""Mutated files for every reader and loader; `python -m benchmarks.fuzz` runs them."""

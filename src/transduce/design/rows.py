@@ -1,0 +1,177 @@
+"""Rows of X as kernels take them: where they are stored, copies of them, and the threads that share work on them.
+
+X is one CSR matrix or one dense array in C order, in memory or mapped from a file; its rows can be used in any order
+without copying.
+"""
+
+import mmap
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from transduce.design.columns import N_GROUPS, ends_of_equal_work, equal_work, frequency_order
+from transduce.kernels import Array
+from transduce.kernels.rows import copy_reordered, copy_with_constant, count_columns, squared_lengths
+from transduce.parallel import Threads
+
+MIN_PRODUCTS_PER_THREAD = 10_000_000
+"""Multiplications that make it worth starting one more thread."""
+COPY_COST = 8
+"""Multiplications that take as long as copying one value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of X.
+
+    data, indices     values and columns of all rows; `indices` are rows of W, none for dense rows
+    spans (n, 2)      where each row begins and ends in both
+    column_order (d,) row j of W is for column `column_order[j]` of X; None where columns have not been reordered
+    constant          value of the last column, if dense rows have one that is not stored; else 0
+    groups (g + 1,)   ends of groups of columns, which come in this order in each row; None where all columns do
+    """
+
+    data: Array
+    indices: Array
+    spans: Array
+    n_features: int
+    n_threads: int = 1
+    column_order: Array | None = None
+    constant: float = 0.0
+    groups: Array | None = None
+
+    def __post_init__(self) -> None:
+        # kernels never write them, and are compiled anew for arrays that can be written
+        object.__setattr__(self, "data", _read_only(self.data))
+        object.__setattr__(self, "indices", _read_only(self.indices))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.spans.shape[0])
+
+    @property
+    def n_values(self) -> int:
+        """Number of stored values."""
+        return int(self.indptr[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the data, and so of weights and scores."""
+        return self.data.dtype
+
+    @property
+    def rows(self) -> tuple[Array, Array, Array, float]:
+        """Data, indices, spans and the constant, as kernels take them."""
+        return self.data, self.indices, self.spans, self.constant
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all values of a row are stored, zeros too."""
+        return self.indices.size == 0 < self.data.size
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the rows are mapped from a file."""
+        return _is_mapped(self.data) or _is_mapped(self.indices)
+
+    def select_rows(self, rows: Array) -> Self:
+        """Return the design of some of the rows, a mask or indices, without copying them."""
+        return replace(self, spans=self.spans[rows])
+
+    def with_constant(self, constant: float) -> Self:
+        """Copy CSR rows with one more column, of this value."""
+        spans = self._new_spans(1)
+        data, indices = np.empty(spans[-1:, 1].sum(), self.dtype), np.empty(spans[-1:, 1].sum(), self.indices.dtype)
+
+        def copy(part: slice) -> None:
+            rows = self.data, self.indices, self.spans[part]
+            copy_with_constant(*rows, self.n_features, constant, spans[part], data, indices)
+
+        self.parallel_for(copy, spans[:, 1], self.n_parts(COPY_COST))
+        return replace(self, data=data, indices=indices, spans=spans, n_features=self.n_features + 1)
+
+    def _new_spans(self, n_more: int = 0) -> Array:
+        """Where rows begin and end (n, 2) in a copy without gaps, with so many more values in each row."""
+        ends = self.indptr + n_more * np.arange(self.n_rows + 1)
+        return np.column_stack((ends[:-1], ends[1:]))
+
+    def reordered(self, counts: Array) -> Self:
+        """Copy CSR rows with their columns in decreasing order of these counts (d,)."""
+        order = frequency_order(counts)
+        rank = np.empty(order.size, self.indices.dtype)
+        rank[order] = np.arange(order.size)
+        spans = self._new_spans()
+        data, indices = np.empty(self.n_values, self.dtype), np.empty(self.n_values, self.indices.dtype)
+        groups = ends_of_equal_work(np.cumsum(counts[order]), N_GROUPS)
+        group = np.repeat(np.arange(N_GROUPS, dtype=np.uint8), np.diff(groups))
+
+        def copy(part: slice) -> None:
+            copy_reordered(self.data, self.indices, self.spans[part], rank, group, N_GROUPS, spans[part], data, indices)
+
+        self.parallel_for(copy, self.indptr[1:], self.n_parts(COPY_COST))
+        return replace(self, data=data, indices=indices, spans=spans, column_order=order, groups=groups)
+
+    @cached_property
+    def squared_norms(self) -> Array:
+        """‖x_i‖² (n,)."""
+        norms = np.full(self.n_rows, self.constant**2)
+
+        def add(part: slice) -> None:
+            squared_lengths(self.data, self.spans[part], norms[part])
+
+        self.parallel_for(add, self.indptr[1:], self.n_parts(COPY_COST))
+        return norms
+
+    @property
+    def column_counts(self) -> Array:
+        """The number of values for each row of W (d,)."""
+        if self.is_dense:
+            return np.full(self.n_features, self.n_rows)
+        parts = equal_work(self.indptr[1:], self.n_parts(COPY_COST)) if self.n_rows else []
+
+        def count(part: slice) -> Array:
+            counts = np.zeros(self.n_features, np.int64)
+            count_columns(self.indices, self.spans[part], counts)
+            return counts
+
+        return np.asarray(sum(self.threads.map(count, parts), np.zeros(self.n_features, np.int64)))
+
+    @cached_property
+    def indptr(self) -> Array:
+        """Where rows begin and end (n + 1,) in a copy without gaps."""
+        return np.concatenate(([0], np.cumsum(self.spans[:, 1] - self.spans[:, 0])))
+
+    @cached_property
+    def threads(self) -> Threads:
+        """Threads that share work on these rows."""
+        return Threads(self.n_threads)
+
+    def n_parts(self, n_columns: int) -> int:
+        """Return the number of threads that pay for a product with so many columns."""
+        return max(1, min(self.n_threads, self.n_values * n_columns // MIN_PRODUCTS_PER_THREAD))
+
+    def parallel_for(self, work: Callable[[slice], None], ends: Array, n_parts: int) -> None:
+        """Apply a function to parts of the rows in threads, where ends (n,) is the work up to each row's end."""
+        parts = equal_work(ends, n_parts)
+        if len(parts) == 1:
+            work(parts[0])
+        else:
+            list(self.threads.map(work, parts))
+
+
+def _is_mapped(array: Any) -> bool:
+    """Whether an array, or any array that it is a view of, is mapped from a file."""
+    while array is not None and not isinstance(array, (np.memmap, mmap.mmap)):
+        array = getattr(array, "base", None)
+    return array is not None
+
+
+def _read_only(array: Array) -> Array:
+    """A view that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
