@@ -28,7 +28,7 @@ UNIFORM, BY_MODEL = "uniform", "by a model"
 RATES = (0.0, 0.1, 0.3, 0.5)
 OURS, AS_THEY_ARE, FITTED, CONFIDENT = "transduce", "guesses", "LogisticRegression", "confident learning"
 METHODS = (OURS, CONFIDENT, FITTED, AS_THEY_ARE)
-MAX_ROWS, N_SEEDS, N_SUSPICIOUS, N_FOLDS = 5000, 2, 100, 5
+MAX_ROWS, N_SEEDS, N_SUSPICIOUS, N_FOLDS = 5000, 1, 100, 5
 LEAD, LOSS, WRONG = 0.03, 0.005, 0.9
 OWN = "not in the paper; our target"
 
@@ -167,6 +167,9 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
                 OWN,
                 f"{lead:+.3f}; {wrong.mean():.0%} on average, {wrong.min():.0%} at worst",
                 AGREES if lead >= LEAD and wrong.mean() >= WRONG else DIFFERS,
+                ""
+                if lead >= LEAD or errors == UNIFORM
+                else "errors that follow the texts look right to any method that sees only these texts",
             )
         )
     clean = means(OURS, 0.0, UNIFORM)

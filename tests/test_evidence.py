@@ -170,3 +170,12 @@ def test_without_evidence_labels_are_still_needed(clusters):
     X, y, _ = clusters
     with pytest.raises(ValueError, match="no label"):
         TransductiveClassifier().fit(X, np.full(y.size, -1))
+
+
+def test_evidence_is_refused_on_a_cluster(clusters):
+    pytest.importorskip("distributed")
+    from transduce.dask import TransductiveClassifier as OnCluster
+
+    X, y, scores = clusters
+    with pytest.raises(ValueError, match="for rows in memory, but these are on a cluster"):
+        OnCluster().fit([X], [y], scores=scores)

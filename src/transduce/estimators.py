@@ -288,9 +288,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
 
     def _weigh_evidence(self, engine: Engine) -> Engine:
         """Calibrate scores by known labels, or judge guesses by the texts."""
-        if evidence_of(engine) is None:
+        if not isinstance(engine, LocalEngine) or engine.problem.evidence is None:
             return engine
-        assert isinstance(engine, LocalEngine)
         if self._evidence[1] is None:
             return calibrate_by_labels(engine, float(self.unlabeled_weight))
         return judge_guesses(engine, float(self.unlabeled_weight))

@@ -173,7 +173,8 @@ def check_scores(scores: Any, n_rows: int) -> tuple[list[Any] | None, Array]:
     if not np.any(spread > 0):
         raise ValueError("scores say nothing: they are the same for all classes in every row. Leave them out.")
     if names is not None and len(set(names)) < len(names):
-        raise ValueError(f"scores must have one column for each class, but two are called {_twice(names)!r}.")
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"scores must have one column for each class, but two are called {twice!r}. Rename one.")
     return names, values
 
 
@@ -185,7 +186,3 @@ def check_agreement(scores: Array, labels: Array) -> None:
             f"scores contradict the labels: on average {labels.size} labelled rows have a lower score for their own "
             "class than for others. Pass -scores if low ones are good, or check the order of the columns."
         )
-
-
-def _twice(names: list[Any]) -> Any:
-    return next(name for k, name in enumerate(names) if name in names[:k])

@@ -134,7 +134,8 @@ class TextClassifier(TransductiveClassifier):
         if class_names is not None:
             if scores is not None or guesses is not None:
                 raise ValueError("class_names, scores and guesses cannot be combined. Pass one of them.")
-            scores = self._name_scores(texts, class_names)
+            descriptions = describe_classes(class_names)
+            scores = NamedScores([*descriptions], name_scores(texts, descriptions, self._encoding()))
         self.vectorizer_, rows, self.choice_ = self._fit_texts(texts, y)
         super().fit(rows, y, sample_weight, sampled, scores, guesses)
         self.about_ = self._describe(texts, rows, y) | {"seconds": round(time.perf_counter() - start, 3)}
@@ -223,10 +224,6 @@ class TextClassifier(TransductiveClassifier):
             raise ValueError(
                 f"words_share must be above 0 and below 1 for features='mix', else None, but is {share!r}."
             )
-
-    def _name_scores(self, texts: list[str], class_names: Any) -> NamedScores:
-        descriptions = describe_classes(class_names)
-        return NamedScores([*descriptions], name_scores(texts, descriptions, self._encoding()))
 
     def _inner(self) -> TransductiveClassifier:
         """Return the classifier of the rows."""

@@ -64,7 +64,5 @@ def read_evidence(scores: Any, guesses: Any, n_rows: int, unlabeled: object) -> 
     if len(names) < 2:
         raise ValueError(f"guesses must name two or more classes, but name {len(names)}. Leave them out.")
     index, one_hot = {name: k for k, name in enumerate(names)}, np.full((n_rows, len(names)), np.nan)
-    for row in np.flatnonzero(known):
-        one_hot[row] = 0.0
-        one_hot[row, index[entries[row]]] = 1.0
+    one_hot[known] = np.eye(len(names))[[index[entries[row]] for row in np.flatnonzero(known)]]
     return EvidenceSource(names, one_hot)

@@ -123,11 +123,10 @@ def evidence_of(engine: Any) -> Evidence | None:
 
 def evidence_counts(evidence: Evidence, n_labeled: int) -> Array:
     """Rows without a full label that the evidence gives each class (K,) without regard to class sizes."""
-    scores, costs = evidence.scores[n_labeled:], evidence.costs
-    if costs is not None:
-        return np.asarray(np.exp(-costs[n_labeled:][evidence.is_known[n_labeled:]]).sum(axis=0))
-    best = scores[evidence.is_known[n_labeled:]].argmax(axis=1)
-    return np.bincount(best, minlength=scores.shape[1])
+    known = n_labeled + np.flatnonzero(evidence.is_known[n_labeled:])
+    if evidence.costs is not None:
+        return np.asarray(np.exp(-evidence.costs[known]).sum(axis=0))
+    return np.bincount(evidence.scores[known].argmax(axis=1), minlength=evidence.scores.shape[1])
 
 
 def _with_evidence(engine: LocalEngine, evidence: Evidence) -> LocalEngine:

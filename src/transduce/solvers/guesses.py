@@ -57,8 +57,7 @@ def class_log_probabilities(problem: TrainingProblem, labels: Array, guesses: Ar
     n_labeled, n_rows, n_classes = problem.n_labeled, problem.n_rows, problem.n_classes
     known = np.flatnonzero((guesses >= 0) & (np.arange(n_rows) >= n_labeled))
     others = np.flatnonzero((guesses < 0) & (np.arange(n_rows) >= n_labeled))
-    loss = MaxEnt()
-    alpha = problem.alpha * default_alpha(loss) / default_alpha(problem.loss)
+    loss, alpha = MaxEnt(), problem.alpha * default_alpha(MaxEnt()) / default_alpha(problem.loss)
     rows = np.concatenate((np.arange(n_labeled), known))
     part = TrainingProblem.create(problem.design.select_rows(rows), loss, alpha, n_labeled, problem.row_weights[rows])
     current, shown = np.concatenate((labels[:n_labeled], guesses[known])), guesses[known]
