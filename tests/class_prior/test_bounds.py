@@ -15,3 +15,11 @@ def test_the_center_of_bounds_lies_within_them():
         assert center.sum() == pytest.approx(1.0)
         assert np.all((low <= n_rows * center + 1e-9) & (n_rows * center <= high + 1e-9))
         np.testing.assert_array_equal(Bounds(counts, counts).center(n_rows), counts / n_rows)
+
+
+def test_exact_counts_stay_exact_in_a_sample():
+    low, high, *_ = Bounds.exact(np.array([10, 25, 65])).scaled(100, 33)
+    np.testing.assert_array_equal(low, [3, 8, 22])
+    np.testing.assert_array_equal(high, low)
+    low, high, *_ = Bounds(np.array([10, 25]), np.array([60, 90])).scaled(100, 33)
+    np.testing.assert_array_equal((low, high), [[3, 8], [20, 30]])

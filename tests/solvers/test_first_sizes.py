@@ -84,6 +84,28 @@ def test_five_labels_of_each_class_and_random_ones_are_no_sample_unless_users_sa
         assert (error < 0.5 * labeled) == is_refused
 
 
+def test_two_classes_have_as_many_labels_in_a_subset():
+    X, truth = documents(1, 1000, 1000, 8.0)
+    truth = (truth == 2).astype(int)
+    chosen = np.concatenate((np.flatnonzero(truth == 1)[:60], np.flatnonzero(truth == 0)[:12]))
+    y = np.where(np.isin(np.arange(truth.size), chosen), truth, -1)
+    engine, _, settings = prepared(X, y)
+    found = [count(engine, settings, np.random.default_rng(0)) for count in (balanced_counts, supervised_counts)]
+    true = np.bincount(truth[y < 0])
+    balanced, all_labels = (abs(each[1] - true[1]) / true.sum() for each in found)
+    assert balanced < 0.5 * all_labels
+
+
+@pytest.mark.filterwarnings("ignore::transduce.errors.PriorWarning")  # says the same in words
+@pytest.mark.parametrize(("sampled", "is_refused"), [(None, True), (True, False)])
+def test_labels_that_contradict_exact_sizes_are_no_sample_unless_users_say_so(sampled, is_refused):
+    X, truth = documents(0, 800)
+    y = np.where(np.arange(truth.size) < 90, truth, -1)
+    sizes = np.bincount(truth[y < 0], minlength=8)
+    clf = TransductiveClassifier(annealing="paper", class_prior=sizes, estimate_accuracy=True, random_state=0)
+    assert clf.fit(X, y, sampled=sampled)._contradicted == is_refused
+
+
 def test_random_labels_are_a_sample():
     for seed in range(5):
         X, truth = documents(seed)

@@ -55,7 +55,9 @@ class Bounds(NamedTuple):
         """
         low, high = self.low, np.minimum(self.high, n_rows)
         belief = self.belief or Belief.create(np.maximum(low + high, 1) / 2.0, 1.0)
-        if self.groups is None:
+        if np.array_equal(low, high):
+            counts = low.astype(np.float64)
+        elif self.groups is None:
             counts = belief.center(low, high, n_rows)
         else:
             counts = self.groups.center(low, high, belief, n_rows)
@@ -85,7 +87,7 @@ class Bounds(NamedTuple):
         return Bounds(np.append(least, low), np.append(most, high), groups)
 
     def scaled(self, n_rows: int, n_sample: int) -> "Bounds":
-        """Return bounds in proportion for a sample of the rows, rounded outwards.
+        """Return bounds in proportion for a sample of the rows: exact counts by largest remainder, others outwards.
 
         Parameters
         ----------
@@ -96,6 +98,8 @@ class Bounds(NamedTuple):
         """
         if n_rows == n_sample:
             return self
+        if self.groups is None and self.belief is None and self.low.any() and np.array_equal(self.low, self.high):
+            return Bounds.exact(apportion(self.low, n_sample))
         belief = None if self.belief is None else self.belief.scaled(n_sample / n_rows)
         return self._in_proportion(n_sample, n_sample, n_rows)._replace(belief=belief)
 
@@ -108,7 +112,7 @@ class Bounds(NamedTuple):
         return Bounds(self.low * least // n, -(-np.minimum(self.high, n) * most // n), groups)
 
     def as_belief(self, n_rows: int) -> "Bounds":
-        """Turn hard bounds into a belief around their middle, so that any labels are allowed.
+        """Return a belief around the middle of these bounds, so that any labels are allowed.
 
         Parameters
         ----------
@@ -124,7 +128,7 @@ class Bounds(NamedTuple):
         return Bounds(np.zeros_like(self.low), np.full_like(self.high, n_rows), None, belief)
 
     def without_belief(self, n_rows: int) -> "Bounds":
-        """Turn a belief into hard bounds, the whole numbers around the believed counts, for methods that take no other.
+        """Return hard bounds, the whole numbers around the believed counts, for methods that take no belief.
 
         Parameters
         ----------

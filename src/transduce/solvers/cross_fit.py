@@ -98,7 +98,7 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         return None
     engine = draw_sample(data, context.first_rng)
     bounds = bounds.scaled(data.n_unlabeled, engine.n_unlabeled)
-    n_labeled, n_classes = engine.problem.n_labeled, engine.n_classes
+    n_labeled = engine.problem.n_labeled
     labels = engine.labels[:n_labeled]
     fold, live = np.full(n_labeled, -1), engine.problem.row_weights[:n_labeled] > 0
     fold[live] = assign_folds(labels[live], context.first_rng)
@@ -123,17 +123,27 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
         if is_sample or not results:  # there are no labels for all rows
             raise KeyboardInterrupt
         number = max(results, key=lambda one: len(loop.histories[HIDDEN_FIT - one]))
-        history = sorted((row for rows in loop.histories.values() for row in rows), key=lambda row: row.seconds)
-        result = replace(results[number], status=FitStatus.INTERRUPTED, history=history)
-        result.labels = np.concatenate((labels, result.labels[positions[number][n_labeled:]]))
-        return result
-    scale = getattr(engine.problem.loss, "price_scale", 0.0)
-    scores, unlabeled = np.zeros((n_labeled, n_classes)), []
+        return _interrupted(results[number], labels, positions[number], loop)
+    return _scored(engine, results, fold)
+
+
+def _interrupted(result: FitResult, labels: Array, position: Array, loop: Loop) -> FitResult:
+    """The result of a fit that some labels (l,) were hidden from, in the order of all rows, with the rounds of all."""
+    history = sorted((row for rows in loop.histories.values() for row in rows), key=lambda row: row.seconds)
+    labels = np.concatenate((labels, result.labels[position[labels.size :]]))
+    return replace(result, status=FitStatus.INTERRUPTED, history=history, labels=labels)
+
+
+def _scored(engine: LocalEngine, results: dict[int, FitResult], fold: Array) -> CrossFit:
+    """Scores of all rows by the classifiers that each fold (l,) was hidden from."""
+    n_labeled, loss = fold.size, engine.problem.loss
+    scale, unlabeled = getattr(loss, "price_scale", 0.0), []
+    scores = np.zeros((n_labeled, engine.n_classes))
     for number, result in sorted(results.items()):
         found = engine.problem.design.scores(result.W) + scale * result.prices
         scores[fold == number] = found[:n_labeled][fold == number]
         unlabeled.append(found[n_labeled:].astype(np.float32))
-    return CrossFit(labels, fold, scores, np.array(unlabeled), engine.problem.loss)
+    return CrossFit(engine.labels[:n_labeled], fold, scores, np.array(unlabeled), loss)
 
 
 def draw_sample(data: Engine, rng: np.random.Generator) -> LocalEngine:

@@ -8,6 +8,7 @@ classifiers predict large classes where there are many labels. So each is fitted
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from transduce.class_prior.estimation import MIN_SAMPLED, contradicts, estimate_
 from transduce.class_prior.proportions import SizeEstimate
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.engines.base import Engine, StepSettings
-from transduce.engines.local import LocalEngine
 from transduce.history import FitResult, FitStatus
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS
@@ -79,14 +79,13 @@ def balanced_counts(data: Engine, settings: Settings, rng: np.random.Generator) 
     return np.asarray(np.mean(found, axis=0))
 
 
-def supervised_weights(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:
-    """Weights of a classifier of the labelled rows alone."""
+def supervised_weights(engine: Engine, settings: Settings, rng: np.random.Generator) -> Any:
+    """Weights of a classifier of the labelled rows alone, where these are."""
     steps = StepSettings(_no_rows(engine), METHODS["exact"], 100 * settings.max_rounds)
-    labeled: LocalEngine = engine.sample(0, rng).in_memory()
-    result = Loop().run(Supervised(labeled.new_restart(steps, rng), settings.tol))
+    result = Loop().run(Supervised(engine.sample(0, rng).new_restart(steps, rng), settings.tol))
     if result.status is FitStatus.INTERRUPTED:
         raise KeyboardInterrupt
-    return np.asarray(result.W)
+    return result.W
 
 
 def supervised_counts(engine: Engine, settings: Settings, rng: np.random.Generator) -> Array:

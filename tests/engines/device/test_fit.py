@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from transduce import TransductiveClassifier
 from transduce.baselines import EntropyRegularizedClassifier
+from transduce.engines.device import arrays, restart, weights
 from transduce.engines.device.arrays import is_on_device, to_host
 from transduce.engines.device.engine import _memory_message, memory_explained
 from transduce.solvers import annealing
@@ -81,6 +82,15 @@ def test_fitted_attributes_and_predictions_follow_x(on_device):
     np.testing.assert_allclose(counts, clf.class_counts_, rtol=0.02)
 
 
+@pytest.mark.parametrize("on_device", [torch_csr, torch_dense], ids=["torch-csr", "torch"])
+def test_rows_of_another_precision_can_be_predicted(on_device):
+    X, y, prior = problem()
+    clf = fitted(on_device(X.astype(np.float32)), y, prior, annealing=None)
+    found = clf.decision_function(on_device(X))
+    assert to_host(found).dtype == np.float32
+    np.testing.assert_allclose(to_host(found), to_host(clf.decision_function(on_device(X.astype(np.float32)))))
+
+
 def test_estimated_sizes_and_probabilities():
     X, y, _ = problem()
     given = {"annealing": "paper", "loss": "maxent"}
@@ -112,6 +122,16 @@ def test_other_label_steps_work_in_memory(step):
     X, y, prior = problem()
     given = {"label_step": step, "annealing": None}
     check_same(fitted(torch_dense(X), y, prior, **given), fitted(X, y, prior, **given), X, torch_dense)
+
+
+def test_many_rows_are_labelled_on_the_device(monkeypatch):
+    """In blocks, and by label steps that leave the costs where they are."""
+    monkeypatch.setattr(restart, "MEMORY_CELLS", 0)
+    for module in (arrays, weights):
+        monkeypatch.setattr(module, "BLOCK_CELLS", 200)
+    X, y, prior = problem()
+    given = {"annealing": "paper"}
+    check_same(fitted(torch_csr(X), y, prior, **given), fitted(X, y, prior, **given), X, torch_csr)
 
 
 def test_two_classes_and_rows_that_are_all_labelled():

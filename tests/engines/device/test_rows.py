@@ -28,17 +28,27 @@ def test_products_and_norms_are_those_of_rows_in_memory(taxonomy, on_device, con
     floats = rows.arrays.floats
     np.testing.assert_allclose(to_host(rows.in_problem_order(rows.scores(floats(W)))), design.scores(W), atol=1e-12)
     np.testing.assert_allclose(to_host(rows.pullback(rows.on_device(floats(R)))), design.pullback(R), atol=1e-12)
-    norms = to_host(rows.in_problem_order(rows.squared_norms))
-    np.testing.assert_allclose(norms, design.squared_norms, atol=1e-12)
+    np.testing.assert_array_equal(rows.order[rows.positions], np.arange(design.n_rows))
     assert rows.largest_overlap == pytest.approx(design.largest_overlap)
 
 
 @libraries
-def test_each_row_is_in_one_batch(on_device):
-    _, rows = both(TREE, on_device)
-    assert sorted(rows.problem_rows.tolist()) == list(range(40))
-    assert sum(batch.shape[0] for batch, _ in rows.batches) == 40
-    np.testing.assert_array_equal(rows.problem_rows[rows.positions], np.arange(40))
+@flat_and_tree
+@pytest.mark.parametrize("shift", [0.0, 0.2], ids=["nonnegative", "signed"])
+def test_coupling_bounds_the_curvature_of_the_dual(taxonomy, on_device, shift):
+    """‖Σ_i r_i x_i z_iᵀ P‖² ≤ Σ_i r_i c_i ‖z_i‖² where Σ_k z_ik = 0, nearly reached by the leading eigenvector."""
+    X = some_rows(taxonomy.n_classes, n=40)[0].toarray() - shift
+    rows, rng = DeviceRows.create(on_device(X), taxonomy, 1, np.arange(40)), np.random.default_rng(0)
+    rates, P, K = rng.random(40), np.asarray(taxonomy.paths), taxonomy.n_classes
+    by_class = np.linalg.svd((np.eye(K) - 1.0 / K) @ P)[0][:, 0]
+    coupling = to_host(rows.coupling(rows.arrays.floats(rates)))
+    by_row = np.linalg.svd(np.sqrt(rates)[:, None] * X)[0][:, 0] / np.sqrt(rates)
+    random = rng.normal(size=(40, K))
+    for z, slack in ((np.outer(by_row, by_class), 1.5), (random - random.mean(axis=1, keepdims=True), np.inf)):
+        square = np.sum((X.T @ (rates[:, None] * z) @ P) ** 2)
+        bound = np.sum(rates * coupling * np.sum(z**2, axis=1))
+        assert square <= bound * (1 + 1e-9)
+        assert bound <= slack * square
 
 
 @libraries
@@ -49,7 +59,7 @@ def test_float32_stays_float32(on_device):
 
 
 @libraries
-def test_selected_rows_have_batches_of_their_own(on_device):
+def test_selected_rows_are_copied(on_device):
     design, rows = both(TREE, on_device)
     some, W = np.array([3, 0, 17]), np.random.default_rng(0).normal(size=design.zeros().shape)
     chosen = rows.select_rows(some)

@@ -3,20 +3,25 @@
 Everything else in this package is written once, in terms of the array API standard.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.parallel import row_blocks
 from transduce.suggest import install_advice
 
 DeviceArray: TypeAlias = Any
 """An array of the library and on the device of X."""
 Cells: TypeAlias = tuple[DeviceArray, DeviceArray, DeviceArray]
 """The cells of sparse rows as in CSR: where rows begin and end (n + 1,), columns and values."""
+BLOCK_CELLS = 1 << 23
+"""Cells that are in work at once, where work needs memory."""
 LIBRARIES = ("torch", "cupy", "cupyx", "array_api_strict")
 
 
@@ -90,6 +95,26 @@ class Arrays:
         return self.xp.sum(x, dtype=self.xp.float64)
 
 
+def sum_of_squares(arrays: Arrays, x: DeviceArray) -> float:
+    """Sum of the squares of all entries, of one block after another; not finite if an entry is not."""
+    total, width = 0.0, math.prod(x.shape[1:])
+    for block in row_blocks(x.shape[0], max(BLOCK_CELLS // max(width, 1), 1)):
+        values = arrays.xp.astype(x[block, ...], arrays.dtype, copy=False)
+        total += float(arrays.total(values * values))
+    return total
+
+
+def in_blocks(arrays: Arrays, function: Callable[[DeviceArray], DeviceArray], S: DeviceArray) -> DeviceArray:
+    """Apply a function of rows (n, K) to one block of them after another, so that what it needs between is small."""
+    spans = row_blocks(S.shape[0], max(BLOCK_CELLS // S.shape[1], 1))
+    if len(spans) == 1:
+        return function(S)
+    out = arrays.xp.empty_like(S)
+    for span in spans:
+        out[span, :] = function(S[span, :])
+    return out
+
+
 def device_memory(arrays: Arrays) -> int | None:
     """Bytes of memory of a GPU; None elsewhere."""
     if getattr(arrays.device, "type", "") == "cuda":
@@ -97,37 +122,52 @@ def device_memory(arrays: Arrays) -> int | None:
     return int(arrays.device.mem_info[1]) if hasattr(arrays.device, "mem_info") else None
 
 
-def replayable(visit: Callable[[int], None], arrays: Arrays) -> Callable[[int], None]:
-    """A function of the number of a batch, which changes arrays in place; on a GPU, torch replays it.
+REPLAYED_CELLS = 1 << 23
+"""Largest arrays whose kernels are replayed: those of larger ones take longer to run than to start."""
 
-    Small kernels take less time to run than to start one by one. From the second visit to a batch on, they are started
-    together, as a CUDA graph. All graphs share their temporary memory, since nothing in it outlives a visit.
+
+@dataclass(eq=False)
+class Replay:
+    """Replays work that changes arrays in place, on a GPU with torch; elsewhere it is done again each time.
+
+    Small kernels take less time to run than to start one by one. From the second time on they are started together, as
+    a CUDA graph. So the work must always be the same, on arrays that stay where they are.
     """
-    if getattr(arrays.device, "type", "") != "cuda":
-        return visit
+
+    graph: Any = None
+    n_done: int = 0
+
+    def __call__(self, work: Callable[[], None], like: DeviceArray) -> None:
+        """Do the work, on arrays of at most the size of `like`."""
+        self.n_done += 1
+        if not getattr(like, "is_cuda", False) or self.n_done == 1 or like.numel() > REPLAYED_CELLS:
+            work()
+            return
+        self.graph = self.graph or _recorded(work, like.device)
+        self.graph.replay()
+
+
+@lru_cache
+def _recording_stream(device: Any) -> Any:
+    """One stream for all recordings: libraries keep memory of their own for every stream."""
     import torch
 
-    graphs: dict[int, Any] = {}
-    pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream(arrays.device)
+    return torch.cuda.Stream(device)
 
-    def recorded(batch: int) -> Any:
-        graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.cuda.stream(stream):
-            graph.capture_begin(pool=pool)
-            visit(batch)
+
+def _recorded(work: Callable[[], None], device: Any) -> Any:
+    """The kernels of some work, as a CUDA graph of torch."""
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize(device)
+    with torch.cuda.stream(_recording_stream(device)):
+        graph.capture_begin()
+        try:
+            work()
+        finally:
             graph.capture_end()
-        return graph
-
-    def call(batch: int) -> None:
-        if batch not in graphs:
-            graphs[batch] = None
-            visit(batch)
-            return
-        graphs[batch] = graphs[batch] or recorded(batch)
-        graphs[batch].replay()
-
-    return call
+    return graph
 
 
 # ---- sparse rows
@@ -164,30 +204,26 @@ def take_cells(xp: Any, cells: Cells, rows: DeviceArray) -> Cells:
     return ends, xp.take(indices, at), xp.take(data, at)
 
 
-def with_column(xp: Any, cells: Cells, column: int, value: float) -> Cells:
-    """The cells of rows with one more at the end of each, in this column."""
-    indptr, indices, data = cells
-    n_rows, device = indptr.shape[0] - 1, _device(indptr)
-    ends = indptr + xp.arange(n_rows + 1, dtype=indptr.dtype, device=device)
-    # sorted by row, with the new cell of each row after the others
-    keys = xp.concat(
-        (xp.repeat(xp.arange(n_rows, device=device), indptr[1:] - indptr[:-1]), xp.arange(n_rows, device=device))
-    )
-    order = xp.argsort(keys, stable=True)
-    indices = xp.concat((indices, xp.full(n_rows, column, dtype=indices.dtype, device=device)))
-    data = xp.concat((data, xp.full(n_rows, value, dtype=data.dtype, device=device)))
-    return ends, xp.take(indices, order), xp.take(data, order)
-
-
 def transposed_cells(xp: Any, cells: Cells, n_columns: int) -> Cells:
-    """The cells of the transpose of rows with so many columns."""
+    """The cells of the transpose of rows with so many columns, by a sort of one block of cells after another."""
     indptr, indices, data = cells
-    n_rows, device = indptr.shape[0] - 1, _device(indptr)
-    rows = xp.repeat(xp.arange(n_rows, dtype=indices.dtype, device=device), indptr[1:] - indptr[:-1])
-    order = xp.argsort(indices, stable=True)
-    columns = xp.arange(n_columns + 1, dtype=indices.dtype, device=device)
-    ends = xp.astype(xp.searchsorted(xp.take(indices, order), columns), indptr.dtype)
-    return ends, xp.take(rows, order), xp.take(data, order)
+    device, n_cells, kind = _device(indptr), int(data.shape[0]), indptr.dtype
+    columns, blocks = xp.arange(n_columns + 1, dtype=indices.dtype, device=device), row_blocks(n_cells, BLOCK_CELLS)
+    ends = xp.zeros(n_columns + 1, dtype=kind, device=device)
+    for block in blocks:
+        ends += xp.astype(xp.searchsorted(xp.sort(indices[block]), columns), kind)
+    rows, values, base = xp.empty_like(indices), xp.empty_like(data), ends + 0
+    for block in blocks:
+        order = xp.argsort(indices[block], stable=True)
+        own = xp.take(indices[block], order)
+        starts = xp.astype(xp.searchsorted(own, columns), kind)
+        to = xp.take(base - starts, own) + xp.arange(own.shape[0], dtype=kind, device=device)
+        values[to] = xp.take(data[block], order)
+        at = xp.arange(block.start, block.start + own.shape[0], dtype=kind, device=device)
+        of_cells = xp.searchsorted(indptr, at, side="right") - 1
+        rows[to] = xp.take(xp.astype(of_cells, indices.dtype), order)
+        base[:-1] += starts[1:] - starts[:-1]
+    return ends, rows, values
 
 
 def _device(x: DeviceArray) -> Any:

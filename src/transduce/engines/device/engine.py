@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +12,17 @@ from transduce.class_prior.bounds import Bounds
 from transduce.design import mean_squared_length
 from transduce.engines.base import FittedLabels, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
-from transduce.engines.device.arrays import Arrays, DeviceArray, csr_cells, device_memory, is_sparse, to_host
+from transduce.engines.device.arrays import (
+    Arrays,
+    DeviceArray,
+    csr_cells,
+    csr_rows,
+    device_memory,
+    in_blocks,
+    is_sparse,
+    sum_of_squares,
+    to_host,
+)
 from transduce.engines.device.label_rows import device_partitions
 from transduce.engines.device.losses import DeviceLoss, device_loss
 from transduce.engines.device.restart import DeviceRestart, DeviceRowState
@@ -46,7 +55,7 @@ class DeviceEngine(LocalEngine):
 
     @property
     def is_dense(self) -> bool:
-        return not is_sparse(self.rows.source)
+        return not is_sparse(self.rows.X)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "DeviceEngine"]:
         """A device is busy with one restart."""
@@ -120,14 +129,14 @@ class DeviceData(LocalData):
     """X on a device, with y, sample weights and the origin of the labels as users have them."""
 
     def mean_squared_length(self) -> float:
-        values, arrays = csr_cells(self.X)[2] if is_sparse(self.X) else self.X, Arrays.of(self.X)
-        floats = arrays.xp.astype(values, arrays.dtype)
-        return mean_squared_length(float(arrays.total(floats * floats)), self.X.shape[0])
+        values = csr_cells(self.X)[2] if is_sparse(self.X) else self.X
+        return mean_squared_length(sum_of_squares(Arrays.of(self.X), values), self.X.shape[0])
 
     def build(self, settings: ProblemSettings) -> DeviceEngine:
         device_loss(settings.loss, 2, Arrays.of(self.X))  # refuses a loss that is not built in
-        create = partial(DeviceRows.create, n_labeled=int((self.encoded.codes >= 0).sum()))
-        made = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings, create=create)
+        made = build_rows(
+            self.X, self.sample_weight, self.encoded, self.taxonomy, settings, create=DeviceRows.create
+        )  # fmt: skip
         return DeviceEngine(made.problem, made.labels, made.order)
 
 
@@ -140,15 +149,19 @@ def check_rows(X: Any) -> tuple[int, int]:
     if getattr(X, "format", "csr") != "csr":
         raise ValueError(f"X must be dense or CSR, but has format {X.format!r}. Convert it by X.tocsr().")
     arrays, values = Arrays.of(X), csr_cells(X)[2] if is_sparse(X) else X
-    if not np.isfinite(float(arrays.total(arrays.xp.astype(values, arrays.dtype)))):
+    if not np.isfinite(sum_of_squares(arrays, values)):
         raise ValueError("X must hold finite numbers, but has NaN or infinity. Replace them.")
     return int(X.shape[0]), int(X.shape[1])
 
 
 def probabilities(loss: DeviceLoss, scores: DeviceArray, calibration: Calibration) -> DeviceArray:
     """Calibrated probabilities (n, K) at these scores; see `Calibration`."""
-    found = loss.posterior(scores / calibration.temperature)
-    return (1.0 - calibration.smoothing) * found + calibration.smoothing / scores.shape[1]
+
+    def of_rows(S: DeviceArray) -> DeviceArray:
+        found = loss.posterior(S / calibration.temperature)
+        return (1.0 - calibration.smoothing) * found + calibration.smoothing / scores.shape[1]
+
+    return in_blocks(loss.arrays, of_rows, scores)
 
 
 def predict_probabilities(loss: Loss, scores: DeviceArray, calibration: Calibration) -> DeviceArray:
@@ -165,9 +178,9 @@ def linear_scores(X: Any, coef: DeviceArray, intercept: DeviceArray) -> DeviceAr
         raise TypeError(f"X must be on a device as in fit, but is {type(X).__name__}. Convert it, or fit NumPy rows.")
     if check_rows(X)[1] != coef.shape[1]:
         raise ValueError(f"X has {X.shape[1]} features, but the classifier is expecting {coef.shape[1]} features.")
-    dtype = coef.dtype
-    if not is_sparse(X):
-        X = Arrays.of(X).xp.astype(X, dtype)
+    xp, (indptr, indices, values) = Arrays.of(X).xp, csr_cells(X) if is_sparse(X) else (None, None, X)
+    values = xp.astype(values, coef.dtype, copy=False)
+    X = csr_rows(X, (indptr, indices, values), tuple(X.shape)) if is_sparse(X) else values
     return X @ coef.T + intercept
 
 

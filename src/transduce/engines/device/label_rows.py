@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from transduce.arrays import BoolArray, FloatArray, IntArray
-from transduce.engines.device.arrays import Arrays, DeviceArray, to_host
+from transduce.engines.device.arrays import BLOCK_CELLS, Arrays, DeviceArray, Replay, to_host
 from transduce.label_step._kernels.ties import APART, TIE, choose_with_margins
 from transduce.label_step.partitions import LocalPartitions, Partition
 from transduce.label_step.row_blocks import rows_per_block
 from transduce.label_step.softmax_sums import CostStatistics, Sums
 from transduce.parallel import row_blocks
 
-BLOCK_CELLS = 1 << 24
-"""Cells of the blocks that are read in double precision."""
+LOWEST = -1e4
+"""Logits count as no less: their exponentials are 0."""
 
 
 @dataclass(eq=False)
@@ -27,6 +27,7 @@ class DevicePartition(Partition):
 
     costs: Any
     arrays: Arrays = field(kw_only=True)
+    soft_rows: "DeviceSoftmaxRows | None" = field(default=None, kw_only=True)
 
     def take(self, rows: IntArray) -> FloatArray:
         """Copy the costs of some rows to memory."""
@@ -80,7 +81,9 @@ class DevicePartition(Partition):
 
     def softmax_rows(self, closed: BoolArray, n_threads: int) -> Any:
         """The rows as an entropic label step sees them."""
-        return DeviceSoftmaxRows.create(self, closed)
+        soft_rows = self.soft_rows or DeviceSoftmaxRows.create(self.arrays, *self.costs.shape)
+        soft_rows.read(self.costs, closed)
+        return soft_rows
 
     def empty_posterior(self) -> DeviceArray:
         """An array for the distributions (n, K) of the rows."""
@@ -91,61 +94,89 @@ class DevicePartition(Partition):
         out[:, :] = self.arrays.one_hot(self.arrays.ints(labels), self.n_classes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class DeviceSoftmaxRows:
     """Distributions q_ik ∝ exp(v_k − costs[i, k] / T) on a device; see `softmax_sums.SoftmaxRows`.
 
-    costs are measured from the least open cost of each row, and +inf in closed classes.
+    They can be read again, with other costs: all arrays stay in their place, so that sums can be replayed.
+
+    costs (n, K)  measured from the least open cost of each row, and +inf in closed classes
+    at (1, K)     v − costs / T are the logits: v
+    scale (1,)    and 1 / T
+    found         mass (K,), normalizer, entropy and products (K, K), in a row
     """
 
     arrays: Arrays
     costs: DeviceArray
-    statistics: CostStatistics
+    at: DeviceArray
+    scale: DeviceArray
+    found: DeviceArray
+    statistics: CostStatistics = field(default_factory=CostStatistics)
+    summing: dict[bool, Replay] = field(default_factory=lambda: {False: Replay(), True: Replay()})
 
     @classmethod
-    def create(cls, rows: DevicePartition, closed: BoolArray) -> "DeviceSoftmaxRows":
+    def create(cls, arrays: Arrays, n_rows: int, n_classes: int) -> "DeviceSoftmaxRows":
+        """Make place for so many rows."""
+        xp, device = arrays.xp, arrays.device
+        costs = xp.empty((n_rows, n_classes), dtype=arrays.dtype, device=device)
+        found = xp.zeros(n_classes * (n_classes + 1) + 2, dtype=xp.float64, device=device)
+        return cls(arrays, costs, arrays.floats(np.zeros((1, n_classes))), arrays.floats(np.ones(1)), found)
+
+    def read(self, costs: DeviceArray, closed: BoolArray) -> None:
         """Read every cost once."""
-        arrays, costs = rows.arrays, rows.costs
-        xp, is_open = arrays.xp, arrays.bools(~closed)[None, :]
-        if not rows.n_rows:
-            return cls(arrays, costs, CostStatistics())
+        arrays, xp = self.arrays, self.arrays.xp
+        if not costs.shape[0]:
+            return
         lowest, highest = xp.min(costs, axis=1, keepdims=True), xp.max(costs, axis=1, keepdims=True)
-        opened = xp.where(is_open, costs, xp.inf) if closed.any() else costs
-        least, finite = xp.min(opened, axis=1, keepdims=True), costs < xp.inf
+        least, finite = lowest, costs < xp.inf
+        self.costs[:, :] = costs
+        if closed.any():
+            self.costs[:, :] = xp.where(arrays.bools(~closed)[None, :], costs, xp.inf)
+            least = xp.min(self.costs, axis=1, keepdims=True)
         above = arrays.total(xp.where(finite, costs - lowest, 0.0))
         largest = xp.astype(xp.max(xp.where(finite, xp.abs(costs), 0.0)), xp.float64)
         counts = [xp.astype(xp.count_nonzero(flags), xp.float64) for flags in (finite, lowest == highest)]
         n_finite, n_tied, *sums = to_host(xp.stack((*counts, arrays.total(least), above, largest))).tolist()
-        statistics = CostStatistics(rows.n_rows, int(n_finite), int(n_tied), *sums)
-        return cls(arrays, opened - least, statistics)
+        self.statistics = CostStatistics(int(costs.shape[0]), int(n_finite), int(n_tied), *sums)
+        self.costs -= least
 
-    def _logits(self, v: FloatArray, T: float) -> tuple[DeviceArray, DeviceArray]:
+    def _logits(self) -> tuple[DeviceArray, DeviceArray]:
         """v − costs / T less the largest of each row, and that (n, 1)."""
-        z = self.arrays.floats(v)[None, :] - self.costs / float(T)
+        z = self.at - self.costs * self.scale
         top = self.arrays.xp.max(z, axis=1, keepdims=True)
         return z - top, top
 
+    def _set(self, v: FloatArray, T: float) -> None:
+        self.at[:, :], self.scale[:] = self.arrays.floats(v[None, :]), 1.0 / float(T)
+
     def sums(self, v: FloatArray, T: float, columns: IntArray | None = None) -> Sums:
         """Sums at prices v (K,) in units of T, with products of some classes; see `SoftmaxRows.sums`."""
-        xp, total, K = self.arrays.xp, self.arrays.total, v.size
+        K, with_products = v.size, columns is not None
         if not self.statistics.n_rows:
             return Sums.total((), K, columns)
-        z, top = self._logits(v, T)
+        self._set(v, T)
+        self.summing[with_products](lambda: self._sum(with_products), self.costs)
+        mass, *rest = np.split(to_host(self.found), [K, K + 1, K + 2])
+        products = None if columns is None else _merged(rest[2].reshape(K, K), columns)
+        return Sums(mass.copy(), float(rest[0][0]), float(rest[1][0]), products)
+
+    def _sum(self, with_products: bool) -> None:
+        xp, total, K = self.arrays.xp, self.arrays.total, self.costs.shape[1]
+        z, top = self._logits()
         E = xp.exp(z)
         norm = xp.sum(E, axis=1, keepdims=True)
         logs, q = xp.log(norm), E / norm
-        entropy = total(logs) - total(q * xp.where(E > 0.0, z, 0.0))
-        parts = [xp.sum(q, axis=0, dtype=xp.float64), total(logs) + total(top), entropy]
-        if columns is not None:
-            parts.append(xp.astype(q.T @ q, xp.float64))
-        mass, *rest = np.split(to_host(xp.concat([xp.reshape(part, (-1,)) for part in parts])), [K, K + 1, K + 2])
-        products = None if columns is None else _merged(rest[2].reshape(K, K), columns)
-        return Sums(mass.copy(), float(rest[0][0]), float(rest[1][0]), products)
+        entropy = total(logs) - total(q * xp.clip(z, min=LOWEST))  # no 0 · ∞
+        self.found[:K] = xp.sum(q, axis=0, dtype=xp.float64)
+        self.found[K], self.found[K + 1] = total(logs) + total(top), entropy
+        if with_products:
+            self.found[K + 2 :] = xp.astype(xp.reshape(q.T @ q, (-1,)), xp.float64)
 
     def write(self, v: FloatArray, T: float, out: DeviceArray) -> None:
         """Write the distributions (n, K) at these prices."""
         if self.statistics.n_rows:
-            E = self.arrays.xp.exp(self._logits(v, T)[0])
+            self._set(v, T)
+            E = self.arrays.xp.exp(self._logits()[0])
             out[:, :] = E / self.arrays.xp.sum(E, axis=1, keepdims=True)
 
 
@@ -160,7 +191,9 @@ def _merged(products: FloatArray, columns: IntArray) -> FloatArray:
     return np.asarray(chosen.T @ products @ chosen)
 
 
-def device_partitions(costs: DeviceArray, labels: IntArray | None, arrays: Arrays) -> LocalPartitions:
+def device_partitions(
+    costs: DeviceArray, labels: IntArray | None, arrays: Arrays, soft_rows: DeviceSoftmaxRows | None = None
+) -> LocalPartitions:
     """All rows in one partition; labels (n,) are the present ones, if there are any."""
     present = np.full(costs.shape[0], -1, np.int64) if labels is None else labels
-    return LocalPartitions([DevicePartition(costs, present, arrays=arrays)])
+    return LocalPartitions([DevicePartition(costs, present, arrays=arrays, soft_rows=soft_rows)])

@@ -1,7 +1,7 @@
 """The built-in losses on a device, for many rows at once: costs, posterior, and the step of each row in the dual.
 
-A dual step gives every row of a batch its best dual variables while those of all other rows stay (see
-`weight_step._kernels` for the problems). `gain` is what that adds to the row's part of the dual, the regulariser aside.
+A dual step gives every row its best dual variables at some curvature, each for itself (see `weight_step._kernels` for
+the problems). The dual variables it starts from need not be feasible.
 """
 
 from abc import ABC, abstractmethod
@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from transduce.engines.device.arrays import Arrays, DeviceArray
+from transduce.engines.device.arrays import Arrays, DeviceArray, in_blocks
 from transduce.losses import LargeMargin, Loss, MaxEnt, SmoothMargin, SquaredLargeMargin, is_builtin
 from transduce.losses.smooth import POSTERIOR_TEMPERATURE
 
 FLATTEST, FLATTEST_SQUARED = 1e-20, 1e-4
 """Least curvature of a row, so that nothing overflows or cancels; a larger one than necessary only shortens steps."""
-NEWTON_STEPS, LONGEST_MOVE = 3, 4.0
-"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. The step length
-makes up for what is left of the error."""
+NEWTON_STEPS, LONGEST_MOVE = 1, 4.0
+"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. Later
+iterations make up for what is left of the error."""
+PROJECTION_STEPS = 2
+"""Steps of Newton's method for a projection onto the simplex; what is left of the error is divided out."""
 NEVER = 1e30
 """Larger than any score: the right label gets no dual variable."""
 TINY = 1e-30
@@ -34,13 +36,21 @@ class DeviceLoss(ABC):
     n_classes: int
     arrays: Arrays
 
-    @abstractmethod
     def costs(self, S: DeviceArray) -> DeviceArray:
         """The loss (n, K) of every row under every label."""
+        return in_blocks(self.arrays, self._costs, S)
 
     @abstractmethod
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> tuple[Any, Any]:
-        """New dual variables (n, K) of rows with curvature B (n,), each for itself, and the gain (n,)."""
+    def _costs(self, S: DeviceArray) -> DeviceArray:
+        """The loss of some rows."""
+
+    @abstractmethod
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+        """New dual variables (n, K) of rows with curvature B (n,), each for itself."""
+
+    @abstractmethod
+    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+        """Bounds (n, K) on how much the contribution to a class falls with its score, after a dual step to p."""
 
     @abstractmethod
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
@@ -49,10 +59,6 @@ class DeviceLoss(ABC):
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
         """What rows contribute to λW for each class, before their weight κ."""
         return q - p
-
-    def linear(self, q: DeviceArray, delta: DeviceArray) -> DeviceArray:
-        """How the contribution changes with the dual variables."""
-        return -delta
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         """The dual variables of rows that contribute nothing."""
@@ -110,7 +116,7 @@ class DeviceLoss(ABC):
 class DeviceHinge(DeviceLoss):
     """The large margin."""
 
-    def costs(self, S: DeviceArray) -> DeviceArray:
+    def _costs(self, S: DeviceArray) -> DeviceArray:
         if not self._has_unit_margins:
             return self._columns_of_values(S)
         xp = self.arrays.xp
@@ -118,13 +124,24 @@ class DeviceHinge(DeviceLoss):
         second = self._top(xp.where(is_best, -xp.inf, S))
         return xp.clip(1.0 + xp.where(is_best, second, self._top(S)) - S, min=0.0)
 
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> tuple[Any, Any]:
-        """Project p + G / B onto the simplex."""
-        xp, G = self.arrays.xp, self._with_margins(S, q)
-        z = (G - self._top(G)) / xp.clip(B, min=FLATTEST)[:, None] + p
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+        """Project p + G / B onto the simplex: Newton's method for the threshold, from that of the old support."""
+        xp, G = self.arrays.xp, S - q if self._has_unit_margins else self._with_margins(S, q)  # less 1 is the same
+        z = G / xp.clip(B, min=FLATTEST)[:, None] + p
         z = z - self._top(z)
-        new = xp.clip(z - self._largest_threshold(z, 0.0, 1.0, 1.0), min=0.0)
-        return new, xp.sum((new - p) * G, axis=1)
+        support = xp.astype(p > 0.0, z.dtype)
+        threshold = (self._sum(z * support) - 1.0) / xp.clip(self._sum(support), min=1.0)
+        for step in range(PROJECTION_STEPS):
+            threshold = xp.clip(threshold, min=-1.0, max=-1.0 / self.n_classes)
+            new = xp.clip(z - threshold, min=0.0)
+            total = self._sum(new)
+            if step < PROJECTION_STEPS - 1:
+                n_left = xp.astype(xp.count_nonzero(new, axis=1, keepdims=True), z.dtype)
+                threshold = threshold + (total - 1.0) / n_left
+        return new / total
+
+    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+        return self.arrays.xp.astype(p > 0.0, p.dtype) / self.arrays.xp.clip(B, min=FLATTEST)[:, None]
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
         xp, G = self.arrays.xp, self._with_margins(S, q)
@@ -135,14 +152,11 @@ class DeviceHinge(DeviceLoss):
 class DeviceSquaredHinge(DeviceLoss):
     """The squared large margin, whose dual variables are t ≥ 0 with sum T."""
 
-    def costs(self, S: DeviceArray) -> DeviceArray:
+    def _costs(self, S: DeviceArray) -> DeviceArray:
         return DeviceHinge(LargeMargin(self.loss.margins), self.n_classes, self.arrays).costs(S) ** 2
 
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
         return q * self._sum(p) - p
-
-    def linear(self, q: DeviceArray, delta: DeviceArray) -> DeviceArray:
-        return self.contribution(q, delta)
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         return self.arrays.xp.zeros_like(q)
@@ -154,15 +168,18 @@ class DeviceSquaredHinge(DeviceLoss):
         """m (n, K): margins plus scores, less the score of the right label."""
         return self._with_margins(S, q) - self._sum(q * S)
 
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> tuple[Any, Any]:
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
         """t_k = max(0, a_k − (B + 1/2) T) / B for wrong labels k, with T the sum of the new t."""
         xp, m, total = self.arrays.xp, self._excess(S, q), self._sum(p)
         B = xp.clip(B, min=FLATTEST_SQUARED)[:, None]
         a = m + B * (p + total) - NEVER * q  # a GPU could not replay a choice between an array and a number
         mass = xp.clip(self._largest_threshold(a, B, B + 0.5, 0.0), min=0.0)
-        new = xp.clip(a - (B + 0.5) * mass, min=0.0) / B
-        gain = xp.sum((new - p) * m, axis=1) - 0.25 * (self._sum(new) ** 2 - total**2)[:, 0]
-        return new, gain
+        return xp.clip(a - (B + 0.5) * mass, min=0.0) / B
+
+    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+        xp = self.arrays.xp
+        wrong = 2.0 * xp.astype(p > 0.0, p.dtype) / xp.clip(B, min=FLATTEST_SQUARED)[:, None]
+        return wrong + q * self._sum(wrong)
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
         xp, m = self.arrays.xp, self._excess(S, q)
@@ -177,7 +194,7 @@ class DeviceMaxEnt(DeviceLoss):
     def _width(self) -> float:
         return self.loss.width if isinstance(self.loss, SmoothMargin) else 1.0
 
-    def costs(self, S: DeviceArray) -> DeviceArray:
+    def _costs(self, S: DeviceArray) -> DeviceArray:
         xp, lead = self.arrays.xp, S - self._top(S)
         if self.margins is None:
             return xp.log(self._sum(xp.exp(lead))) - lead
@@ -190,7 +207,7 @@ class DeviceMaxEnt(DeviceLoss):
         sums = xp.where(is_best, others, 1.0 + others - weights) + own * weights
         return xp.clip(self._width * (xp.log(xp.clip(sums, min=TINY)) + largest) - lead, min=0.0)
 
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> tuple[Any, Any]:
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
         """Solve log p + B p = z + B p_i − ν, Σ p = 1 by Newton's method in log p and ν."""
         xp, z, B = self.arrays.xp, self._with_margins(S, q) / self._width, (B / self._width)[:, None]
         weight, right = 1.0 / (1.0 + B), z + B * p
@@ -202,8 +219,10 @@ class DeviceMaxEnt(DeviceLoss):
             nu = (self._sum(slope * residual + new) - 1.0) / self._sum(slope)
             logs = logs + xp.clip((residual - nu) * inverse, min=-LONGEST_MOVE, max=LONGEST_MOVE)
             new = xp.exp(logs)
-        new = new / self._sum(new)
-        return new, self._width * (xp.sum((new - p) * z, axis=1) + self._entropy(new) - self._entropy(p))
+        return new / self._sum(new)
+
+    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+        return p / (self._width + B[:, None] * p)
 
     def _entropy(self, p: DeviceArray) -> DeviceArray:
         return -self.arrays.xp.sum(p * self.arrays.xp.log(self.arrays.xp.clip(p, min=TINY)), axis=1)

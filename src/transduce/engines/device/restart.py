@@ -1,5 +1,6 @@
 """One run of a solver over rows on a device, with hard labels and with soft ones."""
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -9,19 +10,20 @@ from transduce.arrays import Array
 from transduce.engines import common
 from transduce.engines.base import LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
 from transduce.engines.device.arrays import DeviceArray, to_host
-from transduce.engines.device.label_rows import device_partitions
+from transduce.engines.device.label_rows import DeviceSoftmaxRows, device_partitions
 from transduce.engines.device.rows import DeviceRows
 from transduce.engines.device.weights import BatchDualStep, DeviceWeights
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
-from transduce.label_step import Exact, LabelProblem
+from transduce.label_step import Exact, LabelProblem, LabelStep
 from transduce.label_step.entropic import solve_partitions_at_entropy
 from transduce.losses import Loss, smoothed
 from transduce.problem import TrainingProblem
-from transduce.weight_step import weight_step_for
 
-FEW_LABELED = 0.25
-"""If at most this fraction of the rows are labelled, weights are learnt from them in memory, row by row."""
+MEMORY_CELLS = 1 << 21
+"""Rows times classes up to which hard labels are found in memory: a device would take longer to start."""
+SOFT_ITERATIONS = 8
+"""Iterations of the weight step in a round with soft labels."""
 _STATE = ("W", "targets", "kappa", "dual")
 
 
@@ -30,49 +32,46 @@ class DeviceRowState:
     """What hard and soft labels share: a problem on a device, and the state of its weight step."""
 
     problem: TrainingProblem
+    _kappa: tuple[float, DeviceArray] | None = field(default=None, init=False)
 
     @property
     def rows(self) -> DeviceRows:
         """The rows."""
         return cast(DeviceRows, self.problem.design)
 
-    def new_step(self, loss: Loss, max_sweeps: int) -> BatchDualStep:
+    def new_step(self, loss: Loss, max_iterations: int) -> BatchDualStep:
         """A weight step for these rows."""
-        return BatchDualStep.create(self.rows, loss, self.problem.alpha, max_sweeps)
+        return BatchDualStep.create(self.rows, loss, self.problem.alpha, max_iterations)
 
     def kappa(self, weight: float) -> DeviceArray:
-        """Row weights (n,) on the device."""
-        return self.rows.arrays.floats(self.problem.kappa(weight)[self.rows.problem_rows])
+        """Row weights (n,) on the device; the same array while the weight stays."""
+        if self._kappa is None or self._kappa[0] != weight:
+            self._kappa = weight, self.rows.arrays.floats(self.problem.kappa(weight)[self.rows.positions])
+        return self._kappa[1]
 
     def one_hot(self, labels: Array) -> DeviceArray:
         """Labels (n,) as targets on the device."""
         arrays = self.rows.arrays
-        return arrays.one_hot(arrays.ints(labels[self.rows.problem_rows]), self.problem.n_classes)
+        return arrays.one_hot(arrays.ints(labels[self.rows.positions]), self.problem.n_classes)
 
     def unlabeled(self, values: DeviceArray) -> DeviceArray:
         """The values of rows without a full label, in the order of the problem."""
         return self.rows.in_problem_order(values, self.problem.n_labeled)
 
-    def fit_labeled(
-        self, step: BatchDualStep, targets: DeviceArray, labels: Array, tol: float, rng: np.random.Generator
-    ) -> tuple[DeviceWeights, WeightSummary]:
-        """Learn weights from the labelled rows alone, in memory if they are few; `labels` (n,) are theirs."""
-        problem, state, n_labeled = self.problem, step.start(targets), self.problem.n_labeled
-        if n_labeled > FEW_LABELED * problem.n_rows:
-            step.retarget(state, targets, self.kappa(0.0))
-            return state, step.solve(state, tol, rng)
-        arrays, few, own = self.rows.arrays, np.arange(n_labeled), labels[:n_labeled]
-        design, kappa = self.rows.in_memory(few), problem.kappa(0.0)
-        part = TrainingProblem(design, step.loss.loss, problem.alpha, n_labeled, problem.row_weights[:n_labeled])
-        host = weight_step_for(part.loss, step.max_sweeps)
-        memory = host.start(part, own)
-        host.retarget(part, memory, own, kappa[:n_labeled])
-        report = host.solve(part, memory, tol, rng)
-        dual = arrays.xp.concat((arrays.floats(memory.dual), self.unlabeled(state.dual)))
-        state.W[:, :], state.dual[:, :] = arrays.floats(memory.W), self.rows.on_device(dual)
+    def fit_labeled(self, step: BatchDualStep, targets: DeviceArray, tol: float) -> tuple[DeviceWeights, WeightSummary]:
+        """Learn weights from the labelled rows alone; `targets` (n, K) are in the order of X."""
+        rows, arrays, labeled = self.rows, self.rows.arrays, np.arange(self.problem.n_labeled)
+        few = replace(step, rows=rows.select_rows(labeled))
+        kappa, at = arrays.floats(self.problem.kappa(0.0)[labeled]), arrays.ints(rows.order[labeled])
+        part = few.start(arrays.xp.take(targets, at, axis=0))
+        few.retarget(part, part.targets, kappa, soft=True)
+        report, state = few.solve(part, tol), step.start(targets)
+        dual = arrays.xp.concat((part.dual, self.unlabeled(state.dual)))
+        state.W[:, :], state.dual[:, :] = part.W, rows.on_device(dual)
         step.set_kappa(state, self.kappa(0.0))
-        state.objective, state.scores = report.objective, self.rows.scores(state.W)
-        return state, WeightSummary(report.objective, report.gap, report.n_sweeps, report.converged)
+        step.refresh(state)
+        state.objective = report.objective
+        return state, report
 
     def weighted_costs(self, costs: DeviceArray, kappa: Array) -> DeviceArray:
         """Costs of rows without a full label as in `problem.weighted_costs`, given row weights (n,) in memory."""
@@ -107,15 +106,15 @@ class DeviceRestart(DeviceRowState):
         self.state = self.step.start(self.one_hot(self.labels))
 
     def supervise(self, tol: float) -> WeightSummary:
-        found = self.fit_labeled(self.step, self.one_hot(self.labels), self.labels, tol, self.rng)
+        found = self.fit_labeled(self.step, self.one_hot(self.labels), tol)
         self.state, self.report = found
         self.W = self.state.W + 0.0
         return self.report
 
     def greedy(self) -> None:
         """Optimal labels at the scores: over partitions they take less time than greedy ones."""
-        costs = self.weighted_costs(-self.unlabeled(self.state.scores), np.ones(self.problem.n_rows))
-        self.labels[self.problem.n_labeled :] = self._exact(costs, None, None)[0]
+        costs = self.weighted_costs(-self.unlabeled(self.step.all_scores(self.state)), np.ones(self.problem.n_rows))
+        self._own_labels[:] = self._exact(costs, None, None)[0]
 
     def start_at(self, W: DeviceArray, weight: float) -> None:
         self.W = W + 0.0
@@ -128,7 +127,9 @@ class DeviceRestart(DeviceRowState):
         self.reset_weights()
 
     def _exact(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
-        """Labels and prices of the exact label step."""
+        """Labels and prices of the exact label step, in memory for few rows."""
+        if math.prod(costs.shape) <= MEMORY_CELLS:
+            return self._in_memory(Exact(), costs, prices, start)
         partitions = device_partitions(costs, start, self.rows.arrays)
         answer = Exact().solve_partitions(partitions, self.settings.bounds, prices)
         return partitions.partitions[0].state["labels"], answer.prices
@@ -136,15 +137,18 @@ class DeviceRestart(DeviceRowState):
     def label_step(self, costs: DeviceArray, prices: Array | None, start: Array | None) -> tuple[Array, Array]:
         """Labels and prices of the label step; all but the exact one work in memory."""
         step = self.settings.label_step
-        if type(step) is Exact:
-            return self._exact(costs, prices, start)
+        return self._exact(costs, prices, start) if type(step) is Exact else self._in_memory(step, costs, prices, start)
+
+    def _in_memory(
+        self, step: LabelStep, costs: DeviceArray, prices: Array | None, start: Array | None
+    ) -> tuple[Array, Array]:
         solution = step.solve(LabelProblem(to_host(costs), *self.settings.bounds), prices, start)
         return solution.labels, solution.prices
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.step.retarget(self.state, self.one_hot(self.labels), self.kappa(weight))
         self.weight = weight
-        report = self.step.solve(self.state, tol, self.rng)
+        report = self.step.solve(self.state, tol)
         self.report = report._replace(objective=report.objective + self._count_cost(self._own_labels))
         return self.report
 
@@ -159,7 +163,8 @@ class DeviceRestart(DeviceRowState):
 
     def _scores_between(self, t: float) -> DeviceArray:
         """Scores this far between `scores` and those of the state; they are linear in W."""
-        return self.state.scores if t == 1.0 or self.scores is None else (1 - t) * self.scores + t * self.state.scores
+        new = self.step.all_scores(self.state)
+        return new if t == 1.0 or self.scores is None else (1 - t) * self.scores + t * new
 
     def descend(self, objective: float) -> tuple[float, float]:
         assert self.report is not None
@@ -222,11 +227,13 @@ class DeviceSoftLabels(DeviceRowState):
     state: DeviceWeights = field(init=False)
     best: Array = field(init=False)
     prices: Array = field(init=False)
+    bias: Array = field(init=False)
     temperature: float | None = None
 
     def __post_init__(self) -> None:
         hard, self.problem = self.problem, replace(self.problem, loss=smoothed(self.problem.loss))
-        self.step = self.new_step(self.problem.loss, common.SOFT_SWEEPS)
+        self.step = self.new_step(self.problem.loss, SOFT_ITERATIONS)
+        self.soft_rows = DeviceSoftmaxRows.create(self.rows.arrays, self.restart.n_unlabeled, hard.n_classes)
         self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
 
     def start(self) -> None:
@@ -234,32 +241,35 @@ class DeviceSoftLabels(DeviceRowState):
         targets = common.first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
         first = self.new_step(problem.loss, common.FIRST_SWEEPS)
         q = self.rows.on_device(arrays.floats(targets))
-        self.state, _ = self.fit_labeled(first, q, targets, common.FIRST_TOL, restart.rng)
-        self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
+        self.state, _ = self.fit_labeled(first, q, common.FIRST_TOL)
+        self.prices, self.bias, self.best = *np.zeros((2, problem.n_classes)), np.full(restart.n_unlabeled, -1)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
         arrays, n_labeled = self.rows.arrays, self.problem.n_labeled
-        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(self.state.scores)), self.row_weights)
-        partitions = device_partitions(costs, None, arrays)
+        costs = self.unlabeled(self.step.loss.costs(self.step.all_scores(self.state)))
+        costs = self.weighted_costs(costs, self.row_weights)
+        bias = to_host(self.rows.bias(self.state.W)).ravel() if self.rows.constant else self.bias
+        prices, self.bias = self.prices - (bias - self.bias), bias  # costs of all rows moved by as much
+        partitions = device_partitions(costs, None, arrays, self.soft_rows)
         soft = solve_partitions_at_entropy(
-            partitions, self.restart.settings.bounds, entropy, self.temperature, self.prices, common.SOFT_TOL
+            partitions, self.restart.settings.bounds, entropy, self.temperature, prices, common.SOFT_TOL
         )
         self.prices, self.temperature = soft.prices, soft.temperature
         posterior = partitions.partitions[0].state["posterior"]
         labeled = arrays.one_hot(arrays.ints(self.restart.labels[:n_labeled]), self.problem.n_classes)
         q = self.rows.on_device(arrays.xp.concat((labeled, posterior)))
         self.step.retarget(self.state, q, self.kappa(weight), soft=True)
-        report = self.step.solve(self.state, 0.0, self.restart.rng)
+        report = self.step.solve(self.state, 0.0)
         best = to_host(arrays.xp.argmax(posterior, axis=1))
         n_moved, self.best = int((best != self.best).sum()), best
         return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
 
     def harden(self, weight: float) -> None:
-        self.restart.label_by(self.state.scores, weight)
+        self.restart.label_by(self.step.all_scores(self.state), weight)
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         if slot.path is not None:
-            arrays = packed(self.state) | {"prices": self.prices, "best": self.best}
+            arrays = packed(self.state) | {"prices": self.prices, "bias": self.bias, "best": self.best}
             rng = self.restart.rng.bit_generator.state
             slot.save(arrays, metadata | {"temperature": self.temperature, "rng": rng})
 
@@ -268,14 +278,15 @@ class DeviceSoftLabels(DeviceRowState):
         if saved is None:
             return None
         arrays, metadata = saved
-        self.state, self.prices, self.best = unpacked(self.step, arrays), arrays["prices"], arrays["best"]
+        self.state, self.best = unpacked(self.step, arrays), arrays["best"]
+        self.prices, self.bias = arrays["prices"], arrays["bias"]
         self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         return metadata
 
 
 def packed(state: DeviceWeights) -> dict[str, Array]:
     """Copy the state of a weight step to memory; scores are computed again from the weights."""
-    scalars = np.array([state.objective, state.scores is not None], dtype=np.float64)
+    scalars = np.array([state.objective, state.is_current], dtype=np.float64)
     return {f"state_{name}": to_host(getattr(state, name)) for name in _STATE} | {"state_scalars": scalars}
 
 
@@ -285,6 +296,7 @@ def unpacked(step: BatchDualStep, saved: dict[str, Array]) -> DeviceWeights:
     state = step.start(targets)
     state.W[:, :], state.dual[:, :] = W, dual
     step.set_kappa(state, kappa)
-    state.objective, with_scores = saved["state_scalars"].tolist()
-    state.scores = step.rows.scores(W) if with_scores else None
+    state.objective, is_current = saved["state_scalars"].tolist()
+    if is_current:
+        step.refresh(state)
     return state

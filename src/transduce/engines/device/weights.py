@@ -1,51 +1,67 @@
-"""Mini-batch dual ascent: the weight step of the built-in losses on a device, stopped by the duality gap.
+"""Accelerated dual ascent: the weight step of the built-in losses on a device, stopped by the duality gap.
 
     W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P        q targets, p dual variables, both distributions over classes
 
-holds at all times (see `weight_step.dual`). All rows of a batch get the dual variables that are best while the others
-stay; W and p then move towards them by one step length,
+An iteration takes two products, Xᵀ R for W and X W for the scores, and gives every row the dual variables that are best
+while rows hang together at most as much as `DeviceRows.coupling` says. They start from the last ones with momentum
+(Beck and Teboulle 2009), which begins again where it leads astray (O'Donoghue and Candès 2015).
 
-    t = min(1, Σ_i κ_i gain_i / (λ ‖D‖²)),     D = the change of W for t = 1
-
-at which a lower bound of the dual, quadratic in t, is largest. So the dual never falls.
+The constant of the intercept is the same for all rows and would make steps a hundred times as short. So its weights b
+are free: each iteration moves them towards their optimum, given that rows answer, and the gap includes what they lack.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from transduce.engines.base import WeightSummary
-from transduce.engines.device.arrays import DeviceArray, replayable, to_host
+from transduce.engines.device.arrays import BLOCK_CELLS, DeviceArray, Replay, to_host
 from transduce.engines.device.losses import TINY, DeviceLoss, device_loss
 from transduce.engines.device.rows import DeviceRows
 from transduce.losses import Loss
-from transduce.weight_step.sweep_schedule import run_sweeps, sweep_until_converged
+from transduce.parallel import row_blocks
+
+FLATTEST = 1e-2
+"""Least curvature of a row, as a fraction of the mean."""
+CHECK_EVERY = 4
+"""Iterations between two computations of the gap, for which the device must finish its work."""
 
 
 @dataclass(eq=False)
 class DeviceWeights:
     """Weights and what belongs to them, on the device and in its order of rows; see `weight_step.base.WeightState`.
 
-    All arrays but the scores stay in their place and change in place, so that visits can be replayed.
+    All arrays stay in their place and change in place, so that iterations can be replayed.
 
-    rates (n,)      κ_i / λ
-    curvature (n,)  κ_i ‖x_i‖² / λ, for a tree times the largest overlap of paths
-    gains (1,)      sum of the gains in a sweep, over λ
-    visit           visits a batch; None before the first sweep
+    W (d, M)          the last row is b, if there is a constant
+    scores (n, K)     of the features alone, at W
+    rates (n,)        κ_i / λ
+    curvature (n,)    of the dual, as far as rows hang together
+    last_dual, last_scores   before the last iteration; during one, with momentum
+    balance (1, M)    1/λ Σ_i κ_i c (q_i − p_i)ᵀ P, which b equals at the optimum
+    momentum (1,)     1 without momentum
+    sums (3,)         loss, gap and ‖W‖² at the last computation
+    is_current        whether W and scores are those of the dual variables
+    given_kappa       the array that row weights were set from
     """
 
     W: DeviceArray
     targets: DeviceArray
     kappa: DeviceArray
     dual: DeviceArray
+    scores: DeviceArray
     rates: DeviceArray
     curvature: DeviceArray
-    gains: DeviceArray
+    last_dual: DeviceArray
+    last_scores: DeviceArray
+    balance: DeviceArray
+    momentum: DeviceArray
+    sums: DeviceArray
     objective: float = np.inf
-    scores: DeviceArray = None
-    visit: Callable[[int], None] | None = None
+    is_current: bool = False
+    given_kappa: DeviceArray = None
+    iteration: Replay = field(default_factory=Replay)
+    measurement: Replay = field(default_factory=Replay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,22 +71,29 @@ class BatchDualStep:
     rows: DeviceRows
     loss: DeviceLoss
     alpha: float
-    max_sweeps: int
+    max_iterations: int
 
     @classmethod
-    def create(cls, rows: DeviceRows, loss: Loss, alpha: float, max_sweeps: int) -> "BatchDualStep":
+    def create(cls, rows: DeviceRows, loss: Loss, alpha: float, max_iterations: int) -> "BatchDualStep":
         """The weight step of a built-in loss."""
-        return cls(rows, device_loss(loss, rows.taxonomy.n_classes, rows.arrays), alpha, max_sweeps)
+        return cls(rows, device_loss(loss, rows.taxonomy.n_classes, rows.arrays), alpha, max_iterations)
 
     def start(self, targets: DeviceArray) -> DeviceWeights:
         """Return a state with weights 0 and row weights 0."""
-        none = [self.rows.arrays.floats(np.zeros(size)) for size in (*3 * (self.rows.n_rows,), 1)]
-        return DeviceWeights(self.rows.zeros(), targets + 0.0, none[0], self.loss.dual_at_zero(targets), *none[1:])
+        xp, arrays, W = self.rows.arrays.xp, self.rows.arrays, self.rows.zeros()
+        scores, last, none = (xp.zeros_like(targets) for _ in range(3))
+        kappa, rates, curvature, one = (arrays.floats(np.zeros(size)) for size in (*3 * (self.rows.n_rows,), 1))
+        sums = arrays.copied(np.zeros(3))
+        dual, balance = self.loss.dual_at_zero(targets), W[:1, :] + 0.0
+        return DeviceWeights(
+            W, targets + 0.0, kappa, dual, scores, rates, curvature, last, none, balance, one + 1.0, sums,
+        )  # fmt: skip
 
     def set_kappa(self, state: DeviceWeights, kappa: DeviceArray) -> None:
         """Set row weights (n,) and what follows from them."""
-        state.kappa[:], state.rates[:] = kappa, kappa / self.alpha
-        state.curvature[:] = state.rates * self.rows.squared_norms * self.rows.largest_overlap
+        state.given_kappa, state.kappa[:], state.rates[:] = kappa, kappa, kappa / self.alpha
+        coupling = self.rows.coupling(state.rates)
+        state.curvature[:] = self.rows.arrays.xp.maximum(coupling, FLATTEST * self.rows.arrays.xp.mean(coupling))
 
     def retarget(self, state: DeviceWeights, targets: DeviceArray, kappa: DeviceArray, soft: bool = False) -> None:
         """Set new targets (n, K) and row weights (n,).
@@ -78,69 +101,125 @@ class BatchDualStep:
         Rows whose hard label changed start again; others keep their part of W, also where they gain weight. Soft labels
         change in all rows: dual variables stay, but for rows that had no weight, and W is computed from both.
         """
-        xp = self.rows.arrays.xp
-        if soft:
-            restart = (state.kappa == 0.0) & (kappa > 0.0)
-        else:
-            restart = xp.any(targets != state.targets, axis=1)
+        xp, is_new = self.rows.arrays.xp, kappa is not state.given_kappa
+        restart = xp.any(targets != state.targets, axis=1) if not soft else (state.kappa == 0.0) & (kappa > 0.0)
+        if is_new and not soft:
             factor = xp.where(kappa > 0.0, state.kappa / xp.clip(kappa, min=TINY), 1.0)
             state.dual[:, :] = self.loss.rescaled(state.targets, state.dual, factor)
-        self.set_kappa(state, kappa)
+        if is_new:
+            self.set_kappa(state, kappa)
+        if is_new:
+            state.momentum[:] = 1.0
         if soft or bool(xp.any(restart)):
-            state.dual[:, :] = xp.where(restart[:, None], self.loss.dual_at_zero(targets), state.dual)
-            state.targets[:, :] = targets
-            R = self.loss.contribution(targets, state.dual) * state.rates[:, None]
-            state.W[:, :], state.scores = self.rows.pullback(R), None
+            state.momentum[:] = 1.0
+            if is_new or not soft:
+                state.dual[:, :] = xp.where(restart[:, None], self.loss.dual_at_zero(targets), state.dual)
+            state.targets[:, :], state.is_current = targets, False
 
-    def solve(self, state: DeviceWeights, tol: float, rng: np.random.Generator) -> WeightSummary:
-        """Sweep until the duality gap is at most tol · J."""
-        check = partial(self._report, state, tol)
-        if state.scores is not None:  # only row weights changed, so the gap can be computed without a sweep
-            report = check(0.0)
+    def solve(self, state: DeviceWeights, tol: float) -> WeightSummary:
+        """Iterate until the duality gap is at most tol · J."""
+        if state.is_current:  # only row weights changed, so the gap can be computed without an iteration
+            report = self._report(state, tol, 0)
             if report.converged:
                 return report
-        expected = min(state.objective, float(self.rows.arrays.total(state.kappa)))
-        sweeps = partial(run_sweeps, lambda _: (1.0, self.sweep(state, rng)))
-        return sweep_until_converged(self.max_sweeps, tol, expected, sweeps, check)
+        else:
+            self.refresh(state)
+        n_done = 0
+        while True:
+            n_more = min(CHECK_EVERY, self.max_iterations - n_done)
+            for _ in range(n_more):
+                state.iteration(lambda: self._iterate(state), state.targets)
+            n_done += n_more
+            report = self._report(state, tol, n_done)
+            if report.converged or n_done >= self.max_iterations:
+                return report
 
-    def sweep(self, state: DeviceWeights, rng: np.random.Generator) -> float:
-        """Visit all batches; return the gains before steps were shortened, an estimate of the gap.
+    def all_scores(self, state: DeviceWeights) -> DeviceArray:
+        """Scores (n, K) at the weights of the state."""
+        return state.scores + self.rows.bias(state.W) if self.rows.constant else state.scores + 0.0
 
-        The order is random: in the same order again and again, hundreds of sweeps would not settle.
+    def _spans(self) -> list[slice]:
+        return list(row_blocks(self.rows.n_rows, max(BLOCK_CELLS // self.loss.n_classes, 1)))
+
+    def _iterate(self, state: DeviceWeights) -> None:
+        """Move the dual variables, and W and the scores with them, in place."""
+        xp, m = self.rows.arrays.xp, state.momentum
+        after = 0.5 + xp.sqrt(0.25 + m * m)
+        beta = (m - 1.0) / after
+        for now, last in ((state.dual, state.last_dual), (state.scores, state.last_scores)):
+            last -= now
+            last *= -beta
+            last += now
+        if self.rows.constant:
+            self._move_bias(state)
+        uphill = 0.0
+        for span in self._spans():
+            new, old = self._dual_step(state, span), state.dual[span, :]
+            lost = xp.sum((state.last_dual[span, :] - new) * (new - old), axis=1)
+            uphill = uphill + xp.sum(state.kappa[span] * state.curvature[span] * lost, keepdims=True)
+            state.last_dual[span, :] = old
+            state.dual[span, :] = new
+        keeps = xp.astype(uphill <= 0.0, m.dtype)
+        m[:] = 1.0 + keeps * (after - 1.0)
+        state.last_scores[:, :] = state.scores
+        self.refresh(state)
+
+    def _dual_step(self, state: DeviceWeights, span: slice) -> DeviceArray:
+        """New dual variables of some rows at the present b, from those with momentum, which take the place of old ones
+        in an iteration.
         """
-        if state.visit is None:
-            state.visit = replayable(partial(self._visit, state), self.rows.arrays)
-        state.scores = None
-        state.gains[:] = 0.0
-        for batch in rng.permutation(len(self.rows.spans)).tolist():
-            state.visit(batch)
-        return self.alpha * float(self.rows.arrays.total(state.gains))
+        S = state.last_scores[span, :]
+        S = S + self.rows.bias(state.W) if self.rows.constant else S
+        return self.loss.dual_step(S, state.targets[span, :], state.last_dual[span, :], state.curvature[span])
 
-    def _visit(self, state: DeviceWeights, batch: int) -> None:
-        """Improve the dual variables of a batch, and W with them, in place."""
-        xp, span = self.rows.arrays.xp, self.rows.spans[batch]
-        p, q, rates = state.dual[span, :], state.targets[span, :], state.rates[span]
-        new, gain = self.loss.dual_step(self.rows.batch_scores(batch, state.W), q, p, state.curvature[span])
-        delta = new - p
-        D = self.rows.batch_pullback(batch, self.loss.linear(q, delta) * rates[:, None])
-        gain, square = xp.sum(rates * gain, keepdims=True), xp.sum(D * D)
-        t = xp.clip(gain / xp.clip(square, min=TINY), min=0.0, max=1.0)
-        state.W += t * D
-        state.dual[span, :] += t * delta
-        state.gains += gain
+    def _move_bias(self, state: DeviceWeights) -> None:
+        """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
+        its negative part, is the sum over rows of how far each dual variable gives way.
+        """
+        xp, P, c, sums, slopes = self.rows.arrays.xp, self.rows.paths, self.rows.constant, 0.0, 0.0
+        for span in self._spans():
+            new, q, kappa = self._dual_step(state, span), state.targets[span, :], state.kappa[span][None, :]
+            sums = sums + kappa @ self.loss.contribution(q, new)
+            slopes = slopes + kappa @ self.loss.compliance(q, new, state.curvature[span])
+        if P is not None:  # P diag(slopes) Pᵀ is at most its row sums, as it has no negative entries
+            sums, slopes = sums @ P, (slopes * xp.sum(P, axis=1)[None, :]) @ P
+        b = state.W[-1:, :]
+        state.W[-1:, :] = b - (self.alpha * b - c * sums) / (self.alpha + c * c * slopes)
 
-    def _report(self, state: DeviceWeights, tol: float, n_passes: float) -> WeightSummary:
-        """Compute J and the gap at W, and store J and the scores in the state."""
-        if state.scores is None:
-            state.scores = self.rows.scores(state.W)
-        values, gaps = self.loss.values_and_gaps(state.scores, state.targets, state.dual)
-        total = self.rows.arrays.total
-        sums = self.rows.arrays.xp.stack((total(state.kappa * values), total(state.kappa * gaps), total(state.W**2)))
-        loss, gap, square = to_host(sums).tolist()
+    def refresh(self, state: DeviceWeights) -> None:
+        """Compute W and the scores from the dual variables; b stays."""
+        rows, d = self.rows, self.rows.X.shape[1]
+        R = self.loss.contribution(state.targets, state.dual)
+        R *= state.rates[:, None]
+        W = rows.pullback(R)
+        state.W[:d, :] = W[:d, :]
+        if rows.constant:
+            state.balance[:, :] = W[d:, :]
+        state.scores[:, :] = rows.feature_scores(state.W)
+        state.is_current = True
+
+    def _measure(self, state: DeviceWeights) -> None:
+        """Compute loss, gap and ‖W‖²."""
+        xp, total, losses, gaps = self.rows.arrays.xp, self.rows.arrays.total, 0.0, 0.0
+        for span in self._spans():
+            S, q, p = (x[span, :] for x in (state.scores, state.targets, state.dual))
+            values, own = self.loss.values_and_gaps(S + self.rows.bias(state.W) if self.rows.constant else S, q, p)
+            losses, gaps = losses + total(state.kappa[span] * values), gaps + total(state.kappa[span] * own)
+        if self.rows.constant:
+            gaps = gaps + 0.5 * self.alpha * total((state.W[-1:, :] - state.balance) ** 2)
+        state.sums[:] = xp.stack((losses, gaps, total(state.W**2)))
+
+    def _report(self, state: DeviceWeights, tol: float, n_iterations: int) -> WeightSummary:
+        """Compute J and the gap at W, and store J in the state."""
+        state.measurement(lambda: self._measure(state), state.targets)
+        loss, gap, square = to_host(state.sums).tolist()
         state.objective = 0.5 * self.alpha * square + loss
-        return WeightSummary(state.objective, gap, n_passes, gap <= tol * state.objective)
+        return WeightSummary(state.objective, gap, float(n_iterations), gap <= tol * state.objective)
 
     def loss_at(self, state: DeviceWeights, scores: DeviceArray) -> float:
-        """Σ_i κ_i ξ_i at these scores."""
-        values, _ = self.loss.values_and_gaps(scores, state.targets, state.dual)
-        return float(self.rows.arrays.total(state.kappa * values))
+        """Σ_i κ_i ξ_i at these scores (n, K)."""
+        found = 0.0
+        for span in self._spans():
+            values, _ = self.loss.values_and_gaps(scores[span, :], state.targets[span, :], state.dual[span, :])
+            found += float(self.rows.arrays.total(state.kappa[span] * values))
+        return found
