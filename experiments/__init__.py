@@ -33,5 +33,7 @@ STUDIES = (
     "none_of_these",
     "vectors",
     "text_features",
+    "zero_labels",
+    "noisy_guesses",
 )
 """Names of the modules, in the order of the page."""

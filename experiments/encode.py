@@ -1,9 +1,9 @@
-"""Vectors of texts, for the studies "vectors" and "text_features".
+"""Vectors of texts and class names, for "vectors", "text_features", "zero_labels" and "noisy_guesses".
 
     python -m experiments.encode --data DIR --vectors DIR
 
-Writes NAME.npy (n, d) for each set, rows in the order of its texts; files that are there are kept. Needs torch,
-sentence-transformers and an encoder.
+Writes NAME.npy (n, d) for each set, rows in the order of its texts, and SET.names.npy (K, d) for class names; files
+that are there are kept. Needs torch, sentence-transformers and an encoder.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.data import data_folder
+from experiments import class_names
 from experiments.contrastive import encoder
 from experiments.fine_tuning import ENCODER
 from experiments.vectors import FOLDER, HEADERS, SETS, documents, file_of
@@ -35,6 +36,10 @@ def main() -> None:
         if not path.exists():
             print(f"{path.name}:", flush=True)
             write(path, model.encode(documents(data, name)[0], show_progress_bar=True))
+    for name in class_names.SETS:
+        path = folder / class_names.names_file(name)
+        if not path.exists():
+            write(path, model.encode(class_names.names_of(name)))
 
 
 def write(path: Path, vectors: np.ndarray) -> None:

@@ -15,6 +15,8 @@ Their parts:
     RuledOut                            an entry of y: labels that a row does not have
     PriorWarning                        class sizes disagree with the data
     solve_labels                        the best labels for given costs and class counts, with a certificate
+    match_class_sizes                   the likeliest labels that meet class sizes, given probabilities
+    ClassSizeAdjuster                   any classifier with probabilities, adjusted to class sizes
 
 People in the loop:
 
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from transduce.estimators import TransductiveClassifier as TransductiveClassifier
     from transduce.label_step import solve_labels as solve_labels
     from transduce.labels.partial import RuledOut as RuledOut
+    from transduce.match_sizes import ClassSizeAdjuster as ClassSizeAdjuster
+    from transduce.match_sizes import match_class_sizes as match_class_sizes
     from transduce.reviewing.notebook import review as review
     from transduce.selection import select_rows as select_rows
     from transduce.taxonomy import Taxonomy as Taxonomy
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _MODULE_OF = {
+    "ClassSizeAdjuster": "match_sizes",
     "EntropyRegularizedClassifier": "baselines",
     "ExpectationConstrainedClassifier": "baselines",
     "ExpectationRegularizedClassifier": "baselines",
@@ -65,6 +70,7 @@ _MODULE_OF = {
     "Taxonomy": "taxonomy",
     "TextClassifier": "text",
     "TransductiveClassifier": "estimators",
+    "match_class_sizes": "match_sizes",
     "review": "reviewing.notebook",
     "select_rows": "selection",
     "solve_labels": "label_step",

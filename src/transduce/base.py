@@ -293,7 +293,7 @@ class BaseTransductiveClassifier(LinearPredictor):
         stated, in_rows = prior.statement.likely_bounds(), prior.statement.in_rows
         diagnostics = diagnose_prior(stated, prior.labeled_rows, fitted.predicted_counts, self.prices_, in_rows)
         self.prior_diagnostics_ = diagnostics
-        if not prior.is_stated or not diagnostics.needs_supervised or not engine.n_unlabeled:
+        if not prior.is_stated or not diagnostics.needs_supervised or not engine.n_unlabeled or not prior.labels.size:
             return
         with CatchInterrupt() as interruption:  # a generator of its own, so that the check changes nothing else
             counts = supervised_counts(engine, self._settings(), np.random.default_rng(0))

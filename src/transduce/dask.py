@@ -78,7 +78,9 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
 
     client: Client | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> "TransductiveClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None, scores: Any = None, guesses: Any = None
+    ) -> "TransductiveClassifier":
         """Learn from labelled and unlabelled rows together.
 
         Parameters
@@ -89,6 +91,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             Weights of the rows; all equal if None.
         sampled : bool, default=None
             Whether the labels were drawn at random, as in `transduce.TransductiveClassifier.fit`, for all rows.
+        scores, guesses : object, default=None
+            Refused: evidence is for rows in memory.
 
         Returns
         -------
@@ -96,6 +100,8 @@ class TransductiveClassifier(estimators.TransductiveClassifier):
             The fitted estimator.
         """
         self._check_fit(y)
+        if scores is not None or guesses is not None:
+            raise ValueError("scores and guesses are for rows in memory, but these are on a cluster. Leave them out.")
         if self.outlier_fraction is not None:
             raise ValueError("outlier_fraction is for rows in memory, but these are on a cluster. Leave it out.")
         if sampled is not None and not isinstance(sampled, (bool, np.bool_)):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -10,11 +10,15 @@ from transduce.base import EARLY_TOL, BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.engines.base import Engine, ProblemSettings, StepSettings, TrainingData
+from transduce.engines.device.engine import DeviceData
+from transduce.engines.local import LocalData, LocalEngine
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS, LabelStep, is_label_step
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.solvers.annealing import SoftAnnealing
+from transduce.solvers.first_labels import calibrate_by_labels, evidence_of
+from transduce.solvers.guesses import judge_guesses, suspicion
 from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules, n_restarts_of, resolve_annealing, stages
 from transduce.validation import check_fractions, check_positive, has_methods
@@ -139,6 +143,10 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     calibration_ : Calibration
         Fields `temperature` and `smoothing` at which hidden labels are most likely. Probabilities are
         (1 - smoothing) posterior(scores / temperature) + smoothing / n_classes; 1 and 0 if no label was hidden.
+    suspicion_ : ndarray of shape (n_samples,)
+        How clearly text and class sizes contradict each guess: the logarithm of how much likelier the label is than the
+        guess, 0 where they are the same or there is no guess. Only after `fit` with guesses; `np.argsort(-suspicion_)`
+        lists the most suspicious rows first.
     prior_diagnostics_ : PriorDiagnostics
         Comparison of the class sizes with the labels and the predictions.
     objective_ : float
@@ -189,6 +197,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     checkpoint: Any = None
 
     _takes_device_rows = True
+    _evidence = cast("tuple[Any, Any]", (None, None))  # scores and guesses while they are fitted
 
     def _loss(self) -> Loss:
         return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
@@ -214,7 +223,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     def _prepare(self, data: TrainingData) -> tuple[Engine, ResolvedPrior, ProblemSettings]:
         engine, prior, settings = super()._prepare(data)
         self.annealing_ = resolve_annealing(self.annealing, engine.is_dense)
-        return engine, prior, settings
+        return self._weigh_evidence(engine), prior, settings
 
     def _open_checkpoint(self, engine: Engine, prior: ResolvedPrior, seeds: list[int]) -> Checkpoint:
         if self.checkpoint is None:
@@ -233,6 +242,63 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         drawn = self.random_state is None or self.random_state is np.random
         parts["random_state"] = None if drawn else seeds
         return parts
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None, scores: Any = None, guesses: Any = None
+    ) -> Self:
+        """Learn from labelled and unlabelled rows together, and from evidence about their classes.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sampled
+            As in `BaseTransductiveClassifier.fit`. With scores or guesses, y may be without a single label.
+        scores : array-like or data frame of shape (n_samples, n_classes), default=None
+            Scores of the classes from elsewhere, the higher the likelier: log-probabilities, cosines, or any others.
+            NaN in rows without scores, or in classes without them. The columns of a data frame are the names of the
+            classes; those of an array are in the order of `classes_`, or 0, 1, ... if nothing else names the classes.
+        guesses : array-like of shape (n_samples,), default=None
+            Labels of which some are wrong, such as those of a language model; missing ones as in y.
+
+        Returns
+        -------
+        self : object
+        """
+        self._evidence = scores, guesses
+        try:
+            super().fit(X, y, sample_weight, sampled)
+        finally:
+            del self._evidence
+        return self
+
+    def _set_fitted(
+        self, engine: Any, prior: ResolvedPrior, result: FitResult, bounds: Bounds, constant: float
+    ) -> None:
+        super()._set_fitted(engine, prior, result, bounds, constant)
+        self.__dict__.pop("suspicion_", None)
+        evidence = evidence_of(engine)
+        if evidence is not None and evidence.is_judged:
+            self.suspicion_ = engine.in_order_of_y(suspicion(evidence, result.labels))
+
+    def _local_data(self, X: Any, y: Any, sample_weight: Any, sampled: Any) -> LocalData:
+        data, (scores, guesses) = super()._local_data(X, y, sample_weight, sampled), self._evidence
+        if isinstance(data, DeviceData) and not (scores is None and guesses is None):
+            raise ValueError("scores and guesses are for rows in memory, but X is on a device. Pass a NumPy array.")
+        data.scores, data.guesses = scores, guesses
+        return data
+
+    def _weigh_evidence(self, engine: Engine) -> Engine:
+        """Calibrate scores by known labels, or judge guesses by the texts."""
+        if not isinstance(engine, LocalEngine) or engine.problem.evidence is None:
+            return engine
+        if self._evidence[1] is None:
+            return calibrate_by_labels(engine, float(self.unlabeled_weight))
+        return judge_guesses(engine, float(self.unlabeled_weight))
+
+    def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
+        if all(each is None for each in self._evidence) or np.all(
+            prior.labeled_rows > 0
+        ):  # evidence replaces labels of some classes
+            super()._warn_of_prior(prior, n_unlabeled)
 
     def _solve(self, engine: Engine, bounds: Bounds, context: FitContext) -> FitResult:
         unlabeled_weight = float(self.unlabeled_weight)

@@ -72,6 +72,7 @@ class FitResult:
     """Weights, labels of all rows and prices of the classes, with the objective, the status and the history.
 
     W and labels are None until an engine fills them in; an engine may put a reference in the place of labels.
+    `evidence` (n_unlabeled, K) are costs of the labels by the evidence at the end, None without any.
     """
 
     prices: Array
@@ -80,6 +81,7 @@ class FitResult:
     objective: float = np.inf
     status: FitStatus = FitStatus.CONVERGED
     history: list[HistoryRow] = field(default_factory=list)
+    evidence: Any = None
 
 
 def progress_callback(verbose: Any) -> Callable[[HistoryRow], None]:

@@ -7,12 +7,13 @@ weights with these sums. A row with a partial label takes part in the label step
 default it is weighted like an unlabelled row; otherwise C times as much as a labelled one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from transduce.arrays import Array
 from transduce.design import Design
+from transduce.evidence import Evidence
 from transduce.losses import Loss
 
 
@@ -23,6 +24,7 @@ class TrainingProblem:
     row_weights (n,)              sum to 1 over the first n_labeled + n_partial rows, and over all others
     n_partial                     rows with partial labels, after the labelled ones, that are weighted like those
     forbidden (n − n_labeled, K)  labels that a row must not get, or None
+    evidence                      costs of the labels from elsewhere, or None
     """
 
     design: Design
@@ -32,6 +34,7 @@ class TrainingProblem:
     row_weights: Array
     n_partial: int = 0
     forbidden: Array | None = None
+    evidence: Evidence | None = None
 
     @classmethod
     def create(
@@ -81,7 +84,11 @@ class TrainingProblem:
             int((chosen < self.n_partial).sum()),
             None if self.forbidden is None else self.forbidden[chosen],
         )
-        return part, rows
+        return part.with_evidence(self.evidence, rows), rows
+
+    def with_evidence(self, evidence: Evidence | None, rows: Array) -> "TrainingProblem":
+        """Return the problem with the evidence about these rows of another problem."""
+        return self if evidence is None else replace(self, evidence=evidence.select(rows))
 
     def kappa(self, unlabeled_weight: float) -> Array:
         """Return the row weights κ (n,) for a total weight C of the unlabelled rows."""
@@ -98,6 +105,11 @@ class TrainingProblem:
         live = kappa > 0
         losses = self.loss.value(self.design.scores(W)[live], targets[live])
         return self.regularizer(W) + float(np.dot(kappa[live], losses))
+
+
+def evidence_costs(problem: TrainingProblem, unlabeled_weight: float) -> Array | float:
+    """Costs of the labels of the rows without a full label by the evidence, 0 without any."""
+    return 0.0 if problem.evidence is None else problem.evidence.weighted_costs(problem.n_labeled, unlabeled_weight)
 
 
 def weighted_costs(problem: TrainingProblem, costs: Array, kappa: Array) -> Array:

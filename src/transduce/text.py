@@ -18,6 +18,8 @@ from transduce.class_prior.rounding import outlier_counts
 from transduce.engines.common import Calibration
 from transduce.errors import InputError
 from transduce.estimators import LOSSES, TransductiveClassifier
+from transduce.evidence import NamedScores
+from transduce.features.class_names import describe_classes, name_scores
 from transduce.features.embeddings import Encoding
 from transduce.features.encode import checked_texts
 from transduce.features.text_rows import TEXT_KINDS, TextRows, fit_texts, transform_texts
@@ -99,13 +101,43 @@ class TextClassifier(TransductiveClassifier):
     words_share: float | None = None
     cache: bool | str | Path = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Self:
-        """Learn from labelled and unlabelled texts together; see `transduce.TransductiveClassifier.fit`."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        sampled: Any = None,
+        scores: Any = None,
+        guesses: Any = None,
+        class_names: Any = None,
+    ) -> Self:
+        """Learn from labelled and unlabelled texts together; see `transduce.TransductiveClassifier.fit`.
+
+        Parameters
+        ----------
+        X : sequence of str
+            Texts.
+        y, sample_weight, sampled, scores, guesses
+            As in `transduce.TransductiveClassifier.fit`; y may be left out with scores, guesses or class names.
+        class_names : list of str or dict, default=None
+            Names of classes, or a mapping from names to descriptions: texts that an encoder finds near a name are the
+            first labels of its class. Classes with labels need no name.
+
+        Returns
+        -------
+        self : object
+        """
         start, texts = time.perf_counter(), read_texts(X)
+        y = np.full(len(texts), None) if y is None and not (scores is guesses is class_names is None) else y
         self._check_fit(y)
         check_consistent_length(texts, y)
+        if class_names is not None:
+            if scores is not None or guesses is not None:
+                raise ValueError("class_names, scores and guesses cannot be combined. Pass one of them.")
+            descriptions = describe_classes(class_names)
+            scores = NamedScores([*descriptions], name_scores(texts, descriptions, self._encoding()))
         self.vectorizer_, rows, self.choice_ = self._fit_texts(texts, y)
-        super().fit(rows, y, sample_weight, sampled)
+        super().fit(rows, y, sample_weight, sampled, scores, guesses)
         self.about_ = self._describe(texts, rows, y) | {"seconds": round(time.perf_counter() - start, 3)}
         return self
 

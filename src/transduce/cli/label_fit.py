@@ -16,6 +16,7 @@ from scipy import sparse
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.device import fit_on_device
 from transduce.cli.errors import InputError
+from transduce.cli.evidence_options import SUSPICION, fit_evidence
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.fit_messages import describe_error, describe_warning
@@ -79,7 +80,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     progress.start_fit(
         FitPlan.create(n_unlabeled, len(task.parsed.classes), clf.annealing, not sparse.issparse(X), _threads(options))
     )
-    clf = _fit(clf, task, X, y, options, progress)
+    evidence = fit_evidence(task.table, task.text, options, progress)
+    clf = _fit(clf, task, X, y, options, progress, evidence)
     model = make_model(clf, task.parsed.classes, vectorizer, {}, tree=task.parsed.tree)
     unpriced = model.scores(X) - model.shift
     labels = task.parsed.encode(name or None for name in clf.transduction_.tolist())
@@ -88,10 +90,16 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     contents = row_contents(texts_of(task.table, task.text) if task.text else (), X, vectorizer.features.kind)
     about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
     about |= {} if choice is None else {"choice": str(choice)}
+    about |= {} if options.get("guess") is None else {"guess": options["guess"]}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if task.label == "label" else None
     labeled = predictions, task.parsed.full, in_place, task.answered
-    return LabelResult(model, *add_results(task.table.frame, task.text, task.parsed.classes, *labeled), X)
+    frame, names = add_results(task.table.frame, task.text, task.parsed.classes, *labeled)
+    if "guesses" in evidence:
+        n_wrong, n_guesses = np.count_nonzero(clf.suspicion_), np.count_nonzero(evidence["guesses"] != UNLABELED)
+        progress.say(f"{n_wrong} of {n_guesses} guesses look wrong; column {SUSPICION!r} says how clearly.")
+        frame = frame.with_columns(pl.Series(SUSPICION, np.round(clf.suspicion_, 3)))
+    return LabelResult(model, frame, names, X)
 
 
 def _features(
@@ -150,6 +158,7 @@ def _fit(
     y: NDArray[Any],
     options: Mapping[str, Any],
     progress: Progress,
+    evidence: Mapping[str, Any],
 ) -> TransductiveClassifier:
     """Fit the classifier on class names, and report its warnings."""
     folder, cluster = options.get("checkpoint"), (options.get("dask"), options.get("workers"))
@@ -167,7 +176,7 @@ def _fit(
         warnings.simplefilter("ignore")  # numpy's warnings, about which a user can do nothing
         warnings.simplefilter("always", UserWarning)
         try:
-            clf = _fitted(clf, X, y, task.sampled, cluster, options.get("device"))
+            clf = _fitted(clf, X, y, task.sampled, cluster, options.get("device"), evidence)
         except InputError:
             raise
         except MemoryError as error:
@@ -227,10 +236,11 @@ def _fitted(
     sampled: NDArray[np.bool_] | None,
     cluster: tuple[str | None, int | None],
     device: str | None,
+    evidence: Mapping[str, Any],
 ) -> TransductiveClassifier:
     if device is not None:
         return fit_on_device(clf, X, y, device, sampled)
     if cluster == (None, None):
-        return clf.fit(X, y, sampled=sampled)
+        return clf.fit(X, y, sampled=sampled, **evidence)
     is_sample = None if sampled is None else bool(sampled.all())  # over Dask the same holds for all rows
     return fit_on_cluster(clf, X, y, *cluster, sampled=is_sample)

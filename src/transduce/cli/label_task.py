@@ -1,7 +1,7 @@
 """What `transduce label` and `queue` read and check before the fit: columns, labels, classes and class sizes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import Prior, read_sizes
 from transduce.class_prior.statement import Statement
-from transduce.cli.classes import ParsedLabels, parse_labels, paths_of_classes
+from transduce.cli.classes import ParsedLabels, paths_of_classes
 from transduce.cli.columns import Say, choose_text
 from transduce.cli.errors import InputError
+from transduce.cli.evidence_options import check_evidence, parse_with_evidence
 from transduce.cli.fit_messages import describe_infeasible
 from transduce.cli.formats import Table
 from transduce.cli.label_origin import CONTRADICTED, find_sample
@@ -94,8 +95,11 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     """Read columns, labels and classes, complete the stated class sizes, and report what had to be guessed."""
     table, column = source.table, source.column
     _check_encoder(table, options)
-    text = choose_text(table, options["text"], column, say, required=options["vectors"] is None)
-    parsed = parse_labels(source.labels, f"column {column!r} of {table.name}", flat=options["flat"])
+    check_evidence(options)
+    guess = () if options.get("guess") is None else (options["guess"],)
+    readable = replace(table, frame=table.frame.drop(guess))
+    text = choose_text(readable, options["text"], column, say, required=options["vectors"] is None)
+    parsed = parse_with_evidence(table, source.labels, f"column {column!r} of {table.name}", options)
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
     sampled, basis = find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transduce.cli.columns import Say, choose_label
+from transduce.cli.columns import Say
+from transduce.cli.evidence_options import label_column
 from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.queue.answers import merge_all
 from transduce.cli.results import (
@@ -42,7 +43,7 @@ class LabeledTable:
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Read a file with the labels that people gave and no others; `options` are those of the command line."""
     table = read_table(file, options["format_"], options.get("max_size"))
-    return with_labels(table, choose_label(table, options["label"], options["text"], say), options, say, notes=notes)
+    return with_labels(*label_column(table, options, say), options, say, notes=notes)
 
 
 def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:

@@ -62,6 +62,10 @@ MESSAGE_OPTIONS = with_options(
 FIT_OPTIONS = with_options(
     click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled."),
     click.option(
+        "--classes", metavar="NAMES|FILE", help="Class names, to start without labels: 'billing, outage'; or a file."
+    ),
+    click.option("--guess", metavar="COL", help="Column of labels of which some are wrong, such as a model's."),
+    click.option(
         "--prior",
         multiple=True,
         metavar="NAME=SIZE|FILE",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
@@ -25,6 +26,7 @@ from transduce.engines.common import (
 from transduce.engines.held_out import held_out_scores
 from transduce.engines.local_restart import LocalRestart
 from transduce.errors import LabelError, LabelErrorKind
+from transduce.evidence import Evidence
 from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.io.fingerprint import fingerprint
@@ -32,6 +34,7 @@ from transduce.label_step import Exact, LabelProblem
 from transduce.label_step.entropic import Entropic
 from transduce.labels.classes import as_objects, find_classes, warn_similar_names
 from transduce.labels.encode import EncodedLabels, check_labels, encode_labels
+from transduce.labels.evidence import read_evidence
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
 from transduce.losses.blockwise import as_distributions
@@ -108,8 +111,11 @@ class LocalEngine:
             posterior = np.empty(scores.shape, dtype)
             if follows_prices(problem.loss, bounds, len(scores)):
                 posterior[...] = priced_probabilities(problem, scores, result.prices, calibration)
+                if result.evidence is not None:
+                    posterior[...] = softmax(np.log(np.maximum(posterior, 1e-300)) - result.evidence, axis=1)
             elif len(scores):
-                costs = allowed_costs(problem, posterior_costs(problem.loss, scores, calibration))
+                costs = posterior_costs(problem.loss, scores, calibration)
+                costs = allowed_costs(problem, costs if result.evidence is None else costs + result.evidence)
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
             if len(scores):
@@ -165,6 +171,8 @@ class LocalEngine:
             "X": (*problem.design.rows, problem.design.n_features, problem.row_weights),
             "y": (self.labels, problem.n_labeled, problem.n_partial, problem.forbidden),
         }
+        if problem.evidence is not None:
+            parts["evidence"] = problem.evidence.scores
         return Checkpoint.open(path, fingerprint(parts), seeds)
 
     def _unlabeled_scores(self, W: Array) -> Array:
@@ -179,16 +187,25 @@ class LocalData:
     y: Any
     sample_weight: Any = None
     sampled: Any = None
+    scores: Any = None
+    guesses: Any = None
     taxonomy: Taxonomy = field(init=False)
     encoded: EncodedLabels = field(init=False)
+    evidence: Array | None = field(init=False, default=None)
 
     def encode(self, options: LabelOptions) -> LabelSummary:
         y, columns = read_matrix(self.y)
         values, labeled = find_labeled(y, options.unlabeled)
-        check_labels(self.X.shape[0], values, labeled)
+        source = read_evidence(self.scores, self.guesses, self.X.shape[0], options.unlabeled)
+        check_labels(self.X.shape[0], values, labeled, required=source is None)
+        if source is not None:
+            columns = [*columns, *source.names_for(values[labeled], options.class_prior, options.taxonomy)]
         self.sample_weight = check_sample_weight(self.sample_weight, values.size)
-        self.encoded, summary = encode_entries(values, labeled, columns, self.sample_weight, self.X.shape, options)
+        self.encoded, summary = encode_entries(
+            values, labeled, columns, self.sample_weight, self.X.shape, options, required=source is None
+        )
         self.taxonomy = summary.taxonomy
+        self.evidence = None if source is None else source.in_order_of(as_objects(summary.classes))
         return summary._replace(sampled=check_sampled(self.sampled, self.encoded.codes >= 0))
 
     def mean_squared_length(self) -> float:
@@ -197,7 +214,10 @@ class LocalData:
     def build(self, settings: ProblemSettings) -> LocalEngine:
         engine = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings)
         design = engine.problem.design.reordered_by_frequency()
-        return replace(engine, problem=replace(engine.problem, design=design))
+        problem = replace(engine.problem, design=design)
+        if self.evidence is not None:
+            problem = replace(problem, evidence=Evidence.create(self.evidence[engine.order]))
+        return replace(engine, problem=problem)
 
 
 def encode_entries(
@@ -208,18 +228,23 @@ def encode_entries(
     shape: tuple[int, int],
     options: LabelOptions,
     warn: bool = True,
+    required: bool = True,
 ) -> tuple[EncodedLabels, LabelSummary]:
-    """Find the classes, and encode these entries of y, those of all labelled rows among them; X has this shape."""
+    """Find the classes, and encode these entries of y, those of all labelled rows among them; X has this shape.
+
+    A full label is `required` unless there is other evidence.
+    """
     prior, taxonomy = options.class_prior, options.taxonomy
     classes, tree = find_classes(values, labeled, prior, taxonomy, columns)
     encoded = encode_labels(as_objects(values), labeled, classes.tolist(), tree, taxonomy is not None)
     if warn and taxonomy is None and not columns:
         warn_similar_names(values, labeled, prior)
     full, allowed = encoded.codes >= 0, encoded.allowed
-    if not full.any():
+    if required and not full.any():
         raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
     own_weights, forbidden = None if weights is None else weights[full], None if allowed is None else ~allowed[~full]
-    check_labeled_weight(own_weights)
+    if full.any():
+        check_labeled_weight(own_weights)
     n_unlabeled, labels = shape[0] - int(full.sum()), encoded.codes[full]
     return encoded, LabelSummary(shape[1], classes, tree, labels, own_weights, n_unlabeled, forbidden)
 

@@ -14,7 +14,7 @@ from transduce.label_step import Exact, LabelProblem
 from transduce.label_step.entropic import solve_at_entropy
 from transduce.label_step.greedy import greedy_labels
 from transduce.losses import costs_of, smoothed
-from transduce.problem import TrainingProblem, allowed_costs, weighted_costs
+from transduce.problem import TrainingProblem, allowed_costs, evidence_costs, weighted_costs
 from transduce.weight_step import LBFGS, WeightState, WeightStep, weight_step_for
 
 
@@ -24,6 +24,7 @@ class LocalRestart(common.RowState):
 
     W          accepted weights; `descend` reached the point `step_length` of the way from there to those of the state
     proposed   (n_unlabeled,) labels of the last label step, until they are accepted
+    evidence   (n_unlabeled, K) costs of the labels by the evidence at the weight of the stage, or 0
     """
 
     state: WeightState = field(init=False)
@@ -34,6 +35,7 @@ class LocalRestart(common.RowState):
     report: WeightSummary | None = None
     step_length: float = 1.0
     proposed: Array | None = None
+    evidence: Array | float = 0.0
 
     def __post_init__(self) -> None:
         self.W = self.problem.design.zeros()
@@ -50,7 +52,8 @@ class LocalRestart(common.RowState):
         return step
 
     def greedy(self) -> None:
-        costs = allowed_costs(self.problem, -self.new_scores[self.unlabeled])
+        costs = evidence_costs(self.problem, 0.0) - self.new_scores[self.unlabeled]
+        costs = allowed_costs(self.problem, costs)
         problem = LabelProblem(costs, *self.settings.bounds)
         self.labels[self.unlabeled] = (
             greedy_labels(problem) if problem.groups is None else Exact().solve(problem).labels
@@ -64,14 +67,16 @@ class LocalRestart(common.RowState):
         """Take the best labels at these scores (n, K), and start the weight step at 0."""
         problem = self.problem
         costs = costs_of(problem.loss, scores[self.unlabeled], problem.design.n_threads)
+        costs = costs + evidence_costs(problem, weight)
         label_problem = LabelProblem(weighted_costs(problem, costs, problem.kappa(weight)), *self.settings.bounds)
         self.labels[self.unlabeled] = self.settings.label_step.solve(label_problem).labels
         self.reset_weights()
 
     def weights(self, weight: float, tol: float) -> WeightSummary:
+        self.evidence = evidence_costs(self.problem, weight)
         self.weight_step.retarget(self.problem, self.state, self.labels, self.problem.kappa(weight))
         report = self.weight_step.solve(self.problem, self.state, tol, self.rng)
-        self.state.scores, objective = report.scores, report.objective + self._count_cost(self.labels[self.unlabeled])
+        self.state.scores, objective = report.scores, report.objective + self._label_cost()
         self.report = WeightSummary(objective, report.gap, report.n_sweeps, report.converged)
         return self.report
 
@@ -80,8 +85,16 @@ class LocalRestart(common.RowState):
         counts = np.bincount(labels, minlength=self.n_classes)
         return common.count_cost(self.settings.bounds, counts, float(self.state.kappa[self.unlabeled].sum()))
 
+    def _label_cost(self) -> float:
+        """Cost in J of the labels by the class counts and the evidence, which does not depend on the weights."""
+        labels = self.labels[self.unlabeled]
+        if not isinstance(self.evidence, np.ndarray):
+            return self._count_cost(labels)
+        own = self.evidence[np.arange(labels.size), labels]
+        return self._count_cost(labels) + float(np.dot(self.state.kappa[self.unlabeled], own))
+
     def loss_between(self, t: float) -> float:
-        return super().loss_between(t) + self._count_cost(self.labels[self.unlabeled])
+        return super().loss_between(t) + self._label_cost()
 
     def descend(self, objective: float) -> tuple[float, float]:
         assert self.report is not None
@@ -93,7 +106,7 @@ class LocalRestart(common.RowState):
         return best, self.step_length
 
     def propose(self, prices: Array) -> LabelProposal:
-        costs = self.label_costs(self.problem.design.n_threads)
+        costs = self.label_costs(self.problem.design.n_threads) + self.evidence
         problem = LabelProblem(weighted_costs(self.problem, costs, self.state.kappa), *self.settings.bounds)
         solution = self.settings.label_step.solve(problem, prices, self.labels[self.unlabeled])
         self.proposed = solution.labels
@@ -170,7 +183,7 @@ class LocalSoftLabels:
         problem, n_threads, targets = self.problem, self.problem.design.n_threads, self.state.targets
         posterior = targets[self.restart.unlabeled]
         soft, self.temperature = solve_at_entropy(
-            self._label_problem(), entropy, self.temperature, self.prices,
+            self._label_problem(weight), entropy, self.temperature, self.prices,
             common.SOFT_TOL, n_threads, posterior,
         )  # fmt: skip
         self.prices = soft.prices
@@ -181,11 +194,12 @@ class LocalSoftLabels:
         n_moved, self.best = int((best != self.best).sum()), best
         return SoftRoundSummary(report.objective, report.gap, n_moved, self.temperature)
 
-    def _label_problem(self) -> LabelProblem:
+    def _label_problem(self, weight: float) -> LabelProblem:
         """Return the label problem at the present weights."""
         assert self.state.scores is not None
         problem = self.problem
         costs = costs_of(problem.loss, self.state.scores[self.restart.unlabeled], problem.design.n_threads)
+        costs = costs + evidence_costs(problem, weight)
         return LabelProblem(weighted_costs(problem, costs, self.row_weights), *self.restart.settings.bounds)
 
     def harden(self, weight: float) -> None:

@@ -28,11 +28,11 @@ class EncodedLabels:
     allowed: BoolArray | None
 
 
-def check_labels(n_rows: int, values: Array, labeled: Array) -> None:
-    """Raise LabelError unless there is an entry for each row, some row is labelled, and labels are classes."""
+def check_labels(n_rows: int, values: Array, labeled: Array, required: bool = True) -> None:
+    """Raise LabelError unless each row has an entry, some row is labelled if required, and labels are classes."""
     if values.size != n_rows:
         raise LabelError(LabelErrorKind.LENGTH, n_rows=n_rows, n_labels=values.size)
-    if not labeled.any():
+    if required and not labeled.any():
         raise LabelError(LabelErrorKind.NOTHING_LABELED)
     if values.dtype.kind == "f":
         if np.any(np.isinf(values[labeled])):

@@ -13,15 +13,19 @@ is annealed, and all rows go through Algorithm 1 at the final weight from there.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from transduce.class_prior.bounds import Bounds
 from transduce.engines.base import AnnealedEngine, AnnealedRestart, Engine, SoftLabels, StepSettings
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.label_step import METHODS
 from transduce.label_step.infeasible import InfeasibleError
+from transduce.problem import evidence_costs
 from transduce.solvers.alternating import Alternation, Rounds, Settings, Supervised
+from transduce.solvers.first_labels import evidence_of, recalibrate, with_first_labels
 from transduce.solvers.loop import Loop
 from transduce.solvers.schedule import ROUNDS, SoftStage
 
@@ -133,25 +137,49 @@ class SoftAnnealing:
             supervised = Supervised(self.engine.new_restart(self.steps, self.rng), self.settings.tol)
             return Loop(self.on_round).run(supervised)
         draw, last = self.rng.spawn(2)  # so that both are the same if a restart is resumed
+        evidence = evidence_of(self.engine)
+        if evidence is not None and evidence.is_judged:
+            return self._refine(self._at_zero(), last)
         sample: AnnealedEngine = self.engine.sample(max_annealed_rows(self.engine.n_classes), draw)
+        if evidence is not None:
+            return self._weigh_evidence(sample, draw, last)
         if sample is self.engine:
             return self._anneal(sample, self.steps)
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
+        return self._refine(self._anneal_some(sample, bounds), last)
+
+    def _anneal_some(self, sample: AnnealedEngine, bounds: Bounds) -> FitResult:
+        """Anneal some of the rows with bounds in proportion."""
         try:
-            found = self._anneal(sample, self.steps._replace(bounds=bounds))
+            return self._anneal(sample, self.steps._replace(bounds=bounds))
         except InfeasibleError:  # by chance, more rows of the sample have some partial label than of all rows
             free = self.steps._replace(bounds=bounds.as_belief(sample.n_unlabeled), label_step=METHODS["exact"])
-            found = self._anneal(sample, free)
-        return self._refine(found, last)
+            return self._anneal(sample, free)
+
+    def _weigh_evidence(self, sample: Any, draw: np.random.Generator, last: np.random.Generator) -> FitResult:
+        """Anneal with first labels by the evidence, weigh it by the labels found, and refine with all rows."""
+        bounds = self.steps.bounds.scaled(self.engine.n_unlabeled, sample.n_unlabeled)
+        first = with_first_labels(sample, bounds)
+        found = self._anneal_some(first, self.steps.bounds.scaled(self.engine.n_unlabeled, first.n_unlabeled))
+        engine: Any = recalibrate(self.engine, first, found.labels, draw)  # type: ignore[arg-type]
+        return replace(self, engine=engine)._refine(found, last)
+
+    def _at_zero(self) -> FitResult:
+        """A result with weights 0, from which rows get their first labels by the evidence alone."""
+        restart: Any = self.engine.new_restart(self.steps, self.rng)
+        return FitResult(np.zeros(self.engine.n_classes), restart.W)
 
     def _refine(self, found: FitResult, rng: np.random.Generator) -> FitResult:
         """Continue with all rows from the fit of a sample."""
         number, history = 1 + len(self.schedules), found.history
         restart = self.engine.new_restart(self.steps, rng)
-        solver = Refinement(restart, self._cooled_settings(), history[-1].stage + 1, sample_fit=found)
+        stage = 1 + (history[-1].stage if history else 0)
+        solver = Refinement(restart, self._cooled_settings(), stage, sample_fit=found)
         slot = self.checkpoint.slot(f"restart {number}")
         result = Loop(self.on_round, histories={0: history}).run(solver, slot, number)
         result.history = [*history, *result.history]
+        if evidence_of(self.engine) is not None:
+            result.evidence = evidence_costs(self.engine.problem, self.settings.weights[-1])  # type: ignore[attr-defined]
         return result
 
     def _anneal(self, engine: AnnealedEngine, steps: StepSettings) -> FitResult:

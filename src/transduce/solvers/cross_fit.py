@@ -198,4 +198,4 @@ def hide_labels(engine: LocalEngine, hidden: Array) -> tuple[LocalEngine, Array]
     )
     position = np.empty(n_rows, np.int64)
     position[order] = np.arange(n_rows)
-    return LocalEngine(part, engine.labels[order]), position
+    return LocalEngine(part.with_evidence(problem.evidence, order), engine.labels[order]), position

@@ -34,6 +34,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
 
     from transduce.cli.dask_cluster import check_cluster
     from transduce.cli.device import check_device
+    from transduce.cli.evidence_options import check_evidence
     from transduce.cli.formats import labels_of, write_table
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
@@ -44,6 +45,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.report import build_report, write_report
     from transduce.model_file import save_model
 
+    check_evidence(options)
     check_cluster(options["dask"], options["workers"], options["none"])
     check_device(options["device"], options)
     stated = read_prior(options["prior"])

@@ -42,7 +42,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
-    from transduce.cli.queue import choose_rows, interface_of, queue_frame, write_queue
+    from transduce.cli.queue import choose_rows, interface_of, queue_frame, suspicious_first, write_queue
 
     output_paths.check([(interface_of(out), (".xml",))], options, model, file)
     stated = read_prior(options["prior"])
@@ -50,13 +50,18 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     with Progress.from_options(options) as progress:
         source = read_labeled_table(file, options, progress.say)
         if model is None:
-            used, X, text, rows, fits_none = _fit(source, stated, out, options, progress)
+            (used, X, text, rows, fits_none), suspicion = _fit(source, stated, out, options, progress)
         else:
             if options["none"] is not None:
                 progress.say("Note: --none has no effect with --model, which knows which rows fit no class.")
+            if options["guess"] is not None or options["classes"] is not None:
+                raise InputError("--model has learnt the classes already. Leave out --guess and --classes.")
             used, X, text, rows, fits_none = _load(model, source, out, options, progress)
+            suspicion = None
         probabilities = used.probabilities(used.scores(X))
         picked = choose_rows(probabilities, X, number, seed=options["seed"], fits_none=fits_none)
+        if suspicion is not None:
+            picked = suspicious_first(suspicion[rows], picked)
         best = probabilities[picked].argmax(axis=1)
         suggestions = ["" if none else used.classes[k] for k, none in zip(best, fits_none[picked], strict=True)]
         frame = queue_frame(source.table.frame, rows[picked], suggestions, probabilities[picked].max(axis=1), text)
@@ -73,8 +78,9 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
 
 def _fit(
     source: "LabeledTable", stated: "Prior | str", target: str, options: Mapping[str, Any], progress: "Progress"
-) -> "Choice":
-    """Fit a model; what cannot be written to the target is refused before that."""
+) -> "tuple[Choice, NDArray[np.float64] | None]":
+    """Fit a model, and say how suspicious guesses are; what cannot be written to the target is refused before that."""
+    from transduce.cli.evidence_options import SUSPICION
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
     from transduce.cli.queue import check_names
@@ -84,7 +90,8 @@ def _fit(
     rows = _unlabeled_rows(source.table.name, task.parsed.full)
     result = label_rows(task, options, progress)
     fits_none = result.frame[result.names.label].is_null().to_numpy()
-    return result.model, result.X[rows], task.text, rows, fits_none[rows]
+    suspicion = None if options["guess"] is None else result.frame[SUSPICION].to_numpy()
+    return (result.model, result.X[rows], task.text, rows, fits_none[rows]), suspicion
 
 
 def _load(

@@ -54,6 +54,18 @@ def choose_rows(
     return np.asarray(pool[_spread_out(worth[pool], csr_matrix(X[pool]), min(n, n_pool))])
 
 
+def suspicious_first(suspicion: FloatArray, chosen: IntArray) -> IntArray:
+    """Rows whose guess looks wrong, the clearest first, then chosen rows; as many as were chosen.
+
+    >>> suspicious_first(np.array([0.0, 1.0, 0.0, 5.0]), np.array([2, 1, 0])).tolist()
+    [3, 1, 2]
+    """
+    order = np.argsort(-suspicion, kind="stable")
+    suspects = order[suspicion[order] > 0]
+    rest = chosen[~np.isin(chosen, suspects)]
+    return np.concatenate((suspects, rest))[: chosen.size]
+
+
 def _unit_rows(X: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Rows scaled to length 1, copied only where needed, and which rows are empty."""
     if isinstance(X, np.ndarray):

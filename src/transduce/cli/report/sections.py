@@ -9,6 +9,7 @@ import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from transduce.class_prior.statement import ROUGHNESS
+from transduce.cli.evidence_options import SUSPICION
 from transduce.cli.messages import NO_CLASS, count_single_labels
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
@@ -18,7 +19,7 @@ from transduce.cli.report.svg import truncate
 
 MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
-N_UNCERTAIN, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 12, 2, 12, 12
+N_UNCERTAIN, N_SUSPICIOUS, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 100, 12, 2, 12, 12
 ROUGH_SLACK = math.exp(2 * ROUGHNESS)
 """A rough size looks wrong if it is off by more than this factor."""
 BINS, _TEXT_WIDTH, _MAX_DEPTH = 20, 240, 30
@@ -195,6 +196,19 @@ def uncertain(data: ReportData) -> Section:
     return {"rows": _documents(rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN))}
 
 
+def guesses(data: ReportData) -> Section | None:
+    """Guesses that text and class sizes contradict, the clearest first."""
+    column = data.model.about.get("guess")
+    if column is None or data.file is not None or not {column, SUSPICION} <= {*data.results.columns}:
+        return None
+    guessed = data.results.select(
+        pl.col(column).cast(pl.String).alias("guess"), pl.col(SUSPICION).cast(pl.Float64).alias(SUSPICION)
+    )
+    rows = pl.concat((data.rows, guessed), how="horizontal").filter(pl.col(SUSPICION) > 0)
+    shown = rows.sort(SUSPICION, "row", descending=[True, False]).head(N_SUSPICIOUS)
+    return {"n": rows.height, "column": column, "rows": _documents(shown)}
+
+
 def confusion(data: ReportData) -> Section | None:
     """Accuracy of the new labels where the truth is known."""
     if data.truth is None:
@@ -231,5 +245,6 @@ def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, 
 
 
 SECTIONS = (
-    summary, sizes, no_class, progress, confidence, document_map, overruled, stated, words, tree, uncertain, confusion
+    summary, sizes, no_class, progress, confidence, document_map, overruled, stated, words, tree, guesses, uncertain,
+    confusion,
 )  # fmt: skip

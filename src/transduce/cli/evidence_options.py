@@ -1,0 +1,97 @@
+"""What --classes and --guess say about the classes of the rows, as the fit takes it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from transduce.cli.classes import ParsedLabels, parse_labels
+from transduce.cli.columns import Say, choose_label
+from transduce.cli.errors import InputError
+from transduce.cli.features.encoding import encoding_of
+from transduce.cli.formats import Table, labels_of, texts_of, unused_name
+from transduce.cli.progress import Progress
+from transduce.evidence import NamedScores
+from transduce.features.class_names import name_scores, read_class_names
+
+SUSPICION = "suspicion"
+"""Column that `label --guess` adds: how clearly text and class sizes contradict the guess, 0 where they agree."""
+
+
+def has_evidence(options: Mapping[str, Any]) -> bool:
+    """Whether rows may be labelled without labels."""
+    return options.get("classes") is not None or options.get("guess") is not None
+
+
+def check_evidence(options: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other."""
+    if not has_evidence(options):
+        return
+    used = "--classes" if options.get("guess") is None else "--guess"
+    if options.get("classes") is not None and used == "--guess":
+        raise InputError("--classes and --guess cannot be combined: guesses name the classes. Leave out one of them.")
+    for name in ("dask", "workers", "device"):
+        if options.get(name) is not None:
+            raise InputError(f"{used} is for rows in memory, not for --{name}. Leave out one of them.")
+    if used == "--classes" and options["vectors"] is not None:
+        raise InputError("--classes compares names with texts, so it needs no --vectors. Leave out one of them.")
+
+
+def label_column(table: Table, options: Mapping[str, Any], say: Say) -> tuple[Table, str]:
+    """The table and its label column; an empty one is added if there is none and other evidence."""
+    if not has_evidence(options) or options["label"] is not None:
+        return table, choose_label(table, options["label"], options["text"], say)
+    guess = options.get("guess")
+    if guess is not None:
+        labels_of(table, guess)  # refuses a column that is not there
+    others = replace(table, frame=table.frame.drop([] if guess is None else [guess]))
+    try:
+        return table, choose_label(others, None, options["text"], say)
+    except InputError:
+        name = unused_name("label", table.frame.columns)
+        return replace(table, frame=table.frame.with_columns(pl.lit(None, pl.String).alias(name))), name
+
+
+def parse_with_evidence(
+    table: Table, labels: Sequence[str | None], where: str, options: Mapping[str, Any]
+) -> ParsedLabels:
+    """Labels of a column, with the classes that --classes or --guess names."""
+    flat, n_rows = options["flat"], len(labels)
+    if not has_evidence(options):
+        return parse_labels(labels, where, flat=flat)
+    names = class_names(table, options)
+    source = "--classes" if options.get("guess") is None else f"column {options['guess']!r} of {table.name}"
+    parsed = parse_labels([*labels, *names], source if not any(labels) else where, flat=flat)
+    for name, found in zip(names, parsed.full[n_rows:], strict=True):
+        if found is None:
+            raise InputError(f"{source} names {name!r}, a branch with classes under it. Name a class, or pass --flat.")
+    partial = {row: classes for row, classes in parsed.partial.items() if row < n_rows}
+    return replace(parsed, full=parsed.full[:n_rows], partial=partial)
+
+
+def class_names(table: Table, options: Mapping[str, Any]) -> list[str]:
+    """Classes that --classes or --guess names."""
+    if options.get("guess") is None:
+        return [*read_class_names(options["classes"])]
+    return labels_of(table, options["guess"]).drop_nulls().unique().sort().to_list()
+
+
+def fit_evidence(
+    table: Table, text: Sequence[str], options: Mapping[str, Any], progress: Progress
+) -> dict[str, NDArray[Any] | NamedScores]:
+    """Arguments of `fit` that hold the evidence."""
+    if options.get("guess") is not None:
+        values = labels_of(table, options["guess"]).to_list()
+        return {"guesses": np.array(["" if value is None else value for value in values], dtype=object)}
+    if options.get("classes") is None:
+        return {}
+    if not text:
+        raise InputError(f"--classes compares names with texts, but {table.name} has vectors only. Leave it out.")
+    descriptions = read_class_names(options["classes"])
+    with encoding_of(options, progress) as encoding:
+        return {
+            "scores": NamedScores([*descriptions], name_scores(texts_of(table, text).to_list(), descriptions, encoding))
+        }

@@ -1,0 +1,82 @@
+"""--classes and --guess: labels without labels, what is refused, and the suspicious guesses in results and queue."""
+
+import numpy as np
+import polars as pl
+import pytest
+from helpers.commands import QUICK, read
+from helpers.documents import DOMAINS, documents
+
+from transduce.cli.formats import write_table
+
+WORDS = {
+    "auto_and_commute": ("car ", "tire", "gas", "oil", "traffic", "directions"),
+    "banking": ("bank", "bill", "account", "balance", "pin ", "transfer"),
+    "travel": ("flight", "hotel", "travel", "luggage", "visa", "plug"),
+}
+
+
+@pytest.fixture(scope="module")
+def guessed(tmp_path_factory):
+    """Documents without labels, and a column of guesses of which a quarter is wrong."""
+    frame, rng = documents(400), np.random.default_rng(0)
+    wrong = rng.random(frame.height) < 0.25
+    names = [DOMAINS[(DOMAINS.index(t) + 1) % 3] if bad else t for t, bad in zip(frame["truth"], wrong, strict=True)]
+    path = tmp_path_factory.mktemp("guessed") / "documents.csv"
+    write_table(frame.select("id", "text", "truth", pl.Series("llm", names)), str(path))
+    return path
+
+
+@pytest.fixture
+def encoder(monkeypatch):
+    """An encoder that knows which words belong to which class."""
+
+    def scores(texts, descriptions, encoding):
+        return np.array([[sum(w in text for w in WORDS[name]) for name in descriptions] for text in texts], float)
+
+    monkeypatch.setattr("transduce.cli.evidence_options.name_scores", scores)
+
+
+def test_guesses_are_corrected_and_listed(guessed, run_ok, tmp_path):
+    out, report = tmp_path / "out.csv", tmp_path / "r.html"
+    done = run_ok("label", guessed, "--guess", "llm", "--text", "text", "-o", out, "--report", report, *QUICK)
+    assert "guesses look wrong" in done.err
+    frame = read(out).with_columns(pl.col("suspicion").cast(pl.Float64))
+    accuracy = [(frame[column] == frame["truth"]).mean() for column in ("llm", "label")]
+    assert accuracy[1] > accuracy[0] + 0.05
+    first = frame.sort("suspicion", descending=True).head(10)
+    assert (first["llm"] != first["truth"]).mean() >= 0.9
+    assert "Suspicious guesses" in report.read_text(encoding="utf-8")
+
+
+def test_the_queue_begins_with_suspicious_guesses(guessed, run_ok, tmp_path):
+    run_ok("queue", guessed, "--guess", "llm", "--text", "text", "-n", "8", "-o", tmp_path / "ask.csv", *QUICK)
+    rows = read(tmp_path / "ask.csv")["row"].cast(pl.Int64).to_list()
+    frame = read(guessed)[[row - 1 for row in rows]]
+    assert (frame["llm"] != frame["truth"]).mean() >= 0.75
+
+
+def test_class_names_start_without_labels(guessed, encoder, run_ok, tmp_path):
+    out = tmp_path / "out.csv"
+    run_ok("label", guessed, "--classes", ", ".join(DOMAINS), "--text", "text", "-o", out, "--prior", "equal", *QUICK)
+    frame = read(out)
+    assert (frame["label"] == frame["truth"]).mean() > 0.6
+    assert set(frame["label"]) == set(DOMAINS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--classes", "tea, coffee", "--guess", "llm"), "cannot be combined"),
+        (("--classes", "tea, "), "class name 2 is empty"),
+        (("--classes", "tea, Tea"), "are the same"),
+        (("--classes", "hot/tea, hot/milk, hot, cold"), "a branch with classes under it"),
+        (("--guess", "nothing"), "nothing"),
+        (("--guess", "llm", "--workers", "2"), "--guess is for rows in memory, not for --workers"),
+        (("--guess", "llm", "--device", "cpu"), "--guess is for rows in memory, not for --device"),
+    ],
+)
+def test_contradictory_options_are_refused(guessed, run_command, tmp_path, options, message):
+    done = run_command("label", guessed, *options, "--text", "text", "-o", tmp_path / "out.csv")
+    assert done.code == 2
+    assert message in done.err
+    assert not (tmp_path / "out.csv").exists()

@@ -1,0 +1,181 @@
+"""Scores and guesses in a fit: costs, calibration, first labels, and inputs that are refused."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from transduce import TransductiveClassifier
+from transduce.evidence import Evidence, calibrate, part_not_in_texts
+from transduce.label_step import Exact, LabelProblem
+from transduce.losses import LargeMargin
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Three classes of uneven size as directions with noise, and scores that are right for two thirds of the rows."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [120, 60, 30])
+    X = np.eye(6)[y] + 0.25 * rng.standard_normal((y.size, 6))
+    scores = np.eye(3)[y] + 0.6 * rng.standard_normal((y.size, 3))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y, scores
+
+
+def fit(X, y, **evidence):
+    return TransductiveClassifier(random_state=0, n_jobs=1, class_prior={0: 120, 1: 60, 2: 30}).fit(X, y, **evidence)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_scores_alone_start_a_fit_that_corrects_them(clusters, form):
+    X, y, scores = clusters
+    model = fit(form(X), np.full(y.size, -1), scores=scores)
+    assert np.mean(model.transduction_ == y) > max(0.95, np.mean(scores.argmax(axis=1) == y) + 0.1)
+    assert model.class_counts_.tolist() == [120, 60, 30]
+
+
+def test_labels_are_optimal_for_costs_with_evidence(clusters):
+    """The certificate: no labels with these counts cost less, loss and evidence together."""
+    X, y, scores = clusters
+    model = fit(X, np.full(y.size, -1), scores=scores)
+    evidence = Evidence.create(scores)
+    weight = part_not_in_texts(np.hstack((X, np.ones((y.size, 1)))), evidence.scores, model.transduction_)
+    evidence = evidence.calibrated(*calibrate(evidence.scores, model.transduction_))
+    S = X @ model.coef_.T + model.intercept_ - model.price_shift_
+    costs = LargeMargin().label_costs(S) + max(weight, 0.01) * evidence.costs
+    best = Exact().solve(LabelProblem(costs, *model.bounds_))
+    own = costs[np.arange(y.size), model.transduction_].sum()
+    assert own == pytest.approx(best.cost, rel=0.02)
+    assert best.gap == pytest.approx(0.0, abs=1e-6)
+
+
+def test_columns_of_a_data_frame_name_the_classes(clusters):
+    import polars as pl
+
+    X, y, scores = clusters
+    names = np.array(["milk", "coffee", "tea"])
+    frame = pl.DataFrame(scores, schema=names.tolist())
+    sizes = {"milk": 120, "coffee": 60, "tea": 30}
+    model = TransductiveClassifier(random_state=0, class_prior=sizes).fit(X, np.full(y.size, None), scores=frame)
+    assert model.classes_.tolist() == ["coffee", "milk", "tea"]
+    assert np.mean(model.transduction_ == names[y]) > 0.95
+
+
+def test_a_class_may_have_labels_in_place_of_scores(clusters):
+    X, y, scores = clusters
+    partial, marked = scores.copy(), np.full(y.size, -1)
+    partial[:, 2] = np.nan
+    marked[np.flatnonzero(y == 2)[:5]] = 2
+    model = TransductiveClassifier(random_state=0, class_prior=[120, 60, 25]).fit(X, marked, scores=partial)
+    assert np.mean(model.transduction_ == y) > 0.9
+
+
+def test_rows_without_scores_are_labelled_too(clusters):
+    X, y, scores = clusters
+    partial = scores.copy()
+    partial[::2] = np.nan
+    assert np.mean(fit(X, np.full(y.size, -1), scores=partial).transduction_ == y) > 0.9
+
+
+def test_the_result_does_not_depend_on_the_scale_of_scores(clusters):
+    X, y, scores = clusters
+    found = [fit(X, np.full(y.size, -1), scores=a * scores + b).transduction_ for a, b in ((1.0, 0.0), (64.0, 3.0))]
+    assert np.array_equal(*found)
+
+
+def test_guesses_are_corrected_and_the_wrong_ones_come_first(clusters):
+    X, y, _ = clusters
+    rng = np.random.default_rng(1)
+    guesses = np.where(rng.random(y.size) < 0.3, (y + rng.integers(1, 3, y.size)) % 3, y)
+    model = TransductiveClassifier(random_state=0).fit(X, np.full(y.size, -1), guesses=guesses)
+    assert np.mean(model.transduction_ == y) > 0.95
+    first = np.argsort(-model.suspicion_)[:20]
+    assert np.mean(guesses[first] != y[first]) >= 0.9
+    assert np.array_equal(model.suspicion_ > 0, model.transduction_ != guesses)
+
+
+def test_right_guesses_stay(clusters):
+    X, y, _ = clusters
+    model = TransductiveClassifier(random_state=0).fit(X, np.full(y.size, -1), guesses=y)
+    assert np.mean(model.transduction_ == y) > 0.99
+
+
+def test_rows_without_a_guess_get_a_label_and_labels_stay(clusters):
+    X, y, _ = clusters
+    guesses, marked = np.where(np.arange(y.size) % 3 == 0, -1, y), np.full(y.size, -1)
+    marked[[0, 1]] = [0, 1]  # the second is a label that contradicts text and guess
+    model = TransductiveClassifier(random_state=0).fit(X, marked, guesses=guesses)
+    assert model.transduction_[1] == 1
+    assert np.mean(model.transduction_ == y) > 0.9
+
+
+def test_what_the_texts_say_themselves_has_little_weight(clusters):
+    X, y, _ = clusters
+    rng = np.random.default_rng(0)
+    from_texts, from_elsewhere = X[:, :3] @ rng.standard_normal((3, 3)), rng.standard_normal((y.size, 3))
+    assert part_not_in_texts(X, from_texts, y) < 0.05
+    assert part_not_in_texts(X, from_elsewhere + np.eye(3)[y], y) > 0.8
+
+
+def test_calibration_follows_the_accuracy_of_the_scores():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 2000)
+    slopes = []
+    for accuracy in (0.5, 0.9):
+        shown = np.where(rng.random(y.size) < accuracy, y, rng.integers(0, 4, y.size))
+        evidence = Evidence.create(np.eye(4)[shown])
+        slope, bias = calibrate(evidence.scores, y)
+        costs = evidence.calibrated(slope, bias).costs
+        slopes.append(slope)
+        assert np.exp(-costs).max(axis=1).mean() == pytest.approx(np.mean(shown == y), abs=0.02)
+    assert slopes[0] < slopes[1]
+
+
+def test_a_checkpoint_resumes_a_fit_with_scores(clusters, tmp_path):
+    X, y, scores = clusters
+    model = TransductiveClassifier(random_state=0, class_prior={0: 120, 1: 60, 2: 30}, checkpoint=tmp_path)
+    first = model.fit(X, np.full(y.size, -1), scores=scores)
+    again = clone(model).fit(X, np.full(y.size, -1), scores=scores)
+    assert np.array_equal(first.transduction_, again.transduction_)
+    assert np.allclose(first.coef_, again.coef_)
+
+
+WRONG = [
+    ({"scores": np.ones((3, 2))}, "must have 210 rows"),
+    ({"scores": np.zeros((210, 3))}, "say nothing"),
+    ({"scores": np.full((210, 3), np.nan)}, "say nothing"),
+    ({"scores": np.full((210, 3), np.inf)}, "must be finite"),
+    ({"scores": [["a", "b"]] * 210}, "must be numbers"),
+    ({"scores": np.eye(4)[np.arange(210) % 4]}, "a column for each of the 3 classes"),
+    ({"guesses": ["tea"] * 3}, "one entry for each of the 210 rows"),
+    ({"guesses": ["tea"] * 210}, "two or more classes"),
+    ({"guesses": np.arange(210) % 3, "scores": np.eye(3)[np.arange(210) % 3]}, "cannot be combined"),
+]
+
+
+@pytest.mark.parametrize(("evidence", "message"), WRONG)
+def test_unusable_evidence_is_refused_in_one_sentence(clusters, evidence, message):
+    X, y, _ = clusters
+    with pytest.raises(ValueError, match=message):
+        fit(X, np.full(y.size, -1), **evidence)
+
+
+def test_scores_that_contradict_the_labels_are_refused(clusters):
+    X, y, scores = clusters
+    marked = np.where(np.arange(y.size) % 3 == 0, y, -1)
+    with pytest.raises(ValueError, match="contradict the labels"):
+        TransductiveClassifier(random_state=0).fit(X, marked, scores=-scores)
+
+
+def test_without_evidence_labels_are_still_needed(clusters):
+    X, y, _ = clusters
+    with pytest.raises(ValueError, match="no label"):
+        TransductiveClassifier().fit(X, np.full(y.size, -1))
+
+
+def test_evidence_is_refused_on_a_cluster(clusters):
+    pytest.importorskip("distributed")
+    from transduce.dask import TransductiveClassifier as OnCluster
+
+    X, y, scores = clusters
+    with pytest.raises(ValueError, match="for rows in memory, but these are on a cluster"):
+        OnCluster().fit([X], [y], scores=scores)
