@@ -80,7 +80,8 @@ def test_written_csv_has_no_formulas_and_can_always_be_read(n_examples):
         back = round_trip(frame, "a.csv")
         for column, written in zip(frame.iter_columns(), back.iter_columns(), strict=True):
             for cell, text in zip(column, written, strict=True):
-                assert text.removeprefix("'") == cell.replace("\0", "\ufffd").removeprefix("'")
+                expected = cell.replace("\0", "\ufffd")
+                assert text in (expected, f"'{expected}")
                 assert text[:1] not in ("=", "@", "\t", "\r")
                 assert text[:1] not in ("+", "-") or math.isfinite(float(text.replace(",", ".")))
 
