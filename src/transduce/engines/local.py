@@ -112,7 +112,9 @@ class LocalEngine:
             if follows_prices(problem.loss, bounds, len(scores)):
                 posterior[...] = priced_probabilities(problem, scores, result.prices, calibration)
                 if result.evidence is not None:
-                    posterior[...] = softmax(np.log(np.maximum(posterior, 1e-300)) - result.evidence, axis=1)
+                    posterior[...] = softmax(
+                        np.log(np.maximum(posterior, np.finfo(dtype).tiny)) - result.evidence, axis=1
+                    )
             elif len(scores):
                 costs = posterior_costs(problem.loss, scores, calibration)
                 costs = allowed_costs(problem, costs if result.evidence is None else costs + result.evidence)
@@ -141,7 +143,9 @@ class LocalEngine:
     ) -> tuple[Array, float]:
         problem, scores = self.problem, self._unlabeled_scores(result.W)
         held_out = scores if held_out is None else held_out
-        costs = allowed_costs(problem, finite_costs(problem.loss, scores) - result.prices).astype(np.float64)
+        costs = finite_costs(problem.loss, scores) - result.prices
+        costs = costs if result.evidence is None else costs + result.evidence
+        costs = allowed_costs(problem, costs).astype(np.float64)
         scale = getattr(problem.loss, "price_scale", 0.0)
         probabilities = Calibration(temperature).probabilities(problem.loss, scores + scale * result.prices)
         best, confidence = (held_out + scale * result.prices).max(axis=1), probabilities.max(axis=1)
@@ -172,7 +176,7 @@ class LocalEngine:
             "y": (self.labels, problem.n_labeled, problem.n_partial, problem.forbidden),
         }
         if problem.evidence is not None:
-            parts["evidence"] = problem.evidence.scores
+            parts["evidence"] = problem.evidence.scores, problem.evidence.is_judged
         return Checkpoint.open(path, fingerprint(parts), seeds)
 
     def _unlabeled_scores(self, W: Array) -> Array:
