@@ -6,9 +6,12 @@ from scipy import sparse
 from sklearn.base import clone
 
 from transduce import TransductiveClassifier
+from transduce.class_prior.bounds import Bounds
 from transduce.evidence import Evidence, calibrate, part_not_in_texts
 from transduce.label_step import Exact, LabelProblem
 from transduce.losses import LargeMargin
+from transduce.solvers.first_labels import with_first_labels
+from transduce.solvers.guesses import estimate_confusion
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +109,98 @@ def test_rows_without_a_guess_get_a_label_and_labels_stay(clusters):
     model = TransductiveClassifier(random_state=0).fit(X, marked, guesses=guesses)
     assert model.transduction_[1] == 1
     assert np.mean(model.transduction_ == y) > 0.9
+
+
+def test_rows_are_set_aside_with_the_evidence_in_mind(clusters):
+    """Where no row is set aside, labels are those of the fit without it."""
+    X, y, _ = clusters
+    rng = np.random.default_rng(1)
+    guesses = np.where(rng.random(y.size) < 0.3, (y + rng.integers(1, 3, y.size)) % 3, y)
+    noise = rng.standard_normal(X.shape)  # texts that say little, so that guesses decide
+    found = [
+        TransductiveClassifier(random_state=0, class_prior=[120, 60, 30], outlier_fraction=fraction)
+        .fit(X + 0.5 * noise, np.full(y.size, -1), guesses=guesses)
+        .transduction_
+        for fraction in (None, (0.0, 0.0))
+    ]
+    assert np.array_equal(*found)
+
+
+def test_one_right_label_changes_little(clusters):
+    """The regulariser of the weights that judge guesses does not depend on the number of labels."""
+    X, y, _ = clusters
+    rng = np.random.default_rng(1)
+    guesses = np.where(rng.random(y.size) < 0.4, (y + rng.integers(1, 3, y.size)) % 3, y)
+    X, one = X + 0.5 * rng.standard_normal(X.shape), np.full(y.size, -1)
+    one[0] = y[0]
+    without, _, _ = _prepared(TransductiveClassifier(alpha=1e-3), X[1:], np.full(y.size - 1, -1), guesses[1:])
+    with_one, _, _ = _prepared(TransductiveClassifier(alpha=1e-3), X, one, guesses)
+    changes = np.exp(-with_one.problem.evidence.costs[1:]) - np.exp(-without.problem.evidence.costs)
+    assert np.abs(changes).mean() < 0.1
+
+
+def test_labelled_rows_with_a_guess_count_in_the_confusion_matrix():
+    scores, guesses = np.eye(2)[np.arange(40) % 2], np.arange(40) % 2
+    pairs = np.zeros(200, np.int64), np.ones(200, np.int64)
+    assert estimate_confusion(scores, guesses)[0, 1] < 0.1
+    assert estimate_confusion(scores, guesses, pairs)[0, 1] > 0.8
+
+
+def test_a_guess_that_a_partial_label_rules_out_does_not_count(clusters):
+    X, y, _ = clusters
+    entries, guesses = np.full(y.size, None), y.copy()
+    entries[0], guesses[0] = {0, 1}, 2
+    engine, _, _ = _prepared(TransductiveClassifier(random_state=0), X, entries, guesses)
+    without = guesses.copy()
+    without[0] = -1
+    other, _, _ = _prepared(TransductiveClassifier(random_state=0), X, entries, without)
+    assert np.allclose(engine.problem.evidence.costs, other.problem.evidence.costs)
+
+
+def _prepared(model, X, y, guesses):
+    model._evidence = None, guesses
+    return model._prepare(model._local_data(X, y, None, None))
+
+
+def test_sizes_are_estimated_where_classes_have_labels_in_place_of_scores(clusters):
+    X, y, scores = clusters
+    partial, marked = scores.copy(), np.full(y.size, -1)
+    partial[:, 2] = np.nan
+    marked[np.flatnonzero(y == 2)[:12]] = 2
+    model = TransductiveClassifier(random_state=0).fit(X, marked, scores=partial)
+    assert np.mean(model.transduction_ == y) > 0.8
+    assert 0.1 < model.size_estimate_.mean[2] < 0.5
+
+
+def test_rows_without_weight_are_no_first_labels(clusters):
+    """Scores that are surest, and wrong, in rows without weight do no harm."""
+    X, y, scores = clusters
+    weight, shown = np.ones(y.size), scores.copy()
+    weight[::4] = 0.0
+    shown[::4] = 20.0 * np.eye(3)[(y[::4] + 1) % 3]
+    model = TransductiveClassifier(random_state=0, class_prior=[0.57, 0.29, 0.14])
+    model.fit(X, np.full(y.size, -1), weight, scores=shown)
+    assert np.mean((model.transduction_ == y)[weight > 0]) > 0.9
+
+
+def test_exact_sizes_that_partial_labels_rule_out_in_proportion(clusters):
+    """Only rows with scores are first labels, and more of these have a partial label than of all rows."""
+    X, y, scores = clusters
+    entries, partial = np.full(y.size, None), scores.copy()
+    partial[60:] = np.nan
+    for row in range(60):
+        entries[row] = {0, 1}
+    model = TransductiveClassifier(random_state=0, class_prior=[120, 60, 30]).fit(X, entries, scores=partial)
+    assert model.class_counts_.tolist() == [120, 60, 30]
+
+
+def test_one_row_at_least_stays_for_the_label_step(clusters):
+    X, _, _ = clusters
+    rows = [0, 120, 180]
+    model = TransductiveClassifier(random_state=0, class_prior=[1, 1, 1])
+    engine, _, _ = _prepared(model, X[rows], np.full(3, -1), [0, 1, 2])
+    assert with_first_labels(engine, Bounds.exact(np.ones(3, np.int64))).n_unlabeled == 1
+    assert model.fit(X[rows], np.full(3, -1), scores=np.eye(3)).transduction_.tolist() == [0, 1, 2]
 
 
 def test_what_the_texts_say_themselves_has_little_weight(clusters):

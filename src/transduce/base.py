@@ -39,6 +39,7 @@ from transduce.parallel import one_blas_thread
 from transduce.prediction import LinearPredictor
 from transduce.solvers.alternating import Settings
 from transduce.solvers.cross_fit import cross_fit
+from transduce.solvers.first_labels import is_uncalibrated
 from transduce.solvers.first_sizes import first_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
@@ -253,7 +254,8 @@ class BaseTransductiveClassifier(LinearPredictor):
         self.size_estimate_ = prior.combine(estimate)
         try:
             bounds = prior.bounds(estimate)
-            if prior.is_estimated or (self.estimate_accuracy and engine.n_unlabeled):
+            hides = prior.is_estimated or (self.estimate_accuracy and engine.n_unlabeled)
+            if hides and not is_uncalibrated(engine):
                 with suppress(InfeasibleError):  # all rows can meet the sizes, or the error about them has the numbers
                     found = cross_fit(engine, bounds, self._settings(), context)
             if isinstance(found, FitResult):

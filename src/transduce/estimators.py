@@ -16,6 +16,7 @@ from transduce.history import FitResult
 from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS, LabelStep, is_label_step
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
+from transduce.parallel import one_blas_thread
 from transduce.solvers.annealing import SoftAnnealing
 from transduce.solvers.first_labels import calibrate_by_labels, evidence_of
 from transduce.solvers.guesses import judge_guesses, suspicion
@@ -223,7 +224,10 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     def _prepare(self, data: TrainingData) -> tuple[Engine, ResolvedPrior, ProblemSettings]:
         engine, prior, settings = super()._prepare(data)
         self.annealing_ = resolve_annealing(self.annealing, engine.is_dense)
-        return self._weigh_evidence(engine), prior, settings
+        if evidence_of(engine) is not None and not prior.is_known and not np.all(prior.labeled_rows > 0):
+            prior = prior._replace(sampled=np.zeros_like(prior.sampled))  # evidence is there in place of some labels
+        with one_blas_thread():
+            return self._weigh_evidence(engine), prior, settings
 
     def _open_checkpoint(self, engine: Engine, prior: ResolvedPrior, seeds: list[int]) -> Checkpoint:
         if self.checkpoint is None:

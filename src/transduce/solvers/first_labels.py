@@ -24,7 +24,7 @@ from transduce.evidence import (
     check_agreement,
     part_not_in_texts,
 )
-from transduce.label_step import Exact, LabelProblem
+from transduce.label_step import Exact, InfeasibleError, LabelProblem
 from transduce.problem import TrainingProblem
 
 FIRST_LABELS = 5
@@ -39,7 +39,8 @@ def calibrate_by_labels(engine: LocalEngine, unlabeled_weight: float) -> LocalEn
     evidence = replace(evidence, full=unlabeled_weight)
     known = np.flatnonzero(evidence.is_known[: engine.problem.n_labeled])
     check_agreement(evidence.scores[known], engine.labels[known])
-    if evidence.costs is None and known.size >= CALIBRATION_LABELS * engine.n_classes:
+    has_all = bool(evidence.scores.any(axis=0).all())  # labels of classes without scores calibrate nothing
+    if evidence.costs is None and has_all and known.size >= CALIBRATION_LABELS * engine.n_classes:
         evidence = evidence.calibrated(*calibrate(evidence.scores[known], engine.labels[known]))
     return _with_evidence(engine, evidence)
 
@@ -66,12 +67,18 @@ def with_first_labels(engine: LocalEngine, bounds: Bounds) -> LocalEngine:
     lacking = FIRST_LABELS - np.bincount(engine.labels[:n_labeled], minlength=engine.n_classes)
     lacking = np.minimum(lacking, np.maximum(bounds.center(n_unlabeled) * n_unlabeled / 2.0, 1.0).astype(np.int64))
     lacking[~evidence.scores.any(axis=0)] = 0  # a class without scores: its labels, or what fits no other
-    known = np.flatnonzero(evidence.is_known[n_labeled:])
+    known = np.flatnonzero(evidence.is_known[n_labeled:] & (problem.row_weights[n_labeled:] > 0))
     costs = -evidence.scores[n_labeled:][known]
     if problem.forbidden is not None:
         costs = np.where(problem.forbidden[known], np.inf, costs)
     labels = np.full(n_unlabeled, -1)
-    labels[known] = surest_rows(costs, lacking, bounds.scaled(n_unlabeled, known.size))
+    bounds = bounds.scaled(n_unlabeled, known.size)
+    try:
+        labels[known] = surest_rows(costs, lacking, bounds)
+    except InfeasibleError:  # more of these rows have some partial label than of all rows
+        labels[known] = surest_rows(costs, lacking, bounds.as_belief(known.size))
+    if n_unlabeled and np.all(labels >= 0):
+        labels[-1] = -1  # one row at least is for the label step
     return label_rows(engine, labels)
 
 
@@ -121,12 +128,24 @@ def evidence_of(engine: Any) -> Evidence | None:
     return engine.problem.evidence if isinstance(engine, LocalEngine) else None
 
 
+def is_uncalibrated(engine: Any) -> bool:
+    """Whether there is evidence that only the labels of the fit will calibrate: fits before it could not use it."""
+    evidence = evidence_of(engine)
+    return evidence is not None and evidence.costs is None
+
+
 def evidence_counts(evidence: Evidence, n_labeled: int) -> Array:
-    """Rows without a full label that the evidence gives each class (K,) without regard to class sizes."""
+    """Rows without a full label that the evidence gives each class (K,) without regard to class sizes.
+
+    A class without scores gets as many as the others on average.
+    """
     known = n_labeled + np.flatnonzero(evidence.is_known[n_labeled:])
     if evidence.costs is not None:
         return np.asarray(np.exp(-evidence.costs[known]).sum(axis=0))
-    return np.bincount(evidence.scores[known].argmax(axis=1), minlength=evidence.scores.shape[1])
+    has_scores = evidence.scores.any(axis=0)
+    best = np.where(has_scores, evidence.scores[known], -np.inf).argmax(axis=1)
+    counts = np.bincount(best, minlength=has_scores.size).astype(np.float64)
+    return np.where(has_scores, counts, counts[has_scores].mean())
 
 
 def _with_evidence(engine: LocalEngine, evidence: Evidence) -> LocalEngine:

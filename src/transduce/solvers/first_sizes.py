@@ -23,7 +23,7 @@ from transduce.io.checkpoint import Checkpoint
 from transduce.label_step import METHODS
 from transduce.solvers.alternating import Settings, Supervised
 from transduce.solvers.cross_fit import cross_fit, draw_sample, hide_labels
-from transduce.solvers.first_labels import CALIBRATION_LABELS, evidence_counts, evidence_of
+from transduce.solvers.first_labels import CALIBRATION_LABELS, evidence_counts, evidence_of, is_uncalibrated
 from transduce.solvers.loop import FitContext, Loop
 
 N_SUBSETS = 5
@@ -36,7 +36,8 @@ def first_estimate(data: Engine, prior: ResolvedPrior, settings: Settings) -> tu
     In the prior that is returned, no label is a random sample if supervised classifiers contradict it.
     """
     evidence = evidence_of(data)
-    if evidence is not None and data.n_unlabeled and prior.labels.size < CALIBRATION_LABELS * data.n_classes:
+    few = is_uncalibrated(data) or prior.labels.size < CALIBRATION_LABELS * data.n_classes
+    if evidence is not None and data.n_unlabeled and few:
         return estimate_from_predictions(evidence_counts(evidence, prior.labels.size)), prior
     is_checked = prior.is_estimated and not prior.is_known and int(prior.sampled.sum()) >= MIN_SAMPLED
     if is_checked and _are_contradicted(data, prior.sampled, settings):

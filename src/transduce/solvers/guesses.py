@@ -30,6 +30,7 @@ SHRINKAGE, ROUNDS = 20.0, 2
 """Rows that the average errors count as in those of each class, and rounds."""
 LOG_SCALES, SCALE_ROWS = (-2.0, 4.0), 5000
 """Range of log β, and rows that choose it."""
+NO_PAIRS = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 def judge_guesses(engine: LocalEngine, unlabeled_weight: float) -> LocalEngine:
@@ -37,6 +38,9 @@ def judge_guesses(engine: LocalEngine, unlabeled_weight: float) -> LocalEngine:
     problem, evidence = engine.problem, engine.problem.evidence
     assert evidence is not None
     guesses = np.where(evidence.is_known, evidence.scores.argmax(axis=1), -1)
+    if problem.forbidden is not None:  # a partial label rules some guesses out
+        others = guesses[problem.n_labeled :]
+        others[problem.forbidden[np.arange(others.size), others]] = -1
     logs = class_log_probabilities(problem, engine.labels, guesses)
     known = replace(evidence, costs=np.maximum(-logs, 0.0), final=1.0, full=unlabeled_weight, is_judged=True)
     return replace(engine, problem=replace(problem, evidence=known))
@@ -57,14 +61,18 @@ def class_log_probabilities(problem: TrainingProblem, labels: Array, guesses: Ar
     n_labeled, n_rows, n_classes = problem.n_labeled, problem.n_rows, problem.n_classes
     known = np.flatnonzero((guesses >= 0) & (np.arange(n_rows) >= n_labeled))
     others = np.flatnonzero((guesses < 0) & (np.arange(n_rows) >= n_labeled))
-    loss, alpha = MaxEnt(), problem.alpha * default_alpha(MaxEnt()) / default_alpha(problem.loss)
+    weight = known.size / n_labeled if n_labeled else 1.0  # a guess weighs as much as a label
+    alpha = problem.alpha * default_alpha(MaxEnt()) / default_alpha(problem.loss)
+    alpha *= 1.0 + weight if n_labeled else 1.0  # as do labels and guesses together, so that one label changes little
     rows = np.concatenate((np.arange(n_labeled), known))
-    part = TrainingProblem.create(problem.design.select_rows(rows), loss, alpha, n_labeled, problem.row_weights[rows])
+    part = TrainingProblem.create(
+        problem.design.select_rows(rows), MaxEnt(), alpha, n_labeled, problem.row_weights[rows]
+    )
     current, shown = np.concatenate((labels[:n_labeled], guesses[known])), guesses[known]
-    weight = float(known.size) / max(n_labeled, 1) if n_labeled else 1.0  # a guess weighs as much as a label
+    pairs = labels[:n_labeled][guesses[:n_labeled] >= 0], guesses[:n_labeled][guesses[:n_labeled] >= 0]
     for _ in range(ROUNDS):
         scores = held_out_scores(part, current, weight).astype(np.float64)
-        confusion = estimate_confusion(scores, shown)
+        confusion = estimate_confusion(scores, shown, pairs)
         scale = _scale(scores, shown, confusion)
         logs = log_softmax(scale * scores + np.log(confusion[:, shown].T), axis=1)
         current = np.concatenate((labels[:n_labeled], logs.argmax(axis=1)))
@@ -87,13 +95,17 @@ def uniform_errors(accuracy: float, guesses: Array, n_classes: int) -> Array:
     return np.asarray(accuracy * np.eye(n_classes) + (1.0 - accuracy) * others)
 
 
-def estimate_confusion(scores: Array, guesses: Array) -> Array:
-    """Confusion matrix (K, K) of guesses (m,) where scores (m, K) are clearest, shrunk towards uniform errors."""
+def estimate_confusion(scores: Array, guesses: Array, pairs: tuple[Array, Array] = NO_PAIRS) -> Array:
+    """Confusion matrix (K, K) of guesses (m,) where scores (m, K) are clearest, shrunk towards uniform errors.
+
+    `pairs` are known labels (l,) and the guesses (l,) of their rows, which count too.
+    """
     best, n_classes = np.sort(scores, axis=1), scores.shape[1]
     n_clear = int(np.clip(CLEAR_ROWS * n_classes, CLEAREST[0] * len(scores), max(CLEAREST[1] * len(scores), 1)))
     clearest = np.argsort(best[:, -2] - best[:, -1], kind="stable")[:n_clear]
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (scores[clearest].argmax(axis=1), guesses[clearest]), 1.0)
+    np.add.at(counts, pairs, 1.0)
     accuracy = (np.trace(counts) + 1.0) / (counts.sum() + 2.0)
     prior = SHRINKAGE * uniform_errors(accuracy, guesses, n_classes)
     return np.asarray((counts + prior) / (counts.sum(axis=1, keepdims=True) + SHRINKAGE))
