@@ -108,6 +108,7 @@ def test_rows_without_a_guess_get_a_label_and_labels_stay(clusters):
     marked[[0, 1]] = [0, 1]  # the second is a label that contradicts text and guess
     model = TransductiveClassifier(random_state=0).fit(X, marked, guesses=guesses)
     assert model.transduction_[1] == 1
+    assert model.suspicion_[1] == 0.0  # nobody has to check a label
     assert np.mean(model.transduction_ == y) > 0.9
 
 

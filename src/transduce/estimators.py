@@ -146,8 +146,8 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         (1 - smoothing) posterior(scores / temperature) + smoothing / n_classes; 1 and 0 if no label was hidden.
     suspicion_ : ndarray of shape (n_samples,)
         How clearly text and class sizes contradict each guess: the logarithm of how much likelier the label is than the
-        guess, 0 where they are the same or there is no guess. Only after `fit` with guesses; `np.argsort(-suspicion_)`
-        lists the most suspicious rows first.
+        guess, 0 where they are the same, there is no guess, or the row has a label. Only after `fit` with guesses;
+        `np.argsort(-suspicion_)` lists the most suspicious rows first.
     prior_diagnostics_ : PriorDiagnostics
         Comparison of the class sizes with the labels and the predictions.
     objective_ : float
@@ -281,7 +281,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         self.__dict__.pop("suspicion_", None)
         evidence = evidence_of(engine)
         if evidence is not None and evidence.is_judged:
-            self.suspicion_ = engine.in_order_of_y(suspicion(evidence, result.labels))
+            self.suspicion_ = engine.in_order_of_y(suspicion(evidence, result.labels, engine.problem.n_labeled))
 
     def _local_data(self, X: Any, y: Any, sample_weight: Any, sampled: Any) -> LocalData:
         data, (scores, guesses) = super()._local_data(X, y, sample_weight, sampled), self._evidence

@@ -63,6 +63,59 @@ def test_class_names_start_without_labels(guessed, encoder, run_ok, tmp_path):
     assert set(frame["label"]) == set(DOMAINS)
 
 
+def test_only_a_column_named_as_labels_is_one(guessed, encoder, run_ok, tmp_path):
+    """Guesses in "label", and a column that is partly empty: neither has labels, and results get a column of theirs."""
+    frame = read(guessed).rename({"llm": "label"})
+    some = pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("anna")).otherwise(pl.lit(None))
+    write_table(frame.with_columns(some.alias("annotator"), pl.lit(7).alias("suspicion")), str(tmp_path / "in.csv"))
+    done = run_ok(
+        *("label", tmp_path / "in.csv", "--guess", "label", "--text", "text", "-o", tmp_path / "out.csv"), *QUICK
+    )
+    assert "Using no label column." in done.err
+    out = read(tmp_path / "out.csv")
+    added = out.columns[len(frame.columns) + 2 :]
+    assert added == ["label_2", "confidence", "runner_up", "overruled", "given", "suspicion_2"]
+    assert set(out["label_2"]) == set(DOMAINS)
+    assert set(out["suspicion"].cast(pl.Int64)) == {7}
+    wrong = out["label_2"] != out["label"]
+    assert ((out["suspicion_2"].cast(pl.Float64) > 0) == wrong).all()
+    assert not (out["overruled"].str.to_lowercase().eq("true") & ~wrong).any()
+    names = ", ".join(DOMAINS)
+    run_ok("label", tmp_path / "in.csv", "--classes", names, "--truth", "label", "-o", tmp_path / "out.csv", *QUICK)
+    assert "label_2" in read(tmp_path / "out.csv").columns
+
+
+def test_results_with_guesses_are_labelled_again(guessed, run_ok, tmp_path):
+    first, out = tmp_path / "first.csv", tmp_path / "out.csv"
+    for source, target in ((guessed, first), (first, out)):
+        run_ok("label", source, "--guess", "llm", "--text", "text", "-o", target, *QUICK)
+    assert read(out).columns[4:] == ["label", "confidence", "runner_up", "overruled", "given", "suspicion"]
+
+
+def test_answers_know_the_classes_of_the_guesses(guessed, run_ok, run_command, tmp_path):
+    """The command that `queue` prints has the guesses, and a misspelled answer is refused."""
+    ask = tmp_path / "ask.csv"
+    done = run_ok("queue", guessed, "--guess", "llm", "--text", "text", "-n", "4", "-o", ask, *QUICK)
+    assert f"label {guessed} --guess llm --answers {ask}" in done.err
+    assert "not a random sample" not in done.err
+    answers = read(ask).with_columns(pl.Series("label", ["travell", None, None, None]))
+    write_table(answers, str(ask))
+    command = "label", guessed, "--guess", "llm", "--text", "text", "--answers", ask, "-o", tmp_path / "out.csv"
+    done = run_command(*command, *QUICK)
+    assert done.code == 2
+    assert "Did you mean 'travel'?" in done.err
+
+
+def test_misspelled_guesses_are_noted(guessed, run_ok, tmp_path):
+    frame = read(guessed)
+    names = ["bankinng", *frame["llm"].to_list()[1:]]
+    write_table(frame.with_columns(pl.Series("llm", names)), str(tmp_path / "in.csv"))
+    done = run_ok(
+        *("label", tmp_path / "in.csv", "--guess", "llm", "--text", "text", "-o", tmp_path / "out.csv"), *QUICK
+    )
+    assert "'bankinng' (row 1) is rare and close to 'banking'" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

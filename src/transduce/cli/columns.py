@@ -38,6 +38,14 @@ def choose_label(table: Table, label: str | None, text: Sequence[str], say: Say)
     return likely[0]
 
 
+def named_label(table: Table, others: Sequence[str | None]) -> str | None:
+    """Return the label column by its name alone, None if there is none; `others` are columns with another use."""
+    if table.label and table.label not in others:
+        return table.label
+    found = _likely(table.frame.drop([name for name in others if name], strict=False), LABEL_NAMES, lambda _: False)
+    return found[0] if found else None
+
+
 def choose_text(
     table: Table, text: Sequence[str], label: str | None, say: Say, *, required: bool = True
 ) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What --classes and --guess say about the classes of the rows, as the fit takes it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from transduce.cli.classes import ParsedLabels, parse_labels
-from transduce.cli.columns import Say, choose_label
+from transduce.cli.columns import Say, choose_label, named_label
 from transduce.cli.errors import InputError
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.formats import Table, labels_of, texts_of, unused_name
@@ -18,12 +19,17 @@ from transduce.evidence import NamedScores
 from transduce.features.class_names import name_scores, read_class_names
 
 SUSPICION = "suspicion"
-"""Column that `label --guess` adds: how clearly text and class sizes contradict the guess, 0 where they agree."""
+"""Column that `label --guess` adds: how clearly text and class sizes contradict the guess of a row without a label."""
 
 
 def has_evidence(options: Mapping[str, Any]) -> bool:
     """Whether rows may be labelled without labels."""
     return options.get("classes") is not None or options.get("guess") is not None
+
+
+def evidence_arguments(options: Mapping[str, Any]) -> list[str]:
+    """--classes or --guess as they were typed."""
+    return [part for name in ("classes", "guess") if options.get(name) for part in (f"--{name}", options[name])]
 
 
 def check_evidence(options: Mapping[str, Any]) -> None:
@@ -41,18 +47,24 @@ def check_evidence(options: Mapping[str, Any]) -> None:
 
 
 def label_column(table: Table, options: Mapping[str, Any], say: Say) -> tuple[Table, str]:
-    """The table and its label column; an empty one is added if there is none and other evidence."""
+    """The table and its label column; with other evidence, one that is named as such, or else an empty one is added."""
     if not has_evidence(options) or options["label"] is not None:
         return table, choose_label(table, options["label"], options["text"], say)
     guess = options.get("guess")
     if guess is not None:
         labels_of(table, guess)  # refuses a column that is not there
-    others = replace(table, frame=table.frame.drop([] if guess is None else [guess]))
-    try:
-        return table, choose_label(others, None, options["text"], say)
-    except InputError:
-        name = unused_name("label", table.frame.columns)
-        return replace(table, frame=table.frame.with_columns(pl.lit(None, pl.String).alias(name))), name
+    found = named_label(table, (*options["text"], guess, options.get("truth")))
+    say("Using no label column." if found is None else f"Using column {found!r} as the label.")
+    if found is not None:
+        return table, found
+    name = unused_name("label", table.frame.columns)
+    return replace(table, frame=table.frame.with_columns(pl.lit(None, pl.String).alias(name))), name
+
+
+def is_filled_in(column: str, options: Mapping[str, Any]) -> bool:
+    """Whether new labels go into the label column: it is called "label", or was added because there was none."""
+    was_added = has_evidence(options) and options["label"] is None and re.fullmatch(r"label_\d+", column) is not None
+    return column == "label" or was_added
 
 
 def parse_with_evidence(
@@ -73,9 +85,9 @@ def parse_with_evidence(
 
 
 def class_names(table: Table, options: Mapping[str, Any]) -> list[str]:
-    """Classes that --classes or --guess names."""
+    """Classes that --classes or --guess names, none without these."""
     if options.get("guess") is None:
-        return [*read_class_names(options["classes"])]
+        return [] if options.get("classes") is None else [*read_class_names(options["classes"])]
     return labels_of(table, options["guess"]).drop_nulls().unique().sort().to_list()
 
 

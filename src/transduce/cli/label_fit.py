@@ -16,11 +16,11 @@ from scipy import sparse
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.device import fit_on_device
 from transduce.cli.errors import InputError
-from transduce.cli.evidence_options import SUSPICION, fit_evidence
+from transduce.cli.evidence_options import SUSPICION, fit_evidence, is_filled_in
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.fit_messages import describe_error, describe_warning
-from transduce.cli.formats import texts_of
+from transduce.cli.formats import texts_of, unused_name
 from transduce.cli.label_task import LabelTask
 from transduce.cli.predictions import make_predictions
 from transduce.cli.prior_options import library_prior, rows_text
@@ -85,20 +85,24 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     model = make_model(clf, task.parsed.classes, vectorizer, {}, tree=task.parsed.tree)
     unpriced = model.scores(X) - model.shift
     labels = task.parsed.encode(name or None for name in clf.transduction_.tolist())
-    predictions = make_predictions(labels, clf.label_distributions_, unpriced.argmax(axis=1))
+    own, column = unpriced.argmax(axis=1), unused_name(SUSPICION, task.table.frame.columns)
+    if "guesses" in evidence:  # a guess that decided is not overruled by class sizes
+        own = np.where(evidence["guesses"] == clf.transduction_, labels, own)
+    predictions = make_predictions(labels, clf.label_distributions_, own)
     about = describe_fit(clf, task, options["flat"], labels, unpriced)
     contents = row_contents(texts_of(task.table, task.text) if task.text else (), X, vectorizer.features.kind)
     about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
     about |= {} if choice is None else {"choice": str(choice)}
-    about |= {} if options.get("guess") is None else {"guess": options["guess"]}
+    about |= {} if options.get("guess") is None else {"guess": options["guess"], "suspicion": column}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
-    in_place = task.label if task.label == "label" else None
+    in_place = task.label if is_filled_in(task.label, options) else None
     labeled = predictions, task.parsed.full, in_place, task.answered
     frame, names = add_results(task.table.frame, task.text, task.parsed.classes, *labeled)
     if "guesses" in evidence:
-        n_wrong, n_guesses = np.count_nonzero(clf.suspicion_), np.count_nonzero(evidence["guesses"] != UNLABELED)
-        progress.say(f"{n_wrong} of {n_guesses} guesses look wrong; column {SUSPICION!r} says how clearly.")
-        frame = frame.with_columns(pl.Series(SUSPICION, np.round(clf.suspicion_, 3)))
+        n_wrong, n_guesses = np.count_nonzero(clf.suspicion_), np.count_nonzero(evidence["guesses"][unlabeled] != "")
+        progress.say(f"{n_wrong} of {n_guesses} guesses look wrong; column {column!r} says how clearly.")
+        shown = np.where(clf.suspicion_ > 0, np.maximum(clf.suspicion_, 0.001), 0.0)  # as far as it is rounded
+        frame = frame.with_columns(pl.Series(column, np.round(shown, 3)))
     return LabelResult(model, frame, names, X)
 
 

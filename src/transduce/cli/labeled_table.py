@@ -1,5 +1,6 @@
 """A table with the labels that people gave: previous results removed, answers filled in, odd labels reported."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from transduce.cli.columns import Say
-from transduce.cli.evidence_options import label_column
+from transduce.cli.evidence_options import SUSPICION, class_names, label_column
 from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.queue.answers import merge_all
 from transduce.cli.results import (
@@ -53,12 +54,21 @@ def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say,
     labels = labels_of(table, column).to_list()
     if options.get("answers"):
         files, new = [read_table(name) for name in options["answers"]], options.get("new_class", ())
-        given, labels = labels, merge_all(table.frame, column, labels, files, say, new)
+        given, labels = labels, merge_all(table.frame, column, labels, files, say, new, class_names(table, options))
         answered |= np.array([old is None and new is not None for old, new in zip(given, labels, strict=True)], bool)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
     if notes:
-        say(*(f"Note: {note}" for note in label_warnings(labels, flat=options["flat"])))
+        say(*(f"Note: {note}" for note in _notes(table, labels, options)))
     return LabeledTable(table, column, labels, answered)
+
+
+def _notes(table: Table, labels: list[str | None], options: Mapping[str, Any]) -> dict[str, None]:
+    """Obvious problems of labels, and of guesses beside them, each once."""
+    columns = [labels]
+    if options.get("guess") is not None:
+        guesses = labels_of(table, options["guess"]).to_list()
+        columns.append([label if guess is None else guess for guess, label in zip(guesses, labels, strict=True)])
+    return dict.fromkeys(note for column in columns for note in label_warnings(column, flat=options["flat"]))
 
 
 def remove_results(table: Table, label: str, say: Say) -> Table:
@@ -68,6 +78,8 @@ def remove_results(table: Table, label: str, say: Say) -> Table:
         return table
     origin = origin_column(frame)
     old = [*names, *([] if origin is None else [origin]), *(name for name in (EXPORTED, NOTE) if is_export(frame))]
+    after = frame.columns[frame.columns.index(origin or names[-1]) + 1 :][:1]
+    old += [name for name in after if re.fullmatch(rf"{SUSPICION}(_\d+)?", name)]
     given = given_rows(frame, label)
     if given is not None:  # the label column was filled in
         column = frame[label]

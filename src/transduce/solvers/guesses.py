@@ -46,13 +46,16 @@ def judge_guesses(engine: LocalEngine, unlabeled_weight: float) -> LocalEngine:
     return replace(engine, problem=replace(problem, evidence=known))
 
 
-def suspicion(evidence: Evidence, labels: Array) -> Array:
-    """How clearly labels (n,) contradict the guesses: their costs less those of the labels, 0 where they agree."""
+def suspicion(evidence: Evidence, labels: Array, n_labeled: int) -> Array:
+    """How clearly labels (n,) contradict the guesses: their costs less those of the labels, 0 where they agree.
+
+    It is 0 where labels are known, too: nobody has to check these rows, which come first.
+    """
     costs, rows, guesses = evidence.costs, np.arange(labels.size), evidence.scores.argmax(axis=1)
     assert costs is not None
     has_class = labels < costs.shape[1]
     found = costs[rows, guesses] - costs[rows, np.where(has_class, labels, guesses)]
-    differs = evidence.is_known & has_class & (labels != guesses)
+    differs = evidence.is_known & has_class & (labels != guesses) & (rows >= n_labeled)
     return np.where(differs, np.maximum(found, np.finfo(np.float64).tiny), 0.0)
 
 

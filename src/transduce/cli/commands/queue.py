@@ -38,6 +38,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     """
     output_paths.check([(out, (*output_paths.TABLES, ".json"))], options, model, file)
 
+    from transduce.cli.evidence_options import evidence_arguments
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
@@ -67,7 +68,7 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
         frame = queue_frame(source.table.frame, rows[picked], suggestions, probabilities[picked].max(axis=1), text)
         progress.close()
         written = write_queue(frame, out, used.classes, text, source.table.dialect)
-        next_command = messages.command_line("label", file, "--answers", out, "-o", "OUT")
+        next_command = messages.command_line("label", file, *evidence_arguments(options), "--answers", out, "-o", "OUT")
         summary = f"{_summary(frame.height, number, rows.size)} {messages.wrote(written)}"
         progress.say(f"{summary} Fill in their label, then: {next_command}")
     if options["as_json"]:
@@ -80,7 +81,6 @@ def _fit(
     source: "LabeledTable", stated: "Prior | str", target: str, options: Mapping[str, Any], progress: "Progress"
 ) -> "tuple[Choice, NDArray[np.float64] | None]":
     """Fit a model, and say how suspicious guesses are; what cannot be written to the target is refused before that."""
-    from transduce.cli.evidence_options import SUSPICION
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
     from transduce.cli.queue import check_names
@@ -90,7 +90,7 @@ def _fit(
     rows = _unlabeled_rows(source.table.name, task.parsed.full)
     result = label_rows(task, options, progress)
     fits_none = result.frame[result.names.label].is_null().to_numpy()
-    suspicion = None if options["guess"] is None else result.frame[SUSPICION].to_numpy()
+    suspicion = None if options["guess"] is None else result.frame[result.model.about["suspicion"]].to_numpy()
     return (result.model, result.X[rows], task.text, rows, fits_none[rows]), suspicion
 
 

@@ -33,6 +33,7 @@ def merge_all(
     files: Sequence[Table],
     say: Callable[[str], None],
     new_classes: Sequence[str] = (),
+    known: Sequence[str] = (),
 ) -> Labels:
     """Return the labels with the answers of several files filled in; the last word counts, and conflicts are reported.
 
@@ -48,7 +49,7 @@ def merge_all(
     """
     merged = list(labels)
     for answers in files:
-        filled = merge_answers(documents, column, labels, answers, say, new_classes)
+        filled = merge_answers(documents, column, labels, answers, say, new_classes, known)
         conflicts = [
             row
             for row, (old, new) in enumerate(zip(merged, filled, strict=True))
@@ -83,10 +84,12 @@ def merge_answers(
     answers: Table,
     say: Callable[[str], None],
     new_classes: Sequence[str] = (),
+    known: Sequence[str] = (),
 ) -> Labels:
     """Return the labels with the answers filled in; an answer that contradicts a given label is an error.
 
     `documents` is the table that the queue was made from, `column` its label column and `labels` that column's labels.
+    `known` are classes that need no label.
 
     >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
     >>> frame = pl.DataFrame({"row": ["3", "2"], "label": ["tee", ""], "text": ["c", "b"]})
@@ -106,7 +109,7 @@ def merge_answers(
     shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]
     _check_texts(documents, answers, rows, shared)
     filled = _fill(labels, rows, new, answers.name)
-    for sentence in _summary(rows, new, answers.name, labels, new_classes):
+    for sentence in _summary(rows, new, answers.name, [*labels, *known], new_classes):
         say(sentence)
     return filled
 

@@ -198,11 +198,11 @@ def uncertain(data: ReportData) -> Section:
 
 def guesses(data: ReportData) -> Section | None:
     """Guesses that text and class sizes contradict, the clearest first."""
-    column = data.model.about.get("guess")
-    if column is None or data.file is not None or not {column, SUSPICION} <= {*data.results.columns}:
+    column, added = data.model.about.get("guess"), str(data.model.about.get("suspicion"))
+    if column is None or data.file is not None or not {column, added} <= {*data.results.columns}:
         return None
     guessed = data.results.select(
-        pl.col(column).cast(pl.String).alias("guess"), pl.col(SUSPICION).cast(pl.Float64).alias(SUSPICION)
+        pl.col(column).cast(pl.String).alias("guess"), pl.col(added).cast(pl.Float64).alias(SUSPICION)
     )
     rows = pl.concat((data.rows, guessed), how="horizontal").filter(pl.col(SUSPICION) > 0)
     shown = rows.sort(SUSPICION, "row", descending=[True, False]).head(N_SUSPICIOUS)
