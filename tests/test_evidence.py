@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from transduce import TransductiveClassifier
 from transduce.class_prior.bounds import Bounds
-from transduce.evidence import Evidence, calibrate, part_not_in_texts
+from transduce.evidence import Evidence, NamedScores, calibrate, part_not_in_texts
 from transduce.label_step import Exact, LabelProblem
 from transduce.losses import LargeMargin
 from transduce.solvers.first_labels import with_first_labels
@@ -34,6 +34,7 @@ def test_scores_alone_start_a_fit_that_corrects_them(clusters, form):
     model = fit(form(X), np.full(y.size, -1), scores=scores)
     assert np.mean(model.transduction_ == y) > max(0.95, np.mean(scores.argmax(axis=1) == y) + 0.1)
     assert model.class_counts_.tolist() == [120, 60, 30]
+    assert np.array_equal(clone(model).fit_predict(form(X), np.full(y.size, -1), scores=scores), model.transduction_)
 
 
 def test_labels_are_optimal_for_costs_with_evidence(clusters):
@@ -68,7 +69,7 @@ def test_a_class_may_have_labels_in_place_of_scores(clusters):
     partial, marked = scores.copy(), np.full(y.size, -1)
     partial[:, 2] = np.nan
     marked[np.flatnonzero(y == 2)[:5]] = 2
-    model = TransductiveClassifier(random_state=0, class_prior=[120, 60, 25]).fit(X, marked, scores=partial)
+    model = TransductiveClassifier(random_state=0, class_prior={0: 120, 1: 60, 2: 25}).fit(X, marked, scores=partial)
     assert np.mean(model.transduction_ == y) > 0.9
 
 
@@ -168,7 +169,7 @@ def test_sizes_are_estimated_where_classes_have_labels_in_place_of_scores(cluste
     partial, marked = scores.copy(), np.full(y.size, -1)
     partial[:, 2] = np.nan
     marked[np.flatnonzero(y == 2)[:12]] = 2
-    model = TransductiveClassifier(random_state=0).fit(X, marked, scores=partial)
+    model = TransductiveClassifier(random_state=0).fit(X, marked, scores=NamedScores([0, 1, 2], partial))
     assert np.mean(model.transduction_ == y) > 0.8
     assert 0.1 < model.size_estimate_.mean[2] < 0.5
 
@@ -226,13 +227,34 @@ def test_calibration_follows_the_accuracy_of_the_scores():
     assert slopes[0] < slopes[1]
 
 
-def test_a_checkpoint_resumes_a_fit_with_scores(clusters, tmp_path):
+def test_a_checkpoint_resumes_a_fit_with_the_same_scores_only(clusters, tmp_path):
     X, y, scores = clusters
+
+    def stop(row):
+        if row.stage > 3:
+            raise SystemExit
+
+    none, sizes = np.full(y.size, -1), {0: 120, 1: 60, 2: 30}
+    model = TransductiveClassifier(random_state=0, class_prior=sizes, checkpoint=tmp_path)
+    with pytest.raises(SystemExit):
+        clone(model).set_params(verbose=stop).fit(X, none, scores=scores)
+    one_hot, guesses = np.eye(3)[y], y
+    for other in ({"scores": -scores}, {"scores": one_hot}, {"guesses": guesses}):
+        with pytest.raises(ValueError, match="checkpoint"):
+            clone(model).fit(X, none, **other)
+    rows = []
+    again = clone(model).set_params(verbose=rows.append).fit(X, none, scores=scores)
+    whole = clone(model).set_params(checkpoint=None).fit(X, none, scores=scores)
+    assert len(rows) < whole.n_iter_
+    assert np.array_equal(whole.transduction_, again.transduction_)
+
+
+def test_guesses_and_equal_scores_have_checkpoints_of_their_own(clusters, tmp_path):
+    X, y, _ = clusters
     model = TransductiveClassifier(random_state=0, class_prior={0: 120, 1: 60, 2: 30}, checkpoint=tmp_path)
-    first = model.fit(X, np.full(y.size, -1), scores=scores)
-    again = clone(model).fit(X, np.full(y.size, -1), scores=scores)
-    assert np.array_equal(first.transduction_, again.transduction_)
-    assert np.allclose(first.coef_, again.coef_)
+    clone(model).fit(X, np.full(y.size, -1), guesses=y)
+    with pytest.raises(ValueError, match="checkpoint"):
+        clone(model).fit(X, np.full(y.size, -1), scores=np.eye(3)[y])
 
 
 WRONG = [
@@ -244,6 +266,9 @@ WRONG = [
     ({"scores": np.eye(4)[np.arange(210) % 4]}, "a column for each of the 3 classes"),
     ({"guesses": ["tea"] * 3}, "one entry for each of the 210 rows"),
     ({"guesses": ["tea"] * 210}, "two or more classes"),
+    ({"guesses": [0, 1, {0, 1}] * 70}, r"one class each, but row 2 has \{0, 1\}"),
+    ({"guesses": [0, 1, [0, [1]]] * 70}, "one class each, but row 2 has"),
+    ({"guesses": [0, 1, "tea"] * 70}, "int, str"),
     ({"guesses": np.arange(210) % 3, "scores": np.eye(3)[np.arange(210) % 3]}, "cannot be combined"),
 ]
 
@@ -253,6 +278,30 @@ def test_unusable_evidence_is_refused_in_one_sentence(clusters, evidence, messag
     X, y, _ = clusters
     with pytest.raises(ValueError, match=message):
         fit(X, np.full(y.size, -1), **evidence)
+
+
+def test_columns_without_names_are_not_classes_that_start_at_1(clusters):
+    X, y, scores = clusters
+    marked = np.where(np.arange(y.size) % 60 == 0, np.minimum(y, 1) + 1, -1)
+    assert {*marked} == {-1, 1, 2}
+    with pytest.raises(ValueError, match="a column for each of the 2 classes"):
+        TransductiveClassifier().fit(X, marked, scores=scores)
+
+
+def test_a_guess_must_not_be_an_inner_node(clusters):
+    X, y, _ = clusters
+    names = np.array(["hot/tea", "hot/coffee", "hot"])[y]
+    model = TransductiveClassifier(taxonomy=["hot/tea", "hot/coffee", "cold/milk"])
+    with pytest.raises(ValueError, match="'hot' is an inner node"):
+        model.fit(X, np.full(y.size, None), guesses=names)
+
+
+def test_similar_names_in_labels_and_evidence_are_noted(clusters):
+    X, y, _ = clusters
+    guesses, marked = np.array(["coffee", "banana", "bananna"])[y], np.full(y.size, "", object)
+    marked[:130:10] = np.array(["coffee", "banana", "banana"])[y[:130:10]]
+    with pytest.warns(UserWarning, match="'bananna' is in scores or guesses"):
+        TransductiveClassifier(random_state=0).fit(X, marked, guesses=guesses)
 
 
 def test_scores_that_contradict_the_labels_are_refused(clusters):

@@ -54,3 +54,9 @@ def test_adjusted_predictions_have_the_sizes():
 def test_unusable_probabilities_are_refused(proba, classes, message):
     with pytest.raises(ValueError, match=message):
         match_class_sizes(proba, "equal", classes)
+
+
+@pytest.mark.parametrize("keyword", ["estimate", "labeled"])
+def test_sizes_must_be_stated(keyword):
+    with pytest.raises(ValueError, match=f"must state class sizes, but is '{keyword}'"):
+        match_class_sizes([[0.5, 0.5]], keyword)

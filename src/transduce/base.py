@@ -111,20 +111,20 @@ class BaseTransductiveClassifier(LinearPredictor):
                 setattr(self, name, Arrays.of(X).copied(getattr(self, name)))
         return self
 
-    def fit_predict(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> Any:
+    def fit_predict(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None, **evidence: Any) -> Any:
         """Fit, and return the labels of all training rows; a scikit-learn pipeline has this method too.
 
         Parameters
         ----------
-        X, y, sample_weight, sampled
-            As in `fit`.
+        X, y, sample_weight, sampled, **evidence
+            As in `fit`; evidence is `scores` or `guesses`, where `fit` takes them.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             `transduction_`.
         """
-        return self.fit(X, y, sample_weight, sampled).transduction_
+        return self.fit(X, y, sample_weight, sampled, **evidence).transduction_
 
     def _check_fit(self, y: Any) -> None:
         self._check_parameters()

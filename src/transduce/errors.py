@@ -212,6 +212,9 @@ class LabelWarningKind(Enum):
     SIGNS = "y holds only -1 and 1, and -1 means unlabelled. If -1 is a class, rename it or pass unlabeled=None."
     SIMILAR_IN_Y = "{name!r} is in partial labels of y, but never the only label. If you mean {near!r}, correct it."
     SIMILAR_IN_PRIOR = "{name!r} is in class_prior, but no row is labelled with it. If you mean {near!r}, correct it."
+    SIMILAR_IN_EVIDENCE = (
+        "{name!r} is in scores or guesses, but no row is labelled with it. If you mean {near!r}, correct it."
+    )
     INNER_NODE = (
         "{name!r} in y is treated as a class of its own beside {near!r}. Pass taxonomy= to make it a partial label "
         "that allows all classes under it."

@@ -266,6 +266,14 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Returns
         -------
         self : object
+
+        Examples
+        --------
+        >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.1], [0.2, 0.9], [0.9, 0.2]])
+        >>> scores = [[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9], [0.4, 0.6], [0.3, 0.7]]
+        >>> clf = TransductiveClassifier(class_prior=[3, 3], random_state=0)
+        >>> clf.fit(X, [-1] * 6, scores=scores).transduction_.tolist()
+        [0, 0, 1, 1, 0, 1]
         """
         self._evidence = scores, guesses
         try:

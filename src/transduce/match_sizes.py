@@ -73,6 +73,8 @@ def match_class_sizes(proba: ArrayLike, class_prior: Any, classes: ArrayLike | N
     if names.shape != (P.shape[1],):
         raise ValueError(f"classes must name the {P.shape[1]} columns of proba, but have shape {names.shape}.")
     P = np.maximum(P / P.sum(axis=1, keepdims=True), SMALLEST)
+    if isinstance(class_prior, str) and class_prior in ("estimate", "labeled"):
+        raise ValueError(f"class_prior must state class sizes, but is {class_prior!r}. Pass sizes, or 'equal'.")
     prior = ResolvedPrior.create(read_prior(class_prior), names, np.zeros(0, np.int64), len(P))
     bounds = prior.bounds(estimate_from_predictions(P.sum(axis=0)))
     solution = Exact().solve(LabelProblem(-np.log(P), *bounds))
@@ -147,11 +149,15 @@ class ClassSizeAdjuster(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Return probabilities (n_samples, n_classes) after adding the prices to their logarithms.
+        """Return the probabilities of the classes, with the prices added to their logarithms.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
         logs = np.log(np.maximum(self.classifier_.predict_proba(X), SMALLEST)) + self.prices_
@@ -159,11 +165,15 @@ class ClassSizeAdjuster(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> Array:
-        """Return the classes of rows (n_samples,).
+        """Return the classes of rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
         """
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])

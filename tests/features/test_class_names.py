@@ -37,6 +37,7 @@ def test_a_file_may_have_tabs(tmp_path):
         (["tea"], "two or more class names"),
         ({"tea": "drink", "coffee": "drink"}, "the same description"),
         ("tea", "must be a list"),
+        ({"tea": 3, "coffee": "drink"}, "description of class 'tea' must be text, but is 3"),
     ],
 )
 def test_names_that_collide_or_are_empty_are_refused(names, message):
@@ -47,6 +48,11 @@ def test_names_that_collide_or_are_empty_are_refused(names, message):
 def test_a_file_that_is_not_there_is_no_list_of_names():
     with pytest.raises(InputError, match=r"no file nowhere\.txt"):
         read_class_names("nowhere.txt")
+
+
+def test_many_names_are_no_path():
+    names = [f"class {number}" for number in range(1000)]
+    assert list(read_class_names(", ".join(names))) == names
 
 
 def test_scores_are_cosines_and_empty_texts_have_none():

@@ -202,11 +202,10 @@ class LocalData:
         values, labeled = find_labeled(y, options.unlabeled)
         source = read_evidence(self.scores, self.guesses, self.X.shape[0], options.unlabeled)
         check_labels(self.X.shape[0], values, labeled, required=source is None)
-        if source is not None:
-            columns = [*columns, *source.names_for(values[labeled], options.class_prior, options.taxonomy)]
+        names = () if source is None else source.names_for(values[labeled], options.class_prior, options.taxonomy)
         self.sample_weight = check_sample_weight(self.sample_weight, values.size)
         self.encoded, summary = encode_entries(
-            values, labeled, columns, self.sample_weight, self.X.shape, options, required=source is None
+            values, labeled, columns, self.sample_weight, self.X.shape, options, names=names
         )
         self.taxonomy = summary.taxonomy
         self.evidence = None if source is None else source.in_order_of(as_objects(summary.classes))
@@ -232,19 +231,19 @@ def encode_entries(
     shape: tuple[int, int],
     options: LabelOptions,
     warn: bool = True,
-    required: bool = True,
+    names: Sequence[Any] = (),
 ) -> tuple[EncodedLabels, LabelSummary]:
     """Find the classes, and encode these entries of y, those of all labelled rows among them; X has this shape.
 
-    A full label is `required` unless there is other evidence.
+    A full label is required unless other evidence names classes (`names`).
     """
     prior, taxonomy = options.class_prior, options.taxonomy
-    classes, tree = find_classes(values, labeled, prior, taxonomy, columns)
+    classes, tree = find_classes(values, labeled, prior, taxonomy, [*columns, *names])
     encoded = encode_labels(as_objects(values), labeled, classes.tolist(), tree, taxonomy is not None)
     if warn and taxonomy is None and not columns:
-        warn_similar_names(values, labeled, prior)
+        warn_similar_names(values, labeled, prior, names)
     full, allowed = encoded.codes >= 0, encoded.allowed
-    if required and not full.any():
+    if not names and not full.any():
         raise LabelError(LabelErrorKind.NOTHING_LABELED_IN_FULL)
     own_weights, forbidden = None if weights is None else weights[full], None if allowed is None else ~allowed[~full]
     if full.any():

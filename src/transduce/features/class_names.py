@@ -23,7 +23,7 @@ def read_class_names(stated: str) -> dict[str, str]:
     >>> read_class_names("billing, outage, sport/ice_hockey")
     {'billing': 'billing', 'outage': 'outage', 'sport/ice_hockey': 'sport: ice hockey'}
     """
-    if not Path(stated).is_file():
+    if not _is_file(stated):
         if Path(stated).suffix in (".txt", ".csv", ".tsv"):
             raise InputError(f"There is no file {stated}. Check the path, or write names with commas between them.")
         return describe_classes(stated.split(","))
@@ -61,6 +61,8 @@ def describe_classes(classes: Any) -> dict[Any, str]:
             other = spelled[words.casefold()]
             raise InputError(f"class names {other!r} and {name!r} are the same. Keep one of them.")
         spelled[words.casefold()] = name
+        if not isinstance(description, str | None):
+            raise InputError(f"the description of class {name!r} must be text, but is {description!r}. Write words.")
         found[name] = (description or "").strip() or words
     if len(found) < 2:
         raise InputError(f"there must be two or more class names, but there is {len(found)}. Add the others.")
@@ -89,6 +91,13 @@ def name_scores(texts: Sequence[str], descriptions: Mapping[Any, str], encoding:
     lengths = [np.linalg.norm(each, axis=1, keepdims=True) for each in (vectors, names)]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((vectors / lengths[0]) @ (names / lengths[1]).T, dtype=np.float64)
+
+
+def _is_file(stated: str) -> bool:
+    try:
+        return Path(stated).is_file()
+    except (OSError, ValueError):  # too long for a path, as a list of many names is
+        return False
 
 
 def _pair(entry: Any) -> tuple[Any, str]:

@@ -44,12 +44,12 @@ def find_classes(
             _check_in_tree(stated, tree)
         names += stated
     if tree is None:
-        classes = _class_array(_sorted_names(names), values)
+        classes = _class_array(sorted_names(names), values)
         return classes, Taxonomy.flat(classes.tolist())
     by_leaf = leaf_names(tree, names)
     allowed = np.flatnonzero(leaves_under(entries, tree))
     leaf_of = {by_leaf[k]: k for k in (*(tree.leaf_of(name) for name in names), *allowed)}
-    names = _sorted_names(list(leaf_of))
+    names = sorted_names(list(leaf_of))
     return _class_array(names, values), tree.reorder([tree.labels[leaf_of[name]] for name in names])
 
 
@@ -140,7 +140,8 @@ def _check_in_tree(names: list[Any], tree: Taxonomy) -> None:
             raise PriorError(PriorErrorKind.UNKNOWN_NODE, name=name, reason=str(error)) from None
 
 
-def _sorted_names(names: list[Any]) -> list[Any]:
+def sorted_names(names: list[Any]) -> list[Any]:
+    """Sorted names; raises LabelError if they are of types that cannot be compared."""
     try:
         return sorted(names)
     except TypeError as error:
@@ -160,20 +161,25 @@ def _class_array(names: list[Any], values: Array) -> Array:
     return same if np.array_equal(same, classes) else classes
 
 
-def warn_similar_names(values: Array, labeled: Array, class_prior: object) -> None:
-    """Without a taxonomy, warn of names without full labels that resemble a labelled one, and of inner nodes."""
+def warn_similar_names(values: Array, labeled: Array, class_prior: object, evidence: Sequence[Any] = ()) -> None:
+    """Without a taxonomy, warn of names without full labels that resemble a labelled one, and of inner nodes.
+
+    `evidence` has the names of classes in scores or guesses, which need no labels.
+    """
     full: dict[Any, None] = {}
     in_sets: dict[Any, None] = {}
     for entry in as_objects(values[labeled]):
         if not isinstance(entry, RuledOut):
             (in_sets if len(names_in(entry)) > 1 else full).update(dict.fromkeys(names_in(entry)))
     stated = dict.fromkeys(class_prior) if isinstance(class_prior, Mapping) else {}
-    for name in sorted((name for name in in_sets | stated if name not in full), key=repr)[:_MOST_NAMES]:
-        near = find_misspelled(name, full)
+    shown = dict.fromkeys(evidence)
+    for name in sorted((name for name in in_sets | stated | shown if name not in full), key=repr)[:_MOST_NAMES]:
+        near = find_misspelled(name, full if name in shown else full | shown)
         if near is not None:
             kind = LabelWarningKind.SIMILAR_IN_Y if name in in_sets else LabelWarningKind.SIMILAR_IN_PRIOR
+            kind = LabelWarningKind.SIMILAR_IN_EVIDENCE if name in shown else kind
             warnings.warn(LabelWarning(kind, name=name, near=near), stacklevel=user_stacklevel() - 1)
-    warn_inner_nodes([*full, *in_sets])
+    warn_inner_nodes([*full, *in_sets, *shown])
 
 
 def warn_inner_nodes(names: Iterable[Any]) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.evidence import check_scores
-from transduce.labels.classes import as_objects, class_names
+from transduce.labels.classes import as_objects, class_names, sorted_names
 from transduce.labels.missing import find_labeled
+from transduce.labels.partial import is_partial
 from transduce.taxonomy import Taxonomy
 
 
@@ -25,24 +26,29 @@ class EvidenceSource:
         if self.names is None:
             tree = None if taxonomy is None else Taxonomy.create(taxonomy)
             found = class_names(as_objects(labels), tree)
-            found += [name for name in (class_prior if isinstance(class_prior, Mapping) else ()) if name not in found]
-            if tree is not None:
-                found = [*tree.labels]
+            stated = [*class_prior] if isinstance(class_prior, Mapping) else []
+            found = [*tree.labels] if tree is not None else [*dict.fromkeys([*found, *stated])]
             n_columns = self.scores.shape[1]
-            if tree is None and not isinstance(class_prior, Mapping) and {*found} <= {*range(n_columns)}:
+            if not found or (0 in found and {*found} <= {*range(n_columns)} and tree is None and not stated):
                 found = [*range(n_columns)]
             if len(found) != n_columns:
                 raise ValueError(
                     f"scores must have a column for each of the {len(found)} classes that y, class_prior and taxonomy "
                     f"name, but have {n_columns}. Pass a data frame whose columns are the names of the classes."
                 )
-            self.names = sorted(found)
+            self.names = sorted_names(found)
         return self.names
 
     def in_order_of(self, classes: list[Any]) -> Array:
         """Scores (n, K) of all classes, NaN for those without a column."""
         assert self.names is not None
         position = {name: k for k, name in enumerate(classes)}
+        inner = next((name for name in self.names if name not in position), None)
+        if inner is not None:
+            raise ValueError(
+                f"scores and guesses must name classes, but {inner!r} is an inner node of the taxonomy. Name a class "
+                "under it, or leave it out."
+            )
         found = np.full((len(self.scores), len(classes)), np.nan)
         found[:, [position[name] for name in self.names]] = self.scores
         return found
@@ -60,9 +66,23 @@ def read_evidence(scores: Any, guesses: Any, n_rows: int, unlabeled: object) -> 
     if values.shape != (n_rows,):
         raise ValueError(f"guesses must have one entry for each of the {n_rows} rows, but have shape {values.shape}.")
     entries = as_objects(values)
-    names = sorted({entries[row] for row in np.flatnonzero(known)})
+    several = next((row for row in np.flatnonzero(known) if not _is_one_class(entries[row])), None)
+    if several is not None:
+        raise ValueError(
+            f"guesses must name one class each, but row {several} has {entries[several]!r}. Leave out guesses of "
+            "several classes."
+        )
+    names = sorted_names([*{entries[row] for row in np.flatnonzero(known)}])
     if len(names) < 2:
         raise ValueError(f"guesses must name two or more classes, but name {len(names)}. Leave them out.")
     index, one_hot = {name: k for k, name in enumerate(names)}, np.full((n_rows, len(names)), np.nan)
     one_hot[known] = np.eye(len(names))[[index[entries[row]] for row in np.flatnonzero(known)]]
     return EvidenceSource(names, one_hot)
+
+
+def _is_one_class(entry: Any) -> bool:
+    try:
+        hash(entry)
+    except TypeError:
+        return False
+    return not is_partial(entry)
