@@ -3,9 +3,10 @@
 Up to 5 000 rows of each set, all with a guess: the true class, or in 10, 30 or 50 % of the rows another one, drawn at
 random ("uniform") or the class whose name has the best cosine of the wrong ones ("by a model"). No class sizes are
 stated and no row has a label. Accuracy is that of the corrected column. Peers: the guesses as they are; the predictions
-of a LogisticRegression that was fitted to all guesses; and confident learning as in cleanlab's CleanLearning
-(Northcutt et al., 2021), with the probabilities of LogisticRegression in five folds: guesses that are pruned by their
-noise rates get the predicted class. `suspicious` is the fraction of the 100 most suspicious rows whose guess is wrong.
+of a LogisticRegression that was fitted to all guesses; and confident learning (Northcutt et al., 2021), with the
+probabilities of LogisticRegression in five folds: guesses that are pruned by their noise rates get the predicted class.
+It is our own implementation, and lacks the second fit to the rows that are left, which cleanlab's CleanLearning has for
+new rows. `suspicious` is the fraction of the 100 most suspicious rows whose guess is wrong.
 """
 
 import time
