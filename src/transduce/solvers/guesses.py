@@ -5,7 +5,7 @@
 Scores s are those of maxent weights for the guesses, each row by weights that it took no part in. How often guesses are
 right shows where the texts are clearest: there text and guess agree as often as the guess is right (Patrini et al.,
 2017), and M is counted there, shrunk towards errors that are the same for all classes. The scale β makes the guesses
-most likely. A second round uses weights for the labels of the first.
+most likely. Later rounds use weights for the labels of the one before.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ from transduce.weight_step import weight_step_for
 CLEAREST, CLEAR_ROWS = (0.1, 0.5), 20
 """Least and greatest fraction of the rows, by the margin of their scores, that shows how often guesses are right, and
 the rows for each class to aim at."""
-SHRINKAGE, ROUNDS = 20.0, 2
+SHRINKAGE, ROUNDS = 20.0, 3
 """Rows that the average errors count as in those of each class, and rounds."""
 LOG_SCALES, SCALE_ROWS = (-2.0, 4.0), 5000
 """Range of log β, and rows that choose it."""
