@@ -6,7 +6,7 @@ stated and no row has a label. Accuracy is that of the corrected column. Peers: 
 of a LogisticRegression that was fitted to all guesses; and confident learning (Northcutt et al., 2021), with the
 probabilities of LogisticRegression in five folds: guesses that are pruned by their noise rates get the predicted class.
 With a second fit, as in cleanlab's CleanLearning, a LogisticRegression fitted to the rows that are left predicts all
-rows. Both are our own implementation. `suspicious` is the fraction of the 100 most suspicious rows whose guess is wrong.
+rows. Both are our own implementation. `suspicious` is the fraction of wrong guesses in the 100 most suspicious rows.
 """
 
 import time
@@ -169,7 +169,7 @@ def verdicts(rows: list[Row]) -> list[Verdict]:
         wrong = means(OURS, 0.3, errors, "suspicious")
         found.append(
             Verdict(
-                f"30 % errors, {errors}: .03 above confident learning at its best, and 90 of the 100 most suspicious are wrong",
+                f"30 % errors, {errors}: .03 above the best confident learning, 90 of the 100 most suspicious wrong",
                 OWN,
                 f"{lead:+.3f}; {wrong.mean():.0%} on average, {wrong.min():.0%} at worst",
                 AGREES if lead >= LEAD and wrong.mean() >= WRONG else DIFFERS,
