@@ -14,7 +14,7 @@ const KEYS = [
 
 class App {
   constructor() {
-    Object.assign(this, { state: null, saved: "", done: [], undone: [] });
+    Object.assign(this, { state: null, current: "queue", saved: "", done: [], undone: [] });
     this.outbox = new Outbox({
       onAdd: (event) => this.note(event),
       onSaved: (state) => { this.saved = "Saved. "; this.show(state); },
@@ -22,10 +22,8 @@ class App {
       onRefused: (text, event) => this.refused(text, event),
     });
     this.views = { queue: new QueueView(this), list: new ListView(this), map: new MapView(this), classes: new ClassesView(this) };
-    this.current = "queue";
     for (const name of Object.keys(this.views)) find(`tab-${name}`).addEventListener("click", () => this.open(name));
-    find("undo").addEventListener("click", () => this.undo("undo"));
-    find("redo").addEventListener("click", () => this.undo("redo"));
+    for (const op of ["undo", "redo"]) find(op).addEventListener("click", () => this.undo(op));
     find("help").addEventListener("click", () => this.help());
     find("export").addEventListener("click", () => this.export(find("format").value));
     document.querySelector("nav").addEventListener("keydown", (event) => this.walkTabs(event));
@@ -49,13 +47,12 @@ class App {
   }
 
   show(state) {
-    const before = this.state;
+    const before = this.state, found = state.accuracy;
     this.state = state;
     document.title = `Review ${state.name}`;
     write("name", state.name);
     document.body.classList.toggle("short", state.is_short);
     write("decided", `${state.n_decided} of ${state.n - state.n_given}`);
-    const found = state.accuracy;
     write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `after ${Math.max(10 - state.n_random, 1)} random`);
     write("gain", state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points`);
     write("advice", state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.");
@@ -76,10 +73,6 @@ class App {
     find("status").classList.toggle("bad", Boolean(bad));
   }
 
-  decide(rows, label, how, proposed) {
-    this.outbox.add({ op: "decide", rows, label, how, ...(proposed === undefined ? {} : { proposed }) });
-  }
-
   // What was done here, so that undoing the decision about a document brings that document back, and nothing else does.
   note(event) {
     if (event.op === "undo" || event.op === "redo") return;
@@ -96,7 +89,7 @@ class App {
   }
 
   refused(text, event) {
-    if (event.op === "undo" || event.op === "redo") this.done = this.undone = [];
+    if (event.op === "undo" || event.op === "redo") Object.assign(this, { done: [], undone: [] });
     say(text);
     this.refresh();
     this.views.queue.reload();
@@ -125,8 +118,7 @@ class App {
     const typing = event.target.matches?.("input, textarea, select"), command = event.ctrlKey || event.metaKey;
     if (find("dialog").open) return;
     if (event.altKey && "1234".includes(event.key)) { this.open(Object.keys(this.views)[Number(event.key) - 1]); event.preventDefault(); return; }
-    if (command && !typing && event.key.toLowerCase() === "z") { this.undo(event.shiftKey ? "redo" : "undo"); event.preventDefault(); return; }
-    if (command && !typing && event.key.toLowerCase() === "y") { this.undo("redo"); event.preventDefault(); return; }
+    if (command && !typing && "yzYZ".includes(event.key)) { this.undo(event.shiftKey || "yY".includes(event.key) ? "redo" : "undo"); event.preventDefault(); return; }
     if (typing || command || event.altKey) return;
     if (event.key === "?") { this.help(); event.preventDefault(); return; }
     if (event.key === "/") { this.open("list"); this.views.list.focus(); event.preventDefault(); return; }
@@ -141,11 +133,6 @@ class App {
   async export(format) {
     try { say(`Wrote ${(await post("export", { format })).path}`); }
     catch (error) { say(error.message); }
-  }
-
-  addClass(name, then) {
-    this.outbox.add({ op: "add_class", name });
-    then?.();
   }
 
   classSelect(label, first = "Class…") {

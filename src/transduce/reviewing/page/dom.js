@@ -18,10 +18,8 @@ export function options(select, entries, value) {
   return select;
 }
 
-// Screen readers announce a status that is written, also if it is the same.
-export function write(id, text) {
-  if (find(id).textContent !== text) find(id).textContent = text;
-}
+// Screen readers announce what is written, also if it is the same.
+export const write = (id, text) => { if (find(id).textContent !== text) find(id).textContent = text; };
 
 let timer = 0;
 export function say(text) {

@@ -70,8 +70,8 @@ export class DocumentList {
     const proposed = card.proposed ? `proposed: ${card.proposed.label}, ${percent(card.proposed.confidence)}` : "no proposal yet";
     const known = card.decision ? `${card.of_file ? "in the file" : "decided"}: ${card.decision.label ?? "none of these"}` : proposed;
     const open = make("button", { type: "button", "aria-label": `Open document ${card.row + 1}`, onclick: () => this.app.views.queue.open(card.row) }, "Open");
-    return make("li", {}, make("div", { class: "words" }, short(card.text, 300)), open,
-      make("div", { class: "class" }, known, card.overruled && !card.decision ? ", by class sizes" : "", card.note ? `, note: ${short(card.note, 80)}` : ""));
+    return make("li", {}, make("div", { class: "words" }, short(card.text, 300)),
+      make("div", { class: "class" }, known, card.overruled && !card.decision ? ", by class sizes" : "", card.note ? `, note: ${short(card.note, 80)}` : ""), open);
   }
 
   turn(step) {
@@ -109,9 +109,7 @@ export class ListView {
   }
 
   opened() { this.load(); }
-
   focus() { this.query.focus(); this.query.select(); }
-
   near(row) { this.row = row; this.app.open("list"); }
 
   async loadClusters() {

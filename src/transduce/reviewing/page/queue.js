@@ -113,7 +113,7 @@ export class QueueView {
       if (!isTyped) { say(`There is no class ${label} any more. Choose another one.`); return; }
       outbox.add({ op: "add_class", name: label });
     }
-    this.app.decide([card.row], label, card.random ? "random" : "queue", names.includes(proposed) ? proposed : undefined);
+    outbox.add({ op: "decide", rows: [card.row], label, how: card.random ? "random" : "queue", proposed: names.includes(proposed) ? proposed : undefined });
     this.leave();
   }
 
@@ -135,7 +135,7 @@ export class QueueView {
   }
 
   // After an undo the document comes back, so that it can be decided again.
-  async undone(op) {
+  undone(op) {
     if (op === "undo" && this.past.length) {
       const card = this.past.pop();
       this.redone.push(card);
