@@ -93,7 +93,7 @@ export class QueueView {
     this.choices.dataset.key = key;
     const parts = (name, at = name.lastIndexOf("/") + 1) => [at ? make("small", {}, name.slice(0, at)) : null, name.slice(at)];
     const buttons = this.numbered().map((name, k) => make("button", { type: "button", title: name, class: name === proposed ? "main" : null, onclick: () => this.choose(name) },
-      k < 9 ? make("kbd", {}, k + 1) : null, make("span", { class: "name" }, ...parts(name)), name === proposed ? make("span", {}, percent(card.proposed.confidence)) : null, name === proposed ? make("kbd", {}, "Enter") : null));
+      k < 9 ? make("kbd", {}, k + 1) : null, make("span", { class: "name" }, ...parts(name)), name === proposed ? make("span", { class: "sure" }, percent(card.proposed.confidence), make("kbd", {}, "Enter")) : null));
     this.choices.replaceChildren(...buttons);
     this.names.replaceChildren(...this.branches().map((name) => make("option", { value: name })));
   }
@@ -118,14 +118,13 @@ export class QueueView {
   }
 
   skip() {
-    if (!this.current) return;
-    this.app.outbox.add({ op: "skip", rows: [this.current.row] });
-    this.leave();
+    if (this.current) { this.app.outbox.add({ op: "skip", rows: [this.current.row] }); this.leave(); }
   }
 
   leave() {
     this.past.push(this.cards.shift());
     this.show();
+    if (this.current) this.text.focus();
     if (this.cards.length < AHEAD / 2) this.fill();
   }
 
