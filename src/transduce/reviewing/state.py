@@ -295,7 +295,7 @@ def replay(n_rows: int, given: Sequence[str | None] | None, events: Sequence[Eve
     for event in events:
         used = {event.get("label"), event.get("name") if event["op"] != "add_class" else None, event.get("into")}
         used.update(event.get("sizes", ()))
-        branches = {name for name in used if name and any(other.startswith(f"{name}/") for other in known)}
+        branches = {name for name in used if name and any(other.startswith(f"{name}/") for other in known | lost)}
         lost |= {name for name in used - known - branches if isinstance(name, str)}
         known |= {name for name in (event.get("name"), event.get("to")) if isinstance(name, str)}
     state = ReviewState(n_rows, given)
