@@ -151,16 +151,9 @@ class Proposals:
             return replace(self, classes=tuple(names), start=None)
         to, first = [classes.index(name) for name in names], [names.index(name) for name in classes]
         merge = np.eye(len(classes), dtype=np.float32)[to]
-        return replace(
-            self,
-            classes=tuple(classes),
-            probabilities=self.probabilities @ merge,
-            label=np.array(to)[self.label],
-            numbers=tuple(self.numbers[k] for k in first),
-            sizes=self.sizes @ merge,
-            coef=(self.coef[0][first], self.coef[1][first]),
-            start=None,
-        )
+        numbers, coef = tuple(self.numbers[k] for k in first), (self.coef[0][first], self.coef[1][first])
+        found = replace(self, classes=tuple(classes), numbers=numbers, coef=coef, sizes=self.sizes @ merge, start=None)
+        return replace(found, probabilities=self.probabilities @ merge, label=np.array(to)[self.label])
 
 
 def propose(X: Any, labels: Labels, earlier: Proposals | None = None, n_jobs: int | None = None) -> Proposals | None:

@@ -146,9 +146,8 @@ class ReviewServer:
 
     def __init__(self, session: Session, export: Export | None = None, port: int = 0) -> None:
         self.session = session
-        self._socket = socket.socket(
-            socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-        )  # so that asyncio sets NODELAY
+        tcp = socket.IPPROTO_TCP  # so that asyncio sets NODELAY
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, tcp)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((ADDRESS, port))
@@ -159,10 +158,8 @@ class ReviewServer:
         secret = new_secret()
         self.url = f"http://{ADDRESS}:{self.port}/?{TOKEN}={secret}"
         app = create_app(session, secret, self.port, export)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off"
-        )
-        self._server = uvicorn.Server(config)
+        quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+        self._server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", **quiet))
 
     def run(self, *, open_browser: bool = False) -> None:
         """Serve in this thread."""

@@ -223,15 +223,11 @@ class Session:
         for name in state.classes:
             k = index.get(name)
             rows = None if k is None or p is None else (p.sizes[:, k] * undecided.sum()).round().astype(int).tolist()
-            found.append(
-                {
-                    "name": name,
-                    "decided": int(decided[state.names.index(name)]),
-                    "proposed": 0 if k is None else int(proposed[k]),
-                    "believed": rows,
-                    "size": state.sizes.get(name),
-                }
-            )
+            numbers = {
+                "decided": int(decided[state.names.index(name)]),
+                "proposed": 0 if k is None else int(proposed[k]),
+            }
+            found.append({"name": name, **numbers, "believed": rows, "size": state.sizes.get(name)})
         return found
 
     def close(self) -> None:

@@ -65,18 +65,13 @@ class Views:
         codes = state.codes()
         cosines = np.where(codes >= 0, self.session.documents.similarity(row), 0.0)
         cosines[row] = 0.0
-        best = [
-            r
-            for r in np.argpartition(-cosines, range(min(N_NEIGHBOURS, cosines.size)))[:N_NEIGHBOURS].tolist()
-            if cosines[r] > 0
-        ]
-        texts = self.session.documents.texts
-        return [{"row": r, "label": state.names[codes[r]], "text": texts[r][:300]} for r in best]
+        best, texts = np.argpartition(-cosines, range(min(N_NEIGHBOURS, cosines.size))), self.session.documents.texts
+        found = [row for row in best[:N_NEIGHBOURS].tolist() if cosines[row] > 0]
+        return [{"row": row, "label": state.names[codes[row]], "text": texts[row][:300]} for row in found]
 
     def select(self, filter: Mapping[str, Any]) -> tuple[str, Array]:
         """Return rows that meet a filter, the nearest or least sure first, and a name to refer to them."""
-        query = str(filter.get("query") or "")
-        contains = self.session.documents.containing(query)  # slow, so not while others wait
+        contains = self.session.documents.containing(str(filter.get("query") or ""))  # slow: not while others wait
         with self.session.lock:
             keep, order = self._filtered(filter)
         rows = np.flatnonzero(keep & contains)
@@ -181,12 +176,8 @@ class Views:
     def _in_polygon(self, polygon: Any) -> Array:
         """Whether each document (n,) is inside a polygon of places on the map, by the rule of even and odd."""
         corners = np.asarray(polygon, dtype=np.float64)
-        if (
-            corners.ndim != 2
-            or corners.shape[1] != 2
-            or not 3 <= len(corners) <= 2000
-            or not np.isfinite(corners).all()
-        ):
+        is_list = corners.ndim == 2 and corners.shape[1] == 2 and 3 <= len(corners) <= 2000
+        if not is_list or not np.isfinite(corners).all():
             raise InputError("a lasso must have 3 to 2000 corners, each with two numbers.")
         x, y = self.session.points.T
         inside = np.zeros(x.size, bool)
