@@ -67,5 +67,5 @@ def test_after_a_crash_the_next_inputs_are_run(monkeypatch):
 
     monkeypatch.setattr(worker, "_child", child)
     found = fuzz("csv", range(6))
-    assert [(one.number, one.problem) for one in found.findings] == [(3, "the process died")]
+    assert [(one.number, one.problem) for one in found.findings] == [(3, "the process died, or did not end")]
     assert found.n_refused == 5

@@ -201,7 +201,7 @@ def wrong_tensors():
     yield entry("coef", shape=[3, 10]), INCOMPLETE
     yield entry("coef", dtype="I32"), "type of F32"
     yield entry("coef", dtype=["F32"]), INCOMPLETE
-    yield entry("idf", dtype="U8", shape=[36]), "idf must be float32"
+    yield entry("idf", dtype="U8", shape=[36]), "coef must have the shape of its columns"
     yield entry("intercept", data_offsets=[2**47, 2**47 + 12]), INCOMPLETE
     yield exchange, INCOMPLETE
     yield lambda header: header.pop("idf"), INCOMPLETE
@@ -333,10 +333,10 @@ def test_tensors_are_not_read_before_the_description_is_judged(path, valid, tmp_
             size = tensor["data_offsets"][1] - tensor["data_offsets"][0]
             tensor["data_offsets"] = [n_bytes + begin, n_bytes + begin + size]
             begin += size
-    coef.update(shape=[n_bytes // 4], dtype="F32", data_offsets=[0, n_bytes])
+    coef.update(shape=[3, n_bytes // 12], dtype="F32", data_offsets=[0, n_bytes])
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         file.truncate(8 + len(text) + n_bytes + begin)  # a sparse file: nothing is stored
-    with pytest.raises(InputError, match="coef must have the shape of its classes"):
+    with pytest.raises(InputError, match="coef must have the shape of its columns"):
         load_model(path)

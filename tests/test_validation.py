@@ -94,7 +94,11 @@ def test_coordinates_blocks_and_lengths_are_checked():
     short.data = short.data[:2]
     with pytest.raises(ValueError, match="X must have 3 values"):
         check_structure(short)
-    check_structure(sparse.lil_matrix(np.eye(3)))
+    rows = sparse.lil_matrix(np.eye(3))
+    check_structure(rows)
+    rows.rows[1] = [10**6]
+    with pytest.raises(ValueError, match="column indices from 0 to 2, but has 1000000"):
+        check_structure(rows)
     check_structure(sparse.csr_matrix((0, 4)))
 
 

@@ -1,5 +1,6 @@
 """What is fuzzed: a reader, files that it accepts, and what must be true of what it returns."""
 
+import csv
 import gzip
 import io
 import json
@@ -20,7 +21,7 @@ from scipy import sparse
 from transduce.cli.commands.label import label
 from transduce.cli.config import use_config
 from transduce.cli.features import read_vectors
-from transduce.cli.formats import Table, labels_of, read_table, texts_of, write_table
+from transduce.cli.formats import Table, delimited, labels_of, read_table, texts_of, write_table
 from transduce.cli.main import cli
 from transduce.errors import InputError
 from transduce.features.tfidf import Features, fit_vectorizer
@@ -56,12 +57,22 @@ def _read_table(suffix: str) -> Callable[[bytes, Path], None]:
             assert len(texts_of(table, [column])) == frame.height
             with suppress(InputError):  # an object is no label
                 assert len(labels_of(table, column)) == frame.height
-        if all(dtype == pl.String for dtype in frame.dtypes) and len(set(frame.columns)) == frame.width:
-            write_table(frame, str(folder / "out.jsonl"))
-            back = read_table(str(folder / "out.jsonl")).frame
-            assert back.rows() == frame.rows(), "a cell was altered"
+        if all(dtype == pl.String for dtype in frame.dtypes):
+            for name in ("out.jsonl", "out.csv"):
+                write_table(frame, str(folder / name), keep_formulas=True)
+                assert read_table(str(folder / name)).frame.rows() == frame.rows(), "a cell was altered"
+        if suffix in ("csv", "tsv"):
+            assert _cells(data, suffix) == frame.rows(), "a cell was not read as written"
 
     return read
+
+
+def _cells(data: bytes, suffix: str) -> list[tuple[str, ...]]:
+    """Cells of a table below its header, by the csv module; the separator is that of the first line."""
+    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    separator = "\t" if suffix == "tsv" else delimited._separator(text)
+    rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+    return rows[1:]
 
 
 def _parquet() -> list[bytes]:

@@ -14,8 +14,11 @@ from benchmarks.fuzz.mutate import mutate
 from benchmarks.fuzz.targets import TARGETS
 
 SPARE_BYTES, PER_BYTE = 200_000_000, 4
-SECONDS = 10.0
+SECONDS, PATIENCE = 10.0, 600.0
+"""Processor time that an input may take, and how long a child that says nothing is waited for."""
 ADDRESS_SPACE = 16 << 30
+MAX_DEATHS = 20
+"""Findings after which no further child is started."""
 
 
 class Finding(NamedTuple):
@@ -49,7 +52,9 @@ def fuzz(target: str, numbers: range) -> Summary:
             if ending not in ("accepted", "refused"):
                 findings.append(Finding(target, number, ending))
         if last < left.stop - 1:
-            findings.append(Finding(target, last + 1, "the process died"))
+            findings.append(Finding(target, last + 1, "the process died, or did not end"))
+            if len(findings) > MAX_DEATHS:
+                break
             last += 1
         left = range(last + 1, left.stop)
     return Summary(n_accepted, n_refused, most_bytes, most_seconds, findings)
@@ -63,10 +68,12 @@ def _child(target: str, numbers: range) -> Iterator[tuple[int, str, int, float]]
     process.start()
     sender.close()
     try:
-        while True:
+        while receiver.poll(PATIENCE):
             yield receiver.recv()
     except EOFError:
-        process.join()
+        pass
+    process.kill()
+    process.join()
 
 
 def _run(target: str, numbers: range, sender: Connection) -> None:

@@ -176,7 +176,7 @@ class BaseTransductiveClassifier(LinearPredictor):
 
     def _local_data(self, X: Any, y: Any, sample_weight: Any, sampled: Any) -> LocalData:
         if self._takes_device_rows and is_on_device(X):
-            check_rows(X)
+            check_rows(X, to_fit=True)
             y, sample_weight = (to_host(values) if is_on_device(values) else values for values in (y, sample_weight))
             return DeviceData(X, y, sample_weight, sampled)
         check_structure(X)

@@ -33,6 +33,8 @@ centre, an encoder, a smoothing or a score below which rows have no class, 3 for
 LARGEST_WEIGHT = 1e30
 """Far above any trained weight; scores of unit rows stay finite below it."""
 LARGEST_IDF = 100.0
+MAX_WORD_BYTES = 100_000
+"""Mean length of words in a vocabulary: a text without spaces is one word."""
 LARGEST_COUNT = 2**53
 _FIRST_VERSION = {"encoder": 2, "words_share": 3}
 """The version from which on features have these values."""
@@ -193,12 +195,22 @@ def _check_description(metadata: Mapping[str, str], shapes: Mapping[str, tuple[i
     _check_classes(tuple(header["classes"]), header["tree"])
     if header["loss"] not in _LOSSES:
         raise ValueError(f"its loss is not one of {', '.join(_LOSSES)}")
-    for name in ("coef", "intercept", "shift"):
-        if shapes[name][:1] != (len(header["classes"]),):
-            found = f"but has {shapes[name]} for {len(header['classes'])} classes"
-            raise ValueError(f"{name} must have the shape of its classes, {found}")
+    _check_shapes(shapes, len(header["classes"]))
     _check_about(header["about"], tuple(header["classes"]))
     return header
+
+
+def _check_shapes(shapes: Mapping[str, tuple[int, ...]], n_classes: int) -> None:
+    """Check what follows from the number of classes, and that no tensor is larger than the others allow."""
+    for name, shape in shapes.items():
+        wanted = 2 if name == "coef" else 1
+        if len(shape) != wanted or (name in ("coef", "intercept", "shift") and shape[0] != n_classes):
+            raise ValueError(f"{name} must have the shape of {n_classes} classes and its columns, but has {shape}")
+    n_columns, n_words, n_center = shapes["coef"][1], shapes["idf"][0], shapes.get("center", (0,))[0]
+    if n_words not in (0, n_columns, n_columns - n_center) or n_center > n_columns:
+        raise ValueError(f"coef must have the shape of its columns, but has {n_columns} for {n_words} and {n_center}")
+    if shapes["vocabulary"][0] > MAX_WORD_BYTES * n_words:
+        raise ValueError(f"its vocabulary has more than {MAX_WORD_BYTES} bytes for each of its {n_words} words")
 
 
 def _assemble(tensors: Mapping[str, Array], header: Mapping[str, Any]) -> Model:

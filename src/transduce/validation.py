@@ -57,17 +57,22 @@ def check_structure(X: Any) -> None:
     Traceback (most recent call last):
     ValueError: X must have column indices from 0 to 1, but has 5. Build the matrix again.
     """
-    if not sparse.issparse(X):
+    if not sparse.issparse(X) or X.ndim != 2:
         return
     if X.format in ("csr", "csc", "bsr"):
         _check_compressed(X)
+    elif X.format == "lil":
+        for row in X.rows:
+            _check_range("column", np.asarray(row, dtype=np.int64), X.shape[1])
     elif X.format == "coo":
         for name, length, at in zip(("row", "column"), X.shape, X.coords, strict=False):
             _check_range(name, at, length)
 
 
-def check_scale(X: Any) -> None:
+def check_scale(X: Any, *, is_part: bool = False) -> None:
     """Raise ValueError if the largest value of X is so large or small that its type cannot hold squares of rows.
+
+    Parts of X may have small values only.
 
     >>> check_scale(np.array([[1e-3, -20.0]], np.float32))
     >>> check_scale(np.array([[1.0, -1e30]], np.float32))
@@ -76,9 +81,14 @@ def check_scale(X: Any) -> None:
     """
     values = X.data[: X.nnz] if sparse.issparse(X) else X
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
-    limit = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST_FLOAT64
-    if largest and not 1.0 / limit <= largest <= limit:
-        known = f"{values.dtype} can be squared from {1.0 / limit:g} to {limit:g}"
+    check_largest(largest, str(values.dtype), is_part=is_part)
+
+
+def check_largest(largest: float, dtype: str, *, is_part: bool = False) -> None:
+    """Raise ValueError if rows with this largest value, of this type, cannot be squared; see `check_scale`."""
+    limit = LARGEST_FLOAT64 if dtype.endswith("float64") else LARGEST_FLOAT32
+    if largest > limit or (0.0 < largest < 1.0 / limit and not is_part):
+        known = f"{dtype.rpartition('.')[2]} can be squared from {1.0 / limit:g} to {limit:g}"
         raise ValueError(f"X has values up to {largest:g}, but {known}. Scale X.")
 
 

@@ -49,7 +49,7 @@ def test_the_runner_up_is_the_most_probable_other_class():
 @pytest.mark.parametrize("label", ["-x", "'-x", "''=x", "'x", "'", "=1+1", "-3", "it's", "x-"])
 def test_the_guard_of_formulas_can_be_undone_for_every_label(label, tmp_path):
     path = str(tmp_path / "out.csv")
-    write_table(pl.DataFrame({"label": [label]}), path)
+    write_table(pl.DataFrame({"label": [label]}), path, class_columns=("label",))
     read = read_table(path).frame
     assert read["label"][0] == label or read["label"][0] == f"'{label}"
     assert read.select(without_guard(pl.col("label"))).item() == label

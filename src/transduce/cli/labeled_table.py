@@ -52,7 +52,10 @@ def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say,
     answered = np.zeros(table.frame.height, bool) if table is before else answered_rows(before.frame)
     labels = labels_of(table, column).to_list()
     if options.get("answers"):
-        files, new = [read_table(name) for name in options["answers"]], options.get("new_class", ())
+        files, new = (
+            [read_table(name, limit=options.get("max_size")) for name in options["answers"]],
+            options.get("new_class", ()),
+        )
         given, labels = labels, merge_all(table.frame, column, labels, files, say, new)
         answered |= np.array([old != new for old, new in zip(given, labels, strict=True)], bool)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))

@@ -39,6 +39,11 @@ class ResultNames:
     overruled: str
     given: str | None = None
 
+    @property
+    def classes(self) -> tuple[str, str]:
+        """The columns that hold names of classes."""
+        return self.label, self.runner_up
+
 
 def add_results(
     frame: pl.DataFrame,

@@ -31,6 +31,4 @@ def mean_squared_length(total: float, n_rows: int) -> float:
     (25.0, 1.0, 1.0)
     """
     mean = total / max(n_rows, 1)
-    if not np.isfinite(mean):
-        raise ValueError("X has values that are too large to square, so alpha='auto' cannot be computed. Scale X.")
     return 1.0 if mean == 0 or abs(mean - 1.0) <= UNIT_LENGTH_TOLERANCE else mean

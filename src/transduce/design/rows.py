@@ -4,6 +4,7 @@ X is one CSR matrix or one dense array in C order, in memory or mapped from a fi
 without copying.
 """
 
+import copy
 import mmap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -149,6 +150,12 @@ class Rows:
     def threads(self) -> Threads:
         """Threads that share work on these rows."""
         return Threads(self.n_threads)
+
+    def with_own_threads(self) -> Self:
+        """The same rows, and what was computed of them, with threads of their own."""
+        rows = copy.copy(self)
+        rows.__dict__.pop("threads", None)
+        return rows
 
     def n_parts(self, n_columns: int) -> int:
         """Return the number of threads that pay for a product with so many columns."""

@@ -73,7 +73,7 @@ class LocalEngine:
 
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
-        problem = replace(self.problem, design=replace(self.problem.design))  # with threads of its own
+        problem = replace(self.problem, design=self.problem.design.with_own_threads())
         return LocalRestart(problem, self.labels.copy(), settings, step, rng)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:

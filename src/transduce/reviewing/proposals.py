@@ -75,9 +75,8 @@ class Labels:
 
     def targets(self) -> Array:
         """Labels (n,) as a classifier takes them: "" without one, sets for inner nodes."""
-        below = {
-            name: {leaf for leaf in self.leaves if leaf == name or leaf.startswith(f"{name}/")} for name in self.used
-        }
+        leaves = self.leaves
+        below = {name: {leaf for leaf in leaves if f"{leaf}/".startswith(f"{name}/")} for name in self.used}
         values: list[Any] = [frozenset(below[n]) if n in below and n not in self.leaves else n for n in self.names]
         values.append("")
         y = np.empty(self.codes.size, object)

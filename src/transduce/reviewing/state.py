@@ -204,18 +204,15 @@ class ReviewState:
             raise InputError(f"`how` must be one of {', '.join(HOW[1:])}, but is {how!r}.")
         columns: dict[str, Array] = {
             "decided": np.full(rows.size, code, np.int32),
-            "how": np.full(rows.size, HOW.index(how), np.int8),
             "skipped": np.zeros(rows.size, bool),
         }
+        columns["how"] = np.full(rows.size, HOW.index(how), np.int8)
         return Change(f"{_documents(rows)} as {'none of these' if label is None else label}", rows, columns, {})
 
     def _clear(self, event: Event, dry: bool) -> Change:
         rows = self._rows(event)
-        columns: dict[str, Array] = {
-            "decided": np.full(rows.size, UNDECIDED, np.int32),
-            "how": np.zeros(rows.size, np.int8),
-        }
-        return Change(f"{_documents(rows)} without a decision", rows, columns, {})
+        decided, how = np.full(rows.size, UNDECIDED, np.int32), np.zeros(rows.size, np.int8)
+        return Change(f"{_documents(rows)} without a decision", rows, {"decided": decided, "how": how}, {})
 
     def _skip(self, event: Event, dry: bool) -> Change:
         rows = self._rows(event)
@@ -230,9 +227,8 @@ class ReviewState:
 
     def _add_class(self, event: Event, dry: bool) -> Change:
         name = self._unused(event.get("name"))
-        others = (
-            {} if name in self.names else {"names": [*self.names, name], "merged": [*self.merged, len(self.merged)]}
-        )
+        new = {"names": [*self.names, name], "merged": [*self.merged, len(self.merged)]}
+        others = {} if name in self.names else new
         return Change(f"new class {name}", np.zeros(0, np.int64), {}, others)
 
     def _rename_class(self, event: Event, dry: bool) -> Change:

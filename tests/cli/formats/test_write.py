@@ -20,10 +20,10 @@ FRAME = pl.DataFrame(
 )
 
 
-FORMULAS = ["=1", "+a", "-a", "@x", "\tx", "\rx", "-1+1", "- item", "=-1", "+", "-", "-1e5x", "'=1", "''-x"]
+FORMULAS = ["=1", "+a", "-a", "@x", "\tx", "\rx", "-1+1", "- item", "=-1", "+", "-", "-1e5x"]
 
 
-HARMLESS = ["-3.5", "+4", "-,5", "-1e-5", "+.5", "a=1", "'x", "", " =1", "1-2", "x@y", "3\n=2"]
+HARMLESS = ["-3.5", "+4", "-,5", "-1e-5", "+.5", "a=1", "'=1", "", " =1", "1-2", "x@y", "3\n=2"]
 
 
 def test_csv_output(tmp_path):
@@ -48,14 +48,14 @@ def test_standard_output_is_csv(capfdbinary):
 def test_formulas_are_escaped_and_nothing_else(tmp_path, suffix):
     target = str(tmp_path / f"a.{suffix}")
     frame = pl.DataFrame(
-        {"=head": FORMULAS + HARMLESS, "n": [-1] * 26, "c": pl.Series(["=c"] * 26, dtype=pl.Categorical)}
+        {"=head": FORMULAS + HARMLESS, "n": [-1] * 24, "c": pl.Series(["=c"] * 24, dtype=pl.Categorical)}
     )
     write_table(frame, target)
     back = read_table(target).frame
     assert back.columns == ["'=head", "n", "c"]
     assert back["'=head"].to_list() == [f"'{cell}" for cell in FORMULAS] + HARMLESS
-    assert back["n"].to_list() == ["-1"] * 26
-    assert back["c"].to_list() == ["'=c"] * 26
+    assert back["n"].to_list() == ["-1"] * 24
+    assert back["c"].to_list() == ["'=c"] * 24
     write_table(frame, target, keep_formulas=True)
     assert read_table(target).frame["=head"].to_list() == FORMULAS + HARMLESS
 
@@ -179,3 +179,12 @@ def test_full_disk_while_writing_parquet(tmp_path, monkeypatch):
     with pytest.raises(WriteError, match=r"out\.parquet cannot be written \(no space left\)\. Free some space"):
         write_table(pl.DataFrame({"a": [1]}), str(tmp_path / "out.parquet"))
     assert not list(tmp_path.iterdir())
+
+
+def test_writing_a_table_twice_changes_texts_once(tmp_path):
+    path = str(tmp_path / "a.csv")
+    frame = pl.DataFrame({"=text": ["- item", "'=1"]})
+    for _ in range(3):
+        write_table(frame, path)
+        frame = read_table(path).frame
+    assert frame.to_dict(as_series=False) == {"'=text": ["'- item", "'=1"]}

@@ -1,6 +1,7 @@
 """Answers reach the rows they were asked for, and never change a given label."""
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,7 +17,8 @@ from transduce.cli.queue.write import label_studio_tasks
 def merged_frame(documents, column, answers, name):
     """The documents with the answers in their label column."""
     labels = labels_of(Table("the documents", documents, ""), column).to_list()
-    filled = merge_answers(documents, column, labels, Table(name, answers, ""), lambda _: None)
+    format = Path(name).suffix.lstrip(".")
+    filled = merge_answers(documents, column, labels, Table(name, answers, format), lambda _: None)
     return documents.with_columns(pl.Series(column, filled, dtype=pl.String))
 
 

@@ -129,7 +129,8 @@ def _true_labels(table: "Table", column: str, say: "Say") -> tuple[list[str | No
             "Name the column of true labels with --label."
         )
     say(f"Using only the {n_given} rows with given = true; the others hold the model's own labels.")
-    labels = labels.to_frame().select(without_guard(pl.col(labels.name))).to_series()
+    if table.format in ("csv", "tsv"):
+        labels = labels.to_frame().select(without_guard(pl.col(labels.name))).to_series()
     return [label if known else None for label, known in zip(labels, given, strict=True)], n_given
 
 

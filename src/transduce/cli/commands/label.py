@@ -61,7 +61,8 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         about = result.model.about
         fitted = result.model, result.frame, result.names
         page = "" if report is None else build_report(*fitted, truth=truth, X=result.X)
-        write_table(result.frame, out, keep_formulas=options["keep_formulas"], dialect=source.table.dialect)
+        style = {"keep_formulas": options["keep_formulas"], "dialect": source.table.dialect}
+        write_table(result.frame, out, class_columns=result.names.classes, **style)
         if model is not None:
             save_model(result.model, model)
         if report is not None:

@@ -27,7 +27,8 @@ def predict(model: str, file: str, out: str, **options: Any) -> None:
     with Progress.from_options(options) as progress:
         loaded, table = read_model_and_table(model, file, options)
         frame, names = predict_table(loaded, table, options, progress)
-        write_table(frame, out, keep_formulas=options["keep_formulas"], dialect=table.dialect)
+        style = {"keep_formulas": options["keep_formulas"], "dialect": table.dialect}
+        write_table(frame, out, class_columns=names.classes, **style)
         if names.label != "label":
             progress.say(f"Note: {table.name} has a column 'label', so the labels are in column {names.label!r}.")
         labels = frame[names.label].drop_nulls()

@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
+from transduce.cli.formats.decoding import expansion_limit
 from transduce.cli.formats.errors import FileError
 from transduce.cli.formats.parquet import CORRUPT, READ_ERRORS, succeeds
 from transduce.features.word_counts import hash_words, map_chunks
@@ -131,7 +132,9 @@ def _checked_heights(folder: str | Path, columns: Sequence[str], batch_rows: int
 
     def is_readable(some: list[Path]) -> bool:
         n_bytes = sum(path.stat().st_size for path in some)
-        return succeeds(_TRIAL, "\0".join(map(str, some)).encode(), str(batch_rows), *columns, n_bytes=n_bytes)
+        return succeeds(
+            _TRIAL, "\0".join(map(str, some)).encode(), str(batch_rows), *columns, limit=expansion_limit(n_bytes)
+        )
 
     if not is_readable(paths):
         raise FileError(str(next((path for path in paths if not is_readable([path])), paths[-1])), CORRUPT)

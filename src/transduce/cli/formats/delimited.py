@@ -5,7 +5,7 @@ What is written reads back cell by cell, except that NUL, which readers refuse, 
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import islice
 
 import polars as pl
@@ -17,11 +17,13 @@ from transduce.cli.formats.table import Dialect, Table, as_text, unused_name
 FORMULA_BEGINNINGS = r"=+\-@\t\r"
 """Characters that start a formula in a spreadsheet, as the inside of a regular expression set."""
 GUARD = "'"
-"""What is put before a formula; a cell that already has some gets another, so that all can be undone."""
+"""What is put before a formula. In columns of classes a cell that already has some gets another, so that all can be
+undone; in others it stays as it is, so that writing a table twice changes it once."""
 _HEADER = re.compile(r'(?:[^"\r\n]++|"[^"]*+")*+')
 _LINES = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTED = re.compile(r'"[^"]*"')
 _MAX_CELL = 2**31 - 1  # the limit of the csv module on every platform
+_ROWS_AT_A_TIME = 1_000  # each part makes a series of every column
 _CELLS_AT_A_TIME = 1 << 18  # a cell takes five times as much memory before it is part of a frame
 _NUMBER = r"^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -40,7 +42,7 @@ def _frame(text: str, separator: str) -> pl.DataFrame:
         raise ContentError("the file is empty. Add a header line and one line per document.")
     header = _column_names(first[1], first[0])
     parts: list[pl.DataFrame] = []
-    while cells := list(islice(_checked(rows, len(header)), max(1, _CELLS_AT_A_TIME // len(header)))):
+    while cells := list(islice(_checked(rows, len(header)), max(_ROWS_AT_A_TIME, _CELLS_AT_A_TIME // len(header)))):
         parts.append(_part(header, cells))
     if not parts:
         raise ContentError("there is a header but no rows. Add one line per document below it.")
@@ -106,22 +108,32 @@ def _column_names(header: list[str], line: int) -> list[str]:
     return list(names)
 
 
-def delimited_lines(frame: pl.DataFrame, *, separator: str, keep_formulas: bool, is_first: bool) -> Iterator[str]:
-    """Yield the header, if this is the first part of a table, and then the rows."""
+def delimited_lines(
+    frame: pl.DataFrame, *, separator: str, guards: Callable[[str], str | None], is_first: bool
+) -> Iterator[str]:
+    """Yield the header, if this is the first part of a table, and then the rows.
+
+    `guards` gives the pattern of cells of a column that get an apostrophe in front, None where none do.
+    """
     if is_first:
-        yield separator.join(_escaped(pl.Series(frame.columns, dtype=pl.String), separator, keep_formulas))
+        yield separator.join(_escaped(pl.Series(frame.columns, dtype=pl.String), separator, guards("")))
     if frame.width:
         columns = enumerate(frame.iter_columns())
-        cells = pl.DataFrame([_escaped(column.alias(str(i)), separator, keep_formulas) for i, column in columns])
+        cells = pl.DataFrame([_escaped(one.alias(str(i)), separator, guards(one.name)) for i, one in columns])
         lines = cells.select(pl.concat_str(pl.all(), separator=separator)).to_series()
         yield from lines.set(lines == "", '""') if frame.width == 1 else lines
 
 
-def _escaped(column: pl.Series, separator: str, keep_formulas: bool) -> pl.Series:
+def guard_pattern(column: str, class_columns: Container[str]) -> str:
+    """The pattern of cells of a column that get an apostrophe in front."""
+    return f"^{GUARD}*[{FORMULA_BEGINNINGS}]" if column in class_columns else f"^[{FORMULA_BEGINNINGS}]"
+
+
+def _escaped(column: pl.Series, separator: str, guarded: str | None) -> pl.Series:
     dtype = column.dtype
     cell = pl.col("cell").fill_null("").str.replace_all("\0", "\ufffd", literal=True)
-    if not (keep_formulas or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean):
-        is_formula = cell.str.contains(f"^{GUARD}*[{FORMULA_BEGINNINGS}]") & ~cell.str.contains(_NUMBER)
+    if guarded is not None and not (dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean):
+        is_formula = cell.str.contains(guarded) & ~cell.str.contains(_NUMBER)
         cell = pl.when(is_formula).then(pl.lit(GUARD) + cell).otherwise(cell)
     separators = "\t" if separator == "\t" else ",;"  # both, because readers guess the separator from the header
     in_quotes = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')

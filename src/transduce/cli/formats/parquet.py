@@ -16,10 +16,13 @@ from transduce.cli.formats.decoding import expansion_limit
 from transduce.cli.formats.errors import ContentError, quoted
 
 READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError)
-CORRUPT = "expected a complete Parquet file, but it is truncated or corrupt. Download or write it again."
+CORRUPT = (
+    "expected a complete Parquet file, but it is truncated or corrupt, or expands too much. Download or write it "
+    "again, or allow more with --max-size."
+)
 _SPARE_MEMORY = 4_000_000_000
 """Bytes of address space that Python and Polars take before they read anything."""
-_SPARE_SECONDS, _BYTES_A_SECOND = 60, 1_000_000
+_SPARE_SECONDS, _BYTES_A_SECOND = 60, 10_000_000
 _LIMITS = """
 import sys
 try:
@@ -27,17 +30,24 @@ try:
 except ImportError:  # Windows
     pass
 else:
-    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
+    for name, wanted in (("RLIMIT_AS", int(sys.argv[1])), ("RLIMIT_CPU", int(sys.argv[2]))):
+        try:
+            kind = getattr(resource, name)
+            hard = resource.getrlimit(kind)[1]
+            limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(kind, (limit, hard))
+        except (AttributeError, OSError, ValueError):  # not every system has every limit
+            pass
 del sys.argv[1:3]
 """
 _MAGIC = b"PAR1"
 _TRIAL = "import sys, polars; polars.read_parquet(sys.stdin.buffer.read())"
 
 
-def read_parquet(data: bytes) -> pl.DataFrame:
-    """Read a Parquet file with at least one row and no infinite number."""
-    if not (data.startswith(_MAGIC) and data.endswith(_MAGIC) and succeeds(_TRIAL, data, n_bytes=len(data))):
+def read_parquet(data: bytes, limit: int | None = None) -> pl.DataFrame:
+    """Read a Parquet file with at least one row and no infinite number; the limit is that of `read_table`."""
+    limit = expansion_limit(len(data)) if limit is None else limit
+    if not (data.startswith(_MAGIC) and data.endswith(_MAGIC) and succeeds(_TRIAL, data, limit=limit)):
         raise ContentError(CORRUPT)
     try:
         frame = pl.read_parquet(io.BytesIO(data))
@@ -48,15 +58,15 @@ def read_parquet(data: bytes) -> pl.DataFrame:
     return frame.with_columns(map(_finite, frame.iter_columns()))
 
 
-def succeeds(script: str, data: bytes, *arguments: str, n_bytes: int) -> bool:
+def succeeds(script: str, data: bytes, *arguments: str, limit: int) -> bool:
     """Whether a script that reads `data` from standard input ends well; its output and its crash stay hidden.
 
-    It may take memory and processor time in proportion to `n_bytes`, the size of the files that it reads.
+    It may take `limit` bytes of memory beside what Polars needs, and processor time in proportion to it.
     """
     if not sys.executable:
         return True
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "POLARS_MAX_THREADS": "2"}
-    memory, seconds = expansion_limit(n_bytes) + _SPARE_MEMORY, _SPARE_SECONDS + n_bytes // _BYTES_A_SECOND
+    memory, seconds = limit + _SPARE_MEMORY, _SPARE_SECONDS + limit // _BYTES_A_SECOND
     limits = str(memory), str(seconds)
     command = [sys.executable, "-P", "-c", _LIMITS + script, *limits, *arguments]  # -P: no polars.py of the user
     return subprocess.run(command, input=data, env=environment, capture_output=True, check=False).returncode == 0

@@ -64,7 +64,7 @@ def _parse(data: bytes, name: str, format: str, limit: int | None) -> Table:
         case "csv" | "tsv":
             return read_delimited(data, name, format)
         case "parquet":
-            return Table(name, read_parquet(data), "parquet")
+            return Table(name, read_parquet(data, limit), "parquet")
         case "svmlight":
             return read_svmlight(data, name)
         case "label-studio":

@@ -3,7 +3,7 @@
 import gzip
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import IO, Any
@@ -12,7 +12,7 @@ import polars as pl
 import zstandard
 
 from transduce.cli.formats.decoding import split_name
-from transduce.cli.formats.delimited import delimited_lines
+from transduce.cli.formats.delimited import delimited_lines, guard_pattern
 from transduce.cli.formats.errors import FileError
 from transduce.cli.formats.json_lines import json_lines
 from transduce.cli.formats.parquet import write_parquet
@@ -25,12 +25,17 @@ _DEFAULT_DIALECT = Dialect()
 
 
 def write_table(
-    frame: pl.DataFrame, target: str, *, keep_formulas: bool = False, dialect: Dialect = _DEFAULT_DIALECT
+    frame: pl.DataFrame,
+    target: str,
+    *,
+    keep_formulas: bool = False,
+    dialect: Dialect = _DEFAULT_DIALECT,
+    class_columns: Container[str] = (),
 ) -> None:
     r"""Write a frame as CSV, TSV, JSONL or Parquet by the file name (plain, .gz or .zst); "-" is CSV to stdout.
 
-    Text that a spreadsheet would take for a formula gets a leading apostrophe, unless `keep_formulas`. `dialect` gives
-    the separator and the byte order mark of CSV output.
+    Text that a spreadsheet would take for a formula gets a leading apostrophe, unless `keep_formulas`; in
+    columns of classes this can be undone for every class. `dialect` gives the separator and the byte order mark of CSV.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,17 +48,20 @@ def write_table(
         suffixes = ", ".join(f".{one}" for one in _OUTPUT_FORMATS)
         advice = f"Use a name that ends in {suffixes} (optionally followed by .gz or .zst)."
         raise FileError(target, f"cannot tell the output format from the file name. {advice}")
+    guards = (lambda _: None) if keep_formulas else partial(guard_pattern, class_columns=class_columns)
     if target == "-":
-        _write(frame, sys.stdout.buffer, format, keep_formulas, dialect)
+        _write(frame, sys.stdout.buffer, format, guards, dialect)
         sys.stdout.buffer.flush()
         return
     if os.path.exists(target) and not os.path.isfile(target):
         raise FileError(target, "expected a file name, but this is a folder, a device or a pipe. Choose another name.")
     with atomic_write(target) as file, _compressed(file, compression) as body:
-        _write(frame, body, format, keep_formulas, dialect)
+        _write(frame, body, format, guards, dialect)
 
 
-def _write(frame: pl.DataFrame, file: IO[bytes], format: str, keep_formulas: bool, dialect: Dialect) -> None:
+def _write(
+    frame: pl.DataFrame, file: IO[bytes], format: str, guards: Callable[[str], str | None], dialect: Dialect
+) -> None:
     if format == "parquet":
         write_parquet(frame, file)
         return
@@ -62,7 +70,7 @@ def _write(frame: pl.DataFrame, file: IO[bytes], format: str, keep_formulas: boo
     lines = json_lines
     if format != "jsonl":
         separator = "\t" if format == "tsv" else dialect.separator
-        lines = partial(delimited_lines, separator=separator, keep_formulas=keep_formulas)
+        lines = partial(delimited_lines, separator=separator, guards=guards)
     for number, part in enumerate(_chunks(frame)):
         file.write("".join(f"{line}\n" for line in lines(part, is_first=number == 0)).encode())
 

@@ -13,7 +13,7 @@ from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
-from transduce.cli.results import RESULTS, corrected_rows, given_rows, is_export, result_columns
+from transduce.cli.results import RESULTS, corrected_rows, given_rows, is_export, result_columns, without_guard
 from transduce.suggest import did_you_mean, find_misspelled, number_of
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
@@ -123,7 +123,10 @@ def read_answers(
     for name in (ROW, answered):
         if name not in answers.frame.columns:
             raise InputError(f"{answers.name} needs the columns 'row' and 'label', but has no {name!r}. Add it.")
-    new = [None if label is None else _FORMULA_GUARDS.sub("", label) for label in labels_of(answers, answered)]
+    given = labels_of(answers, answered)
+    if answers.format in ("csv", "tsv"):
+        given = given.to_frame().select(without_guard(pl.col(given.name))).to_series()
+    new = given.to_list()
     rows = _row_numbers(answers, new, len(labels))
     queue_columns = {ROW, SUGGESTED, *RESULTS, answered, column} | LABEL_STUDIO_COLUMNS
     shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]

@@ -124,7 +124,7 @@ def write_queue(
     check_names(text_columns, classes, target)
     interface = interface_of(target)
     if interface is None:
-        write_table(frame, target, dialect=dialect)
+        write_table(frame, target, dialect=dialect, class_columns=(LABEL, SUGGESTED))
         return [target]
     config = label_studio_config(classes, text_columns)
     tasks = json.dumps(label_studio_tasks(frame, text_columns, classes), ensure_ascii=False, indent=1, allow_nan=False)

@@ -72,7 +72,7 @@ def read_block(
         X = check_array(
             X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True, ensure_min_samples=0
         )
-    check_scale(X)
+    check_scale(X, is_part=True)
     n_rows, n_features = X.shape
     entries, columns = read_matrix(y)
     values, labeled = find_labeled(entries, unlabeled, warn=False)

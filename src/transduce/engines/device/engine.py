@@ -31,6 +31,7 @@ from transduce.engines.local import LocalData, LocalEngine, build_rows
 from transduce.history import FitResult
 from transduce.label_step.entropic import Entropic
 from transduce.losses import Loss
+from transduce.validation import check_largest
 
 NO_OUTLIERS = "outlier_fraction is for rows in memory, but X is on a device. Leave it out, or pass NumPy rows."
 GIGABYTE = 1e9
@@ -140,17 +141,25 @@ class DeviceData(LocalData):
         return DeviceEngine(made.problem, made.labels, made.order)
 
 
-def check_rows(X: Any) -> tuple[int, int]:
-    """Check that X is a matrix of finite numbers, and return its shape."""
+def check_rows(X: Any, *, to_fit: bool = False) -> tuple[int, int]:
+    """Check that X is a matrix of finite numbers, which can be squared if it is to be fitted, and return its shape."""
     if len(X.shape) != 2 or not all(X.shape):
         raise ValueError(f"X must be a matrix, a row per document, but has shape {tuple(X.shape)}.")
     if str(getattr(X, "layout", "torch.strided")) not in ("torch.strided", "torch.sparse_csr"):
         raise ValueError(f"X must be dense or CSR, but has layout {X.layout}. Convert it by X.to_sparse_csr().")
     if getattr(X, "format", "csr") != "csr":
         raise ValueError(f"X must be dense or CSR, but has format {X.format!r}. Convert it by X.tocsr().")
-    arrays, values = Arrays.of(X), csr_cells(X)[2] if is_sparse(X) else X
-    if not np.isfinite(sum_of_squares(arrays, values)):
+    xp, values = Arrays.of(X).xp, X
+    if is_sparse(X):
+        starts, columns, values = csr_cells(X)
+        is_bad = bool(xp.any(starts[1:] < starts[:-1])) or int(starts[0]) != 0 or int(starts[-1]) != values.shape[0]
+        if is_bad or (values.shape[0] and not 0 <= int(xp.min(columns)) <= int(xp.max(columns)) < X.shape[1]):
+            raise ValueError("X must have indices within its shape, but has others. Build the matrix again.")
+    largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
+    if not np.isfinite(largest):
         raise ValueError("X must hold finite numbers, but has NaN or infinity. Replace them.")
+    if to_fit:
+        check_largest(largest, str(values.dtype))
     return int(X.shape[0]), int(X.shape[1])
 
 
