@@ -48,6 +48,26 @@ def test_errors_in_small_classes_count_more():
     assert expected_error(np.eye(3)).tolist() == [0, 0, 0]
 
 
+def test_lengths_of_rows_make_no_difference():
+    X, _ = clumps()
+    lengths = np.random.default_rng(1).uniform(0.1, 10, (100, 1))
+    P = np.random.default_rng(2).dirichlet(np.ones(3), 100)
+
+    class Known:
+        def predict_proba(self, X):
+            return P
+
+    for kind in (np.asarray, sparse.csr_matrix):
+        rows = [select_rows(Known(), kind(each), 20, random_state=0).tolist() for each in (X, 4 * X, X * lengths)]
+        assert rows[0] == rows[1]
+        assert kind is sparse.csr_matrix or rows[0] == rows[2]  # an SVD does depend on lengths
+
+
+def test_as_many_rows_come_back_as_were_asked_for(monkeypatch):
+    monkeypatch.setattr("transduce.selection.MAX_POOL", 30)
+    assert len(select_rows(None, clumps()[0], 50, random_state=0)) == 50
+
+
 def test_nearness_is_that_of_the_definition():
     X, _ = clumps(6)
     cosines = X @ X.T

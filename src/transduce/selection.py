@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from transduce.arrays import Array, FloatArray, IntArray
@@ -90,7 +91,7 @@ def select_rows(
     rest = np.setdiff1d(rows, drawn)
     p = None if probabilities is None else probabilities[rest]
     seed = int(random.randint(2**31 - 1))
-    found = spread_rows(p, vectors[rest], n - n_random, vectors[~missing], X=X[rest], seed=seed)
+    found = spread_rows(p, vectors[rest], n - n_random, vectors[~missing], X=normalize(X[rest]), seed=seed)
     return np.concatenate((rest[found], drawn))
 
 
@@ -104,7 +105,7 @@ def spread_rows(
     if not n or not len(vectors):
         return np.zeros(0, np.int64)
     rng = np.random.default_rng(seed)
-    pool = _distinct(vectors, rng)[:MAX_POOL]
+    pool = _distinct(vectors, rng)[: max(MAX_POOL, n)]
     weights = np.ones(pool.size) if probabilities is None else expected_error(probabilities)[pool]
     known = np.zeros((0, vectors.shape[1])) if labeled is None else labeled
     known = known[rng.permutation(len(known))[: max(MAX_CLUSTERS - n, 1)]]

@@ -1,6 +1,9 @@
 """The page in a real browser: keys, undo, bulk decisions and the map work; hostile texts are shown and never run."""
 
+import contextlib
 import json
+import logging
+import threading
 import time
 from collections.abc import Iterator
 from importlib import resources
@@ -12,6 +15,7 @@ from helpers.browser import needs_browser, open_browser, set_screen
 from helpers.hostile import hostile_texts
 from helpers.reviews import CLASSES, corpus, open_session, running
 
+from transduce.errors import InputError
 from transduce.reviewing.log import read_events
 from transduce.reviewing.state import HOW, UNDECIDED
 
@@ -78,6 +82,17 @@ class Page:
 
         ActionChains(self.browser).key_down("\ue009").send_keys(key).key_up("\ue009").perform()
 
+    def hold_enter(self, times: int) -> None:
+        """Press Enter and hold it, so that it repeats."""
+        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        for k in range(times):
+            self.browser.execute_cdp_cmd("Input.dispatchKeyEvent", enter | {"type": "keyDown", "autoRepeat": k > 0})
+        self.browser.execute_cdp_cmd("Input.dispatchKeyEvent", enter | {"type": "keyUp"})
+
+    def wait_for_proposals(self) -> None:
+        """Wait until the page has asked for what comes next since the last fit."""
+        self.wait(f"document.getElementById('queue').dataset.revision === '{self.session.revision}'")
+
     def click(self, selector: str) -> None:
         self.browser.find_element("css selector", selector).click()
 
@@ -107,6 +122,67 @@ def test_keys_decide_and_every_decision_is_saved(page: Page) -> None:
     events = read_events(page.session.log.path.parent, TEXTS)
     assert [(event["rows"][0], event["label"]) for event in events] == expected
     page.wait("document.getElementById('decided').textContent.startsWith('4 of')")
+    page.wait("document.getElementById('status').textContent.startsWith('Saved. ')")
+    assert page.run("document.activeElement === document.querySelector('.text')"), "the new document is announced"
+
+
+def test_a_key_that_is_held_decides_once(page: Page) -> None:
+    row = page.row
+    page.hold_enter(5)
+    row = page.next_row(row)
+    page.keys("weather")
+    page.hold_enter(5)
+    page.wait("document.getElementById('message').textContent.includes('Press Enter again')")
+    page.keys("\ue00c", "1")
+    page.next_row(row)
+    page.wait_for(lambda: page.session.state.labels()[row] == CLASSES[0])
+    assert page.session.state.n_events == 2
+    assert page.session.state.classes == list(CLASSES)
+
+
+def test_enter_does_not_bring_a_renamed_class_back(page: Page) -> None:
+    row = page.row
+    old = page.session.proposals.classes[page.session.proposals.label[row]]
+    page.session.submit([{"op": "rename_class", "name": old, "to": "other"}])
+    page.wait("[...document.querySelectorAll('.choices .name')].some(e => e.textContent === 'other')")
+    page.keys("\ue007")
+    page.wait("document.getElementById('message').textContent.includes('any more')")
+    assert page.row == row
+    assert old not in page.session.state.classes
+    page.keys("other\ue007")
+    page.next_row(row)
+    page.wait_for(lambda: page.session.state.labels()[row] == "other")
+
+
+def test_undo_names_the_event_that_it_takes_back(page: Page) -> None:
+    row = page.row
+    page.keys("1")
+    page.next_row(row)
+    page.wait_for(lambda: page.session.state.n_events == 1)
+    page.control("z")
+    page.wait_for(lambda: page.session.state.n_events == 2)
+    decided, undone = read_events(page.session.log.path.parent, TEXTS)
+    assert undone["op"] == "undo"
+    assert undone["event"] == decided["id"]
+
+
+def test_a_format_is_chosen_before_it_is_exported(page: Page) -> None:
+    page.browser.find_element("css selector", "#format").send_keys("\ue015")
+    page.wait("document.getElementById('format').value === 'jsonl'")
+    assert page.run("document.getElementById('message').textContent") == ""
+    page.click("#export")
+    page.wait("document.getElementById('message').textContent === 'Wrote out.jsonl'")
+
+
+def test_the_status_is_written_only_when_it_changes(page: Page) -> None:
+    page.browser.execute_script(
+        "window.writes = window.polls = 0;"
+        "new MutationObserver(() => writes++).observe(document.querySelector('header'), "
+        "{childList: true, characterData: true, subtree: true});"
+        "new PerformanceObserver(list => { polls += list.getEntries().length; }).observe({type: 'resource'})"
+    )
+    page.wait("polls >= 3")
+    assert page.run("writes") == 0
 
 
 def test_undo_and_redo_by_keys_bring_documents_back(page: Page) -> None:
@@ -169,9 +245,11 @@ def test_new_proposals_do_not_move_the_document_that_is_shown(page: Page) -> Non
     text = page.run("document.querySelector('.card').innerText")
     box = "JSON.stringify([...document.querySelectorAll('.choices button')].map(e => e.getBoundingClientRect()))"
     before = page.run(box)
+    following = page.run("document.querySelector('.next').innerText")
+    page.session.documents.texts = [f"{text}, again" for text in TEXTS]  # what comes next is new
     page.session.fit_now()
-    page.wait(f"document.getElementById('status').textContent === 'Up to date.' && {int(page.session.revision)}")
-    time.sleep(1.5)  # one more poll, which must change nothing
+    page.wait_for_proposals()
+    assert page.run("document.querySelector('.next').innerText") != following
     assert page.row == row
     assert page.run("document.querySelector('.card').innerText") == text
     assert page.run(box) == before
@@ -193,6 +271,37 @@ def test_documents_are_searched_and_decided_together(page: Page) -> None:
     assert HOW[page.session.state.how[expected[0]]] == "keyword"
     page.click("#undo")
     page.wait_for(lambda: bool(np.all(page.session.state.decided == UNDECIDED)))
+
+
+def test_a_slow_search_does_not_replace_a_later_one(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    containing, begun, may_end = page.session.documents.containing, threading.Event(), threading.Event()
+
+    def slow(query: str) -> Any:
+        if query != "balance":
+            return containing(query)
+        begun.set()
+        may_end.wait(60)
+        return containing(query)
+
+    monkeypatch.setattr(page.session.documents, "containing", slow)
+    monkeypatch.setattr(page.session, "lock", contextlib.nullcontext())
+    page.open("list")
+    page.wait("document.querySelectorAll('#list .documents li').length")
+    page.browser.execute_script(
+        "window.answers = 0; new PerformanceObserver(list => list.getEntries().forEach(one => "
+        "{ answers += one.name.endsWith('documents'); })).observe({type: 'resource'})"
+    )
+    page.click("#list input[type=search]")
+    page.keys("balance")
+    page.wait_for(begun.is_set)
+    page.run("document.querySelector('#list input[type=search]').select()")
+    page.keys("flight")
+    expected = sum("flight" in text for text in TEXTS[16:])
+    page.wait(f"document.querySelector('#list .row:last-child span').textContent.endsWith(' of {expected}')")
+    may_end.set()
+    page.wait("answers >= 2")
+    assert page.run("document.querySelector('#list .row:last-child span').textContent").endswith(f" of {expected}")
+    assert page.run("document.querySelector('#list strong').textContent") == f"{expected} documents"
 
 
 def test_a_lasso_on_the_map_chooses_documents(page: Page) -> None:
@@ -245,6 +354,55 @@ def test_what_is_not_saved_is_said_and_saved_later(page: Page, monkeypatch: pyte
     monkeypatch.setattr(page.session.log, "append", append)
     page.wait_for(lambda: page.session.state.decided[row] != UNDECIDED)
     page.wait("!document.getElementById('status').classList.contains('bad')")
+
+
+def test_errors_of_the_server_keep_the_backlog_and_refusals_do_not(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three decisions wait while the server fails; then one is refused, and the server fails at the one after it."""
+    submit, rows, faults = page.session.submit, [], ["the last one, sent alone", "the first request"]
+
+    def fail(events: Any) -> Any:
+        sent = [event["rows"][0] for event in events]
+        if len(faults) == 2 or (faults and sent == rows[2:]):
+            faults.pop()
+            raise RuntimeError("a fault of the server")
+        if rows[1] in sent:
+            raise InputError("This one is refused.")
+        return submit(events)
+
+    monkeypatch.setattr(page.session, "submit", fail)
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "disabled", True)
+    for _ in range(3):
+        rows.append(page.row)
+        page.keys("1")
+        page.next_row(rows[-1])
+    page.wait("document.getElementById('status').textContent.includes('not saved. The server answered 500.')")
+    page.wait_for(lambda: page.session.state.decided[rows[2]] != UNDECIDED)
+    assert page.session.state.decided[rows[0]] != UNDECIDED
+    assert page.session.state.decided[rows[1]] == UNDECIDED
+    assert page.run("document.getElementById('message').textContent") == "This one is refused."
+
+
+def test_after_a_restart_the_old_page_asks_for_the_new_link_and_saves_its_backlog(page: Page) -> None:
+    from transduce.reviewing.server import ReviewServer
+
+    page.server.stop()
+    page.wait("document.getElementById('status').textContent.startsWith('The server does not answer')")
+    row = page.row
+    page.keys("1")
+    page.next_row(row)
+    server = ReviewServer(page.session, port=page.server.port)
+    thread = server.start()
+    page.wait("document.getElementById('status').textContent.includes('open the new link')")
+    assert page.session.state.n_events == 0
+    old = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    page.browser.get(server.url)
+    page.browser.close()
+    page.browser.switch_to.window(old)
+    page.wait_for(lambda: page.session.state.decided[row] != UNDECIDED)
+    page.browser.get("about:blank")
+    server.stop()
+    thread.join(timeout=30)
 
 
 def test_hostile_texts_and_classes_are_shown_and_never_run(browser: Any, tmp_path: Any) -> None:

@@ -50,12 +50,40 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, monkeypatch):
         log.append(EVENTS[0])
         before = log.path.read_bytes()
         monkeypatch.setattr(os, "write", fill_up)
-        with pytest.raises(SaveError, match=r"Not saved.*No space left"):
+        with pytest.raises(SaveError, match=r"Not saved.*No space left.*Free some space"):
             log.append(EVENTS[1])
         assert log.path.read_bytes() == before
         monkeypatch.undo()
         log.append(EVENTS[1])
     assert read_events(tmp_path, TEXTS) == EVENTS
+
+
+def test_a_log_that_cannot_even_be_shortened_is_mended_before_the_next_event(tmp_path, monkeypatch):
+    write, ftruncate = os.write, os.ftruncate
+
+    def fail(file, _):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with DecisionLog(tmp_path, TEXTS) as log:
+        log.append(EVENTS[0])
+        monkeypatch.setattr(os, "write", lambda file, data: (write(file, data[:4]), fail(file, data)))
+        monkeypatch.setattr(os, "ftruncate", fail)
+        for _ in range(2):
+            with pytest.raises(SaveError, match=r"Not saved.*Input/output error.*Check that its folder"):
+                log.append(EVENTS[1])
+        monkeypatch.setattr(os, "write", write)
+        with pytest.raises(SaveError, match="Not saved"):  # never after half a line
+            log.append(EVENTS[1])
+        monkeypatch.setattr(os, "ftruncate", ftruncate)
+        log.append(EVENTS[1])
+    assert read_events(tmp_path, TEXTS) == EVENTS
+
+
+def test_folders_above_a_new_project_are_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("transduce.reviewing.log.sync_folder", synced.append)
+    DecisionLog(tmp_path / "a" / "b", TEXTS).close()
+    assert set(synced) == {tmp_path, tmp_path / "a", tmp_path / "a" / "b"}
 
 
 def test_append_syncs_before_it_returns(tmp_path, monkeypatch):

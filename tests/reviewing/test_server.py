@@ -5,8 +5,10 @@ import errno
 import pytest
 from helpers.reviews import CLASSES, Client, corpus, open_session, running
 
+from transduce.errors import InputError
 from transduce.reviewing.log import SaveError, read_events
 from transduce.reviewing.security import POLICY
+from transduce.reviewing.server import Api
 
 TEXTS, TRUTH = corpus(40)
 GIVEN = [label if row < 12 else None for row, label in enumerate(TRUTH)]
@@ -24,8 +26,8 @@ def client(tmp_path_factory):
 
 
 def test_the_first_url_becomes_a_cookie_that_scripts_and_other_sites_cannot_use(client):
-    assert client.welcome.status == 303
-    assert client.welcome.getheader("location") == "/"
+    assert client.welcome.status == 200
+    assert b'http-equiv="refresh" content="0;url=/"' in client.welcome.content
     cookie = client.welcome.getheader("set-cookie").lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
@@ -56,6 +58,10 @@ def test_requests_of_others_are_refused_and_change_nothing(client, headers, stat
     before = client.session.state.n_events
     client.post("events", {"events": [{"op": "skip", "rows": [20]}]}, status, **headers)
     assert client.session.state.n_events == before
+
+
+def test_odd_cookies_of_other_servers_do_no_harm(client):
+    assert client.request("GET", "/", cookie=f'a[b]="x; {client.cookie}; c={{"d": 1}}').status == 200
 
 
 @pytest.mark.parametrize("path", ["/?token=x", "/?token=", "/", "/app.js", "/../log.py", "/%2e%2e/log.py"])
@@ -109,6 +115,9 @@ def test_what_could_not_be_saved_is_not_shown_as_saved(client, monkeypatch):
         ("documents", {"filter": {"selection": "s999"}}),
         ("bulk", {"selection": "s999", "label": CLASSES[0]}),
         ("sizes", {"sizes": {CLASSES[0]: "many"}}),
+        ("export", {"format": "../x"}),
+        ("export", {}),
+        ("events", {"events": [{"op": "undo", "event": "another"}]}),
     ],
 )
 def test_impossible_requests_are_errors_in_a_sentence(client, name, body):
@@ -134,3 +143,12 @@ def test_the_state_has_numbers_and_classes(client):
     assert [one["name"] for one in state["classes"]] == sorted(CLASSES)
     assert sum(one["proposed"] for one in state["classes"]) == state["n_undecided"]
     assert client.post("export", {"format": "csv"}) == {"path": "out.csv"}
+
+
+def test_an_export_that_fails_says_why(client, monkeypatch):
+    def fail(format):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    api = Api(client.session, fail)
+    with pytest.raises(InputError, match=r"not written.*Permission denied"):
+        api.export({"format": "csv"})

@@ -114,13 +114,84 @@ def test_without_labels_the_queue_is_diverse_and_some_are_random(tmp_path):
 
 
 def test_copies_of_a_text_are_decided_together(tmp_path):
-    from transduce.reviewing.server import Api
-
     texts = [*TEXTS, TEXTS[20].upper(), f" {TEXTS[20]} "]
     with open_session(tmp_path, texts, [*GIVEN, None, None]) as session:
         event = {"op": "decide", "rows": [20], "label": TRUTH[20], "how": "queue"}
-        Api(session).events({"events": [event]})
-        assert [session.state.labels()[row] for row in (20, 60, 61)] == [TRUTH[20]] * 3
+        session.submit([event, {**event, "label": CLASSES[0], "rows": [60]}])
+        assert [session.state.labels()[row] for row in (20, 60, 61)] == [CLASSES[0]] * 3
+        session.submit([{**event, "label": CLASSES[1], "rows": [61], "how": "file"}, {**event, "label": CLASSES[2]}])
+        assert [session.state.labels()[row] for row in (20, 60, 61)] == [CLASSES[2], CLASSES[2], CLASSES[1]]
+        session.submit([{"op": "undo"}] * 4)
+        assert {row for row, _ in session.queue(60, [60])}.isdisjoint({20, 60, 61})
+
+
+def test_random_documents_of_no_class_or_with_the_only_label_count_as_wrong(tmp_path):
+    texts = [*TEXTS, *[TEXTS[40]] * 5]
+    with open_session(tmp_path, texts, [*GIVEN, *[None] * 5]) as session:
+        session.submit([{"op": "add_class", "name": "other"}])
+        session.submit([{"op": "decide", "rows": [20], "label": "other", "how": "random"}])
+        for row in range(40, 50):
+            session.submit([{"op": "decide", "rows": [row], "label": None, "how": "random"}])
+        session.fit_now()
+        shown = np.flatnonzero(np.isfinite(session.proposals.surprise))
+        assert shown.tolist() == [20, *range(40, 50)]  # copies of a text count once
+        assert np.all(session.proposals.surprise[shown] < 0)
+        assert session.summary()["n_random"] == session.summary()["accuracy"]["n"] == 11
+        undecided = session.state.codes() == UNDECIDED
+        assert session.proposals.error == pytest.approx(1 - session.proposals.confidence[undecided].mean(), abs=1e-5)
+        session.submit([{"op": "decide", "rows": [41], "label": None, "how": "list"}])
+        session.fit_now()
+        assert np.isnan(session.proposals.surprise[41])
+
+
+def test_fits_start_anew_when_labels_are_taken_back_or_random_ones_suffice(tmp_path):
+    with open_session(tmp_path, TEXTS, GIVEN) as session:
+        session.submit([{"op": "decide", "rows": list(range(12, 40)), "label": CLASSES[0], "how": "map"}])
+        session.fit_now()
+        decide(session, range(40, 49), "random")
+        session.fit_now()
+        assert session.proposals.n_labels == (49, 40)
+        decide(session, [49], "random")
+        session.fit_now()
+        assert session.proposals.n_labels == (50, 50)
+        session.submit([{"op": "clear", "rows": list(range(12, 40))}])
+        session.fit_now()
+        assert session.proposals.n_labels == (22, 22)
+
+
+def test_bulk_decisions_do_not_count_as_decisions(tmp_path):
+    with open_session(tmp_path, TEXTS, GIVEN) as session:
+        session.submit([{"op": "decide", "rows": list(range(12, 50)), "label": CLASSES[0], "how": "map"}])
+        session.submit([{"op": "decide", "rows": [50], "label": CLASSES[0], "how": "queue"}])
+        session.fit_now()
+        assert [n for n, _ in session.curve] == [13]
+
+
+def test_any_error_of_a_fit_is_reported(tmp_path, monkeypatch):
+    with open_session(tmp_path, TEXTS, GIVEN) as session:
+        for name in ("_plan", "_place"):
+            monkeypatch.setattr(session, name, lambda *_: {}["no such key"])
+            session.fit_now()
+            assert session.status == "The last fit failed: 'no such key'"
+            monkeypatch.undo()
+        session.fit_now()
+        assert session.status == "Up to date."
+
+
+def test_proposals_have_the_present_names_before_the_next_fit(tmp_path):
+    with open_session(tmp_path, TEXTS, GIVEN) as session:
+        session.fit_now()
+        before = session.proposals
+        session.submit([{"op": "rename_class", "name": CLASSES[0], "to": "money"}])
+        assert session.proposals.classes == ("money", *CLASSES[1:])
+        session.submit([{"op": "merge_class", "name": CLASSES[1], "into": "money"}])
+        p = session.proposals
+        assert p.classes == ("money", *CLASSES[2:])
+        old = [before.classes[k] for k in before.label]
+        assert [p.classes[k] for k in p.label] == ["money" if name in CLASSES[:2] else name for name in old]
+        assert np.allclose(p.probabilities.sum(axis=1), 1, atol=1e-4)
+        session.submit([{"op": "undo"}, {"op": "undo"}])
+        assert session.proposals is before
 
 
 def test_accuracy_comes_from_random_documents_only(tmp_path):

@@ -27,7 +27,7 @@ events = st.one_of(
 
 
 def snapshot(state):
-    arrays = {name: getattr(state, name).tolist() for name in ("decided", "how", "was_right", "skipped")}
+    arrays = {name: getattr(state, name).tolist() for name in ("decided", "how", "skipped")}
     return {**arrays, "names": state.names, "labels": state.labels(), "notes": state.notes, "sizes": state.sizes}
 
 
@@ -119,11 +119,65 @@ def test_decisions_survive_when_the_file_loses_its_labels():
     assert replay(1, ["rec/chess"], branch).classes == ["fun/chess"]
 
 
-def test_random_documents_say_whether_the_proposal_was_right():
+@pytest.mark.parametrize(
+    ("now", "event", "labels"),
+    [
+        (["tea", "milk", None], {"op": "add_class", "name": "milk"}, ["tea", "milk", "milk"]),
+        (["milk", None, None], {"op": "rename_class", "name": "tea", "to": "milk"}, ["milk", None, "milk"]),
+        (["tea", "milk", None], {"op": "rename_class", "name": "tea", "to": "milk"}, ["milk", "milk", "milk"]),
+    ],
+)
+def test_names_that_the_file_took_over_are_those_of_the_review(now, event, labels):
+    log = [event, {"op": "decide", "rows": [2], "label": "milk"}]
+    replay(3, ["tea", None, None], log)  # as it was when the log was written
+    state = replay(3, now, log)
+    assert state.labels() == labels
+    assert state.classes == sorted(set(labels) - {None})
+    undo = [{"op": "undo"}, {"op": "undo"}]
+    assert replay(3, now, [*log, *undo]).labels() == now
+    redone = replay(3, now, [*log, *undo, {"op": "redo"}, {"op": "redo"}])
+    assert snapshot(redone) == snapshot(state)
+    with pytest.raises(InputError, match="already"):  # for new events the rule is as it was
+        state.check({"op": "add_class", "name": "milk"})
+
+
+def test_branches_and_sizes_survive_a_file_that_took_over_their_names():
+    log = [{"op": "decide", "rows": [1], "label": "rec/chess"}, {"op": "sizes", "sizes": {"rec/go": "20%"}}]
+    log.append({"op": "rename_class", "name": "rec", "to": "fun"})
+    for now in (["rec/chess", None, "rec/go"], ["fun/chess", None, "fun/go"], ["fun/chess", None, "rec/go"]):
+        state = replay(3, now, log)
+        assert state.labels() == ["fun/chess", "fun/chess", "fun/go"]
+        assert state.classes == ["fun/chess", "fun/go"]
+        assert state.sizes == {"fun/go": "20%"}
+
+
+def test_an_undo_that_means_another_event_is_refused():
+    state = ReviewState(3, ["tea", None, None])
+    for row, name in ((1, "a"), (2, "b")):
+        state.apply({"op": "decide", "rows": [row], "label": "tea", "id": name})
+    with pytest.raises(InputError, match="Another tab has decided since"):
+        state.check({"op": "undo", "event": "a"})
+    assert state.apply({"op": "undo", "event": "b"}) == "1 document as tea"
+    assert state.apply({"op": "undo"}) == "1 document as tea"
+    with pytest.raises(InputError, match="Another tab"):
+        state.check({"op": "redo", "event": "b"})
+    state.apply({"op": "redo", "event": "a"})
+    assert state.labels() == ["tea", "tea", None]
+
+
+def test_a_copy_does_not_change():
+    state = ReviewState(3, ["tea", None, None])
+    before = state.copy()
+    state.apply({"op": "decide", "rows": [1], "label": "tea"})
+    state.apply({"op": "rename_class", "name": "tea", "to": "teas"})
+    assert before.labels() == ["tea", None, None]
+    assert before.decided.tolist() == [-1, -1, -1]
+
+
+def test_random_documents_are_marked():
     state = ReviewState(4, ["tea", None, None, None])
-    state.apply({"op": "decide", "rows": [1], "label": "tea", "how": "random", "proposed": "tea"})
-    state.apply({"op": "decide", "rows": [2], "label": None, "how": "random", "proposed": "tea"})
-    assert state.was_right.tolist() == [-1, 1, 0, -1]
+    state.apply({"op": "decide", "rows": [1], "label": "tea", "how": "random"})
+    state.apply({"op": "decide", "rows": [2], "label": None, "how": "random"})
     assert np.flatnonzero(state.how == RANDOM).tolist() == [1, 2]
     assert state.codes().tolist() == [0, 0, NO_CLASS, -1]
 

@@ -55,6 +55,28 @@ def test_neighbours_are_the_nearest(views):
     assert sorted(cosines[found]) == sorted(np.sort(cosines[16:])[-5:])
 
 
+def test_a_negative_number_of_neighbours_is_none(views):
+    assert rows_of(views, near=20, k=-5).size == 0
+
+
+def test_words_are_sought_while_others_use_the_session(views, monkeypatch):
+    taken = []
+
+    def containing(query):
+        taken.append(views.session.lock._is_owned())
+        return np.ones(60, bool)
+
+    monkeypatch.setattr(views.session.documents, "containing", containing)
+    rows_of(views, query="account")
+    assert taken == [False]
+
+
+def test_reasons_are_the_nearest_labelled_documents(views):
+    cosines = views.session.documents.similarity(30)
+    found = [one["row"] for one in views.card(30)["near"]]
+    assert found == np.argsort(-cosines[:16])[:2].tolist()
+
+
 def test_clusters_cover_all_undecided_documents(views):
     clusters = views.clusters()
     assert sum(one["n"] for one in clusters) == 44

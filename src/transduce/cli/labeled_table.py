@@ -56,7 +56,7 @@ def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say,
         files = [read_table(name, limit=options.get("max_size")) for name in options["answers"]]
         known, new = class_names(table, options), options.get("new_class", ())
         given, labels = labels, merge_all(table.frame, column, labels, files, say, new, known)
-        answered |= np.array([old is None and new is not None for old, new in zip(given, labels, strict=True)], bool)
+        answered |= np.array([old != new for old, new in zip(given, labels, strict=True)], bool)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
     if notes:
         say(*(f"Note: {note}" for note in _notes(table, labels, options)))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,17 @@ def _check_input(name: str, path: Path, source: str) -> None:
     if os.path.isdir(source) and path.resolve().is_relative_to(Path(source).resolve()):
         problem = f"is in the folder {source} that is read, and would become a document"
         raise InputError(f"the output {name} {problem}. Name another folder.")
+
+
+def unused(source: Path, word: str, suffix: str) -> Path:
+    """Return a path beside a source that no file has: its name without a known suffix, a word, a number if needed.
+
+    >>> unused(Path("2024.01.csv"), "reviewed", ".jsonl").name
+    '2024.01-reviewed.jsonl'
+    """
+    stem = next(
+        (source.name[: -len(end)] for end in (*TABLES, ".json") if source.name.lower().endswith(end)), source.name
+    )
+    names = (f"{stem}-{word}{more}" for more in chain([""], (f"-{number}" for number in count(2))))
+    free = (name for name in names if not any(source.with_name(name + end).exists() for end in (suffix, ".xml")))
+    return source.with_name(next(free) + suffix)

@@ -15,14 +15,16 @@ from transduce.cli.features.encoding import encoding_of
 from transduce.cli.formats import Table, read_table, texts_of, write_table
 from transduce.cli.labeled_table import with_labels
 from transduce.cli.predictions import Predictions
+from transduce.cli.queue.answers import LABEL, merge_all
 from transduce.cli.queue.write import label_studio_config, label_studio_tasks, queue_frame
 from transduce.cli.results import EXPORTED, NOTE, add_results
 from transduce.features.pretrained import local_encoder
 from transduce.features.text_rows import fit_texts
 from transduce.io.atomic_write import atomic_write
 from transduce.reviewing.documents import Documents
-from transduce.reviewing.proposals import Labels, Proposals
-from transduce.reviewing.state import UNDECIDED, ReviewState
+from transduce.reviewing.log import Event
+from transduce.reviewing.proposals import Proposals
+from transduce.reviewing.state import NO_CLASS, UNDECIDED, ReviewState
 
 if TYPE_CHECKING:
     from transduce.cli.progress import Progress
@@ -51,15 +53,26 @@ def read_review(file: str, options: Mapping[str, Any], say: Say) -> ReviewTask:
     text = choose_text(table, options["text"], column, say)
     given: list[str | None] = [None] * table.frame.height
     if column is not None:
-        source = with_labels(table, column, {"flat": False, **options}, say)
+        source = with_labels(table, column, {"flat": False, **options, "answers": ()}, say)
         table, given = source.table, source.labels
-    elif options.get("answers"):
-        raise InputError(f"{table.name} has no label column that --answers could fill. Name one with --label.")
     if any(name is not None and "|" in name for name in given):
         say('Note: labels with "|" name several classes. These documents count as undecided.')
         given = [None if name is None or "|" in name else name for name in given]
     folder = Path(options["project"] or f"{file.rstrip('/')}{FOLDER_SUFFIX}")
     return ReviewTask(table, text, column, given, texts_of(table, text).to_list(), folder)
+
+
+def answer_events(task: ReviewTask, state: ReviewState, options: Mapping[str, Any], say: Say) -> list[Event]:
+    """Events that decide what --answers say and the state does not."""
+    files, known = [read_table(name) for name in options["answers"]], (*options["new_class"], *state.classes)
+    now = ["" if k == NO_CLASS else name for k, name in zip(state.codes().tolist(), state.labels(), strict=True)]
+    merged = merge_all(task.table.frame, task.column or LABEL, now, files, say, known, reviewed=True)
+    rows: dict[str, list[int]] = {}
+    for row, (old, new) in enumerate(zip(now, merged, strict=True)):
+        if new and new != old and "|" not in new:
+            rows.setdefault(new, []).append(row)
+    events: list[Event] = [{"op": "add_class", "name": name} for name in rows if name not in state.names]
+    return events + [{"op": "decide", "rows": of, "label": name, "how": "file"} for name, of in rows.items()]
 
 
 def _label_column(table: Table, options: Mapping[str, Any], say: Say) -> str | None:
@@ -144,9 +157,3 @@ def _write_tasks(task: ReviewTask, state: ReviewState, proposals: Proposals | No
         with atomic_write(name) as file:
             file.write(f"{text}\n".encode())
     return [target, interface]
-
-
-def labels_of_state(state: ReviewState) -> Labels:
-    """The labels of a state as a fit takes them."""
-    how = np.where(state.decided == UNDECIDED, 0, state.how)
-    return Labels(state.codes(), how, list(state.names), dict(state.sizes))

@@ -42,14 +42,14 @@ def atomic_write(target: str | Path) -> Iterator[IO[bytes]]:
         if path.exists():
             shutil.copymode(path, temporary)
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise WriteError(target, error) from error
     finally:  # also after KeyboardInterrupt
         temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Put new names in a folder on the disk; not every system can (Windows, some network shares)."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

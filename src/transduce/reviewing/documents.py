@@ -1,6 +1,5 @@
 """Documents of a review: texts, feature rows, copies of the same text, clusters and neighbours."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,10 +31,8 @@ class Documents:
     name: str = "documents"
 
     @cached_property
-    def _joined(self) -> tuple[str, Array]:
-        """All texts in small letters, one after another, and where each begins."""
-        lowered = [text.casefold().replace("\0", " ") for text in self.texts]
-        return "\0".join(lowered), np.cumsum([0, *(len(text) + 1 for text in lowered[:-1])])
+    def _lowered(self) -> list[str]:
+        return [text.casefold() for text in self.texts]
 
     @property
     def n(self) -> int:
@@ -76,11 +73,10 @@ class Documents:
         found = MiniBatchKMeans(k, n_init=1, random_state=0, batch_size=2048).fit(self.vectors)
         return np.asarray(found.labels_)
 
-    def similarity(self, row: int, rows: Array | None = None) -> Array:
-        """Cosine of a document with all, or with these rows."""
-        X = self.X if rows is None else self.X[rows]
+    def similarity(self, row: int) -> Array:
+        """Cosine of a document with all."""
         x = self.X[[row]]
-        return np.asarray(X @ (x.toarray() if sparse.issparse(x) else x).ravel(), dtype=np.float64)
+        return np.asarray(self.X @ (x.toarray() if sparse.issparse(x) else x).ravel(), dtype=np.float64)
 
     def containing(self, query: str) -> Array:
         """Whether each text (n,) contains all words of a query; "in quotes" for a phrase."""
@@ -88,10 +84,6 @@ class Documents:
         phrase = len(parts) > 2 and parts[0] == parts[-1] == '"'
         words = [parts[1:-1]] if phrase else parts.split()
         found = np.ones(self.n, bool)
-        text, starts = self._joined
         for word in words:
-            places = np.array([match.start() for match in re.finditer(re.escape(word), text)], dtype=np.int64)
-            inside = np.zeros(self.n, bool)
-            inside[np.searchsorted(starts, places, side="right") - 1] = True
-            found &= inside
+            found &= np.array([word in text for text in self._lowered], bool)
         return found

@@ -28,6 +28,7 @@ SLOPE, SLOPES, SLOPE_WEIGHT = 0.5, (0.1, 1.0), 0.5
 NEXT, WORTH = 50, 0.01
 """Decisions that the expected gain is about, and the gain below which going on does not pay."""
 MIN_DECISIONS = 50
+"""Decisions about single documents before the advice may be to stop."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def estimate_accuracy(surprise: Array | None, confidence: float) -> Accuracy | N
 def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> float | None:
     """Return how much accuracy the next decisions are expected to add; None before the first fit.
 
-    `curve` has the number of labels and the expected error of each fit.
+    `curve` has for each fit the number of texts that were labelled one by one, and the expected error.
 
     >>> round(expected_gain([(50, 0.4), (100, 0.3), (200, 0.225)]), 3)
     0.021

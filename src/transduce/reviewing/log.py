@@ -4,10 +4,11 @@ The first line says which documents the log belongs to. A line without its line 
 ended; it was never reported as saved, and is removed when the log is opened again.
 """
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from transduce.errors import InputError
+from transduce.io.atomic_write import sync_folder
 
 Event = Mapping[str, Any]
 LOG_NAME, LOCK_NAME, VERSION = "decisions.jsonl", "review.lock", 1
@@ -57,14 +59,17 @@ class DecisionLog:
     """
 
     def __init__(self, folder: Path, texts: Sequence[str]) -> None:
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
+        for each in new:
+            sync_folder(each.parent)
         self.path = folder / LOG_NAME
         self._lock = FileLock(folder / LOCK_NAME)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise InputError(f"{folder} is open in another review. Close that one, or go on in its browser.") from None
-        self._file = -1
+        self._file, self._is_clean = -1, True
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             self.events = self._recover(texts)
@@ -76,13 +81,17 @@ class DecisionLog:
         """Append an event; when this returns, it is on the disk."""
         line = json.dumps(event, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         try:
+            if not self._is_clean:
+                self._truncate()
             self._write(line)
         except OSError as error:
-            self._truncate()
-            reason = error.strerror or str(error)
-            raise SaveError(
-                error.errno, f"Not saved: {self.path} cannot be written ({reason}). Free some space."
-            ) from None
+            self._is_clean = False
+            with suppress(OSError):  # else before the next event
+                self._truncate()
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            advice = "Free some space." if is_full else "Check that its folder is there and that you may write to it."
+            problem = f"{self.path} cannot be written ({error.strerror or error})"
+            raise SaveError(error.errno, f"Not saved: {problem}. {advice}") from None
         self._size += len(line)
 
     def close(self) -> None:
@@ -108,7 +117,7 @@ class DecisionLog:
         os.lseek(self._file, 0, os.SEEK_END)
         if not self._size:
             self.append({"op": "documents", "version": VERSION, "n": len(texts), "digest": digest_texts(texts)})
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         return events
 
     def _write(self, line: bytes) -> None:
@@ -120,6 +129,7 @@ class DecisionLog:
     def _truncate(self) -> None:
         os.ftruncate(self._file, self._size)
         os.lseek(self._file, self._size, os.SEEK_SET)
+        self._is_clean = True
 
 
 def _parse(data: bytes, path: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -146,23 +156,3 @@ def _lines(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
         if not isinstance(event, dict):
             raise InputError(f"line {number} of {path} is not a decision. Restore the file from a copy.")
         yield event
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file survive a crash, where folders can be synced."""
-    with _opened(folder) as descriptor:
-        if descriptor is not None:
-            os.fsync(descriptor)
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int | None]:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

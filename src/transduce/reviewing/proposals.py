@@ -6,9 +6,9 @@ classes that have labels there is nothing to fit, and `propose` returns None.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,14 +18,15 @@ from transduce.class_prior.proportions import are_balanced_by_design
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.label_step import solve_labels
 from transduce.provenance import class_weights
-from transduce.reviewing.state import NO_CLASS, RANDOM, UNDECIDED
+from transduce.reviewing.estimates import MIN_RANDOM
+from transduce.reviewing.state import HOW, NO_CLASS, RANDOM, SINGLE, UNDECIDED, ReviewState
 from transduce.reviewing.warm_start import Start, WarmClassifier
 from transduce.taxonomy import Taxonomy
 
 MIN_SAMPLE = 50
 """Random labels from which class sizes are estimated."""
 GROWTH = 1.25
-"""A fit starts from nothing again when there are so many times as many labels as in the last one that did."""
+"""A fit starts from nothing again when labels, or random ones, grew or fell by this factor since the last such fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +34,27 @@ class Labels:
     """Labels of all documents at one moment, as the state has them.
 
     codes  (n,) classes as numbers, UNDECIDED or NO_CLASS
-    how    (n,) how the decided documents were chosen; 0 for labels of the file
+    how    (n,) how the decided documents were chosen; 0 for labels of the file, and "bulk" for copies of a text
     names  names of the classes
     sizes  class sizes that were edited
+    n      number of texts that a person labelled one by one
     """
 
     codes: Array
     how: Array
     names: Sequence[str]
     sizes: Mapping[str, str]
+    n: int = 0
+
+    @classmethod
+    def of(cls, state: ReviewState, group: Array) -> Self:
+        """Copy the labels of a state; documents (n,) of one group have the same text, which counts once."""
+        codes, how = state.codes(), np.where(state.decided == UNDECIDED, 0, state.how)
+        single = np.flatnonzero(np.isin(how, SINGLE))
+        first = single[np.unique(group[single], return_index=True)[1]]
+        how[np.setdiff1d(single, first)] = HOW.index("bulk")
+        by_hand = group[(codes >= 0) & np.isin(how, (0, *SINGLE, HOW.index("file")))]
+        return cls(codes, how, list(state.names), dict(state.sizes), np.unique(by_hand).size)
 
     @cached_property
     def used(self) -> list[str]:
@@ -62,9 +75,8 @@ class Labels:
 
     def targets(self) -> Array:
         """Labels (n,) as a classifier takes them: "" without one, sets for inner nodes."""
-        below = {
-            name: {leaf for leaf in self.leaves if leaf == name or leaf.startswith(f"{name}/")} for name in self.used
-        }
+        leaves = self.leaves
+        below = {name: {leaf for leaf in leaves if f"{leaf}/".startswith(f"{name}/")} for name in self.used}
         values: list[Any] = [frozenset(below[n]) if n in below and n not in self.leaves else n for n in self.names]
         values.append("")
         y = np.empty(self.codes.size, object)
@@ -91,7 +103,9 @@ class Proposals:
     probabilities  (n, K) float32
     label          (n,) class of each document
     overruled      (n,) whether class sizes overruled the best score
+    numbers        numbers of the classes in the state
     n_labels       labels that the fit had, and those of the last fit from nothing
+    n_random       random labels of the last fit from nothing
     surprise       (n,) for random documents, by a fit that did not see the label: 1 if it was predicted, else 0, less
                    the confidence in the prediction; NaN for all others; None if no label was hidden
     sizes          estimated class sizes as fractions, with the ends of 90 % intervals (3, K)
@@ -103,7 +117,9 @@ class Proposals:
     probabilities: Array
     label: Array
     overruled: Array
+    numbers: tuple[int, ...]
     n_labels: tuple[int, int]
+    n_random: int
     surprise: Array | None
     sizes: Array
     error: float
@@ -122,6 +138,22 @@ class Proposals:
         np.put_along_axis(others, self.label[:, None], -1.0, axis=1)
         return np.asarray(others.argmax(axis=1))
 
+    def follow(self, state: ReviewState) -> "Proposals":
+        """These proposals after classes were renamed or merged, until the next fit."""
+        n = len(state.names)
+        names = [state.names[state.merged[k]] if k < n else "" for k in self.numbers]
+        names = [new or old for new, old in zip(names, self.classes, strict=True)]
+        if names == list(self.classes):
+            return self
+        classes = list(dict.fromkeys(names))
+        if len(classes) == len(names):
+            return replace(self, classes=tuple(names), start=None)
+        to, first = [classes.index(name) for name in names], [names.index(name) for name in classes]
+        merge = np.eye(len(classes), dtype=np.float32)[to]
+        numbers, coef = tuple(self.numbers[k] for k in first), (self.coef[0][first], self.coef[1][first])
+        found = replace(self, classes=tuple(classes), numbers=numbers, coef=coef, sizes=self.sizes @ merge, start=None)
+        return replace(found, probabilities=self.probabilities @ merge, label=np.array(to)[self.label])
+
 
 def propose(X: Any, labels: Labels, earlier: Proposals | None = None, n_jobs: int | None = None) -> Proposals | None:
     """Fit the labels, from an earlier fit if that is close; None if fewer than two classes have labels."""
@@ -133,12 +165,18 @@ def propose(X: Any, labels: Labels, earlier: Proposals | None = None, n_jobs: in
     sizes = {name: size for name, size in labels.sizes.items() if name in labels.used}
     clf = WarmClassifier(class_prior=sizes or "estimate", taxonomy=labels.taxonomy, annealing="paper", n_jobs=n_jobs)
     clf.set_params(unlabeled="", random_state=0, estimate_accuracy=True)
-    if earlier is not None and earlier.start is not None and n_labels < GROWTH * earlier.n_labels[1]:
+    if earlier is not None and _is_close(earlier, n_labels, int(np.count_nonzero(labels.how == RANDOM))):
         clf.start = earlier.start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf.fit(X[used], y, sampled=sampled)
     return _describe(clf, X, used, labels, n_labels, earlier)
+
+
+def _is_close(earlier: Proposals, n_labels: int, n_random: int) -> bool:
+    """Whether a fit can continue an earlier one; accuracy is estimated by fits from nothing only."""
+    most = GROWTH * earlier.n_random if earlier.n_random >= MIN_RANDOM else MIN_RANDOM
+    return earlier.n_labels[1] / GROWTH <= n_labels < GROWTH * earlier.n_labels[1] and n_random < most
 
 
 def _describe(
@@ -152,15 +190,19 @@ def _describe(
     label = scores.argmax(axis=1)
     label[used] = [index.get(name, 0) for name in clf.transduction_.tolist()]
     probabilities[used] = clf.label_distributions_
-    is_warm, undecided = clf._hidden is None and earlier is not None and clf.start is not None, labels.codes < 0
-    surprise = earlier.surprise if is_warm and earlier is not None else _surprise(clf, labels, used)
-    sure = np.take_along_axis(probabilities, label[:, None], axis=1)[undecided]
+    is_random, cold = labels.how == RANDOM, earlier if clf._hidden is None and clf.start is not None else None
+    sure = np.take_along_axis(probabilities, label[:, None], axis=1)[:, 0]
+    surprise = _surprise(clf, labels, used, sure) if cold is None else cold.surprise
+    surprise = None if surprise is None else np.where(is_random, surprise, np.nan)
+    sure = sure[labels.codes == UNDECIDED]
     return Proposals(
         tuple(index),
         probabilities,
         label,
         (scores - shift).argmax(axis=1) != label,
-        (n_labels, earlier.n_labels[1] if is_warm and earlier is not None else n_labels),
+        tuple(labels.names.index(name) for name in index),
+        (n_labels, n_labels if cold is None else cold.n_labels[1]),
+        int(np.count_nonzero(is_random)) if cold is None else cold.n_random,
         surprise,
         np.array([clf.size_estimate_.mean, clf.size_estimate_.low, clf.size_estimate_.high]),
         1.0 - float(sure.mean()) if sure.size else 0.0,
@@ -169,15 +211,19 @@ def _describe(
     )
 
 
-def _surprise(clf: WarmClassifier, labels: Labels, used: Array) -> Array | None:
-    """How much better predictions of hidden random labels are than their confidence (n,); NaN for other documents."""
+def _surprise(clf: WarmClassifier, labels: Labels, used: Array, confidence: Array) -> Array | None:
+    """How much better predictions of hidden labels are than their confidence (n,); NaN without such a prediction.
+
+    No proposal is right for a document of none of the classes, nor for the only label of a class once it is hidden.
+    """
     if clf._hidden is None:
         return None
     leaves, hidden = set(labels.leaves), clf._hidden
     full = [row for row in used.tolist() if labels.codes[row] >= 0 and labels.names[labels.codes[row]] in leaves]
     right, found = hidden.predicted.argmax(axis=1) == hidden.labels, np.full(labels.codes.size, np.nan)
-    found[full] = np.where(hidden.was_hidden, right - hidden.predicted.max(axis=1), np.nan)
-    found[labels.how != RANDOM] = np.nan
+    found[full] = np.where(hidden.was_hidden, right - hidden.predicted.max(axis=1), -hidden.confidence)
+    is_none = labels.codes == NO_CLASS
+    found[is_none] = -confidence[is_none]
     return found
 
 

@@ -8,11 +8,11 @@ come from the page itself, by Origin and Sec-Fetch-Site, and be JSON, which no f
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable
-from http.cookies import SimpleCookie
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 COOKIE, TOKEN = "transduce_review", "token"
 POLICY = (
@@ -28,6 +28,10 @@ HEADERS = {
     "cache-control": "no-store",
 }
 MAX_BODY = 32 * 2**20
+WELCOME = (
+    '<!doctype html><html lang="en"><title>Review</title><meta http-equiv="refresh" content="0;url=/">'
+    '<p>Opening the review. <a href="/">Go on</a>'
+)
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -66,8 +70,8 @@ class Guard:
         token = QueryParams(scope["query_string"]).get(TOKEN)
         if token is not None and scope["method"] == "GET" and scope["path"] == "/":
             return self._welcome() if _equal(token, self.secret) else _refuse(403, "This link is not valid any more.")
-        cookies = SimpleCookie(headers.get("cookie", ""))
-        if self.cookie not in cookies or not _equal(cookies[self.cookie].value, self.secret):
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")  # also beside odd ones of other servers
+        if not _equal(cookie, self.secret):
             return _refuse(403, "Open the link that `transduce review` printed.")
         return self._check_post(headers) if scope["method"] == "POST" else None
 
@@ -84,8 +88,11 @@ class Guard:
         return None
 
     def _welcome(self) -> Response:
-        """Replace the secret in the URL by a cookie."""
-        response = RedirectResponse("/", status_code=303)
+        """Replace the secret in the URL by a cookie.
+
+        The page moves on by itself: after a link on another site, a redirect would not bring a cookie that is strict.
+        """
+        response = HTMLResponse(WELCOME)
         response.set_cookie(self.cookie, self.secret, httponly=True, samesite="strict", path="/")
         return response
 

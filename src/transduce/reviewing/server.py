@@ -22,7 +22,7 @@ from transduce.reviewing.session import Session
 from transduce.reviewing.views import Views
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-ADDRESS = "127.0.0.1"
+ADDRESS, FORMATS = "127.0.0.1", ("csv", "jsonl", "parquet", "json")
 
 Body = Mapping[str, Any]
 Export = Callable[[str], str]
@@ -37,7 +37,7 @@ class Api:
 
     def state(self, body: Body) -> Any:
         """Numbers, classes and estimates."""
-        return self.session.summary() | {"formats": ["csv", "jsonl", "parquet", "json"] if self.export_to else []}
+        return self.session.summary() | {"formats": FORMATS if self.export_to else ()}
 
     def queue(self, body: Body) -> Any:
         """Cards of the next documents, without those that the page has."""
@@ -57,13 +57,13 @@ class Api:
         events = body.get("events")
         if not isinstance(events, list):
             raise InputError("events must be a list.")
-        done = self.session.submit([self._with_copies(event) for event in events])
-        return {"done": done, "state": self.state(body)}
+        return {"done": self.session.submit(events), "state": self.state(body)}
 
     def bulk(self, body: Body) -> Any:
         """Decide all documents of a selection."""
-        event = self.views.bulk_event(body.get("selection"), body.get("label"), body.get("how"))
-        done = self.session.submit([{**event, "id": body.get("id")}])
+        with self.session.lock:
+            event = self.views.bulk_event(body.get("selection"), body.get("label"), body.get("how"))
+            done = self.session.submit([{**event, "id": body.get("id")}])
         return {"done": done, "state": self.state(body)}
 
     def clusters(self, body: Body) -> Any:
@@ -82,20 +82,12 @@ class Api:
         """Write the decisions to a file beside that of the documents."""
         if self.export_to is None:
             raise InputError("this review has no file to write beside. Use the frame that it returns.")
-        return {"path": self.export_to(str(body.get("format")))}
-
-    def _with_copies(self, event: Any) -> Any:
-        """Decide documents with the same text together."""
-        if not isinstance(event, dict) or event.get("op") != "decide" or not isinstance(event.get("rows"), list):
-            return event
-        rows = [row for row in event["rows"] if type(row) is int and 0 <= row < self.session.documents.n]
-        copies = {copy for row in rows for copy in self.session.documents.copies(row).tolist()}
-        with self.session.lock:
-            codes = self.session.state.codes()
-        return {
-            **event,
-            "rows": [*event["rows"], *sorted(copy for copy in copies if codes[copy] == -1 and copy not in rows)],
-        }
+        if body.get("format") not in FORMATS:
+            raise InputError(f"the format must be one of {', '.join(FORMATS)}, but is {body.get('format')!r}.")
+        try:
+            return {"path": self.export_to(body["format"])}
+        except OSError as error:
+            raise InputError(f"The file was not written: {error}") from None
 
 
 REQUESTS = ("state", "queue", "document", "documents", "events", "bulk", "clusters", "map", "sizes", "export")
@@ -154,9 +146,8 @@ class ReviewServer:
 
     def __init__(self, session: Session, export: Export | None = None, port: int = 0) -> None:
         self.session = session
-        self._socket = socket.socket(
-            socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-        )  # so that asyncio sets NODELAY
+        tcp = socket.IPPROTO_TCP  # so that asyncio sets NODELAY
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, tcp)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((ADDRESS, port))
@@ -167,10 +158,8 @@ class ReviewServer:
         secret = new_secret()
         self.url = f"http://{ADDRESS}:{self.port}/?{TOKEN}={secret}"
         app = create_app(session, secret, self.port, export)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off"
-        )
-        self._server = uvicorn.Server(config)
+        quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+        self._server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", **quiet))
 
     def run(self, *, open_browser: bool = False) -> None:
         """Serve in this thread."""

@@ -18,7 +18,7 @@ from transduce.reviewing.documents import Documents
 from transduce.reviewing.estimates import advice, estimate_accuracy, expected_gain
 from transduce.reviewing.log import DecisionLog, Event
 from transduce.reviewing.proposals import Labels, Proposals, propose
-from transduce.reviewing.state import HOW, RANDOM, UNDECIDED, replay
+from transduce.reviewing.state import HOW, RANDOM, SINGLE, UNDECIDED, replay
 from transduce.selection import spread_rows
 
 FIT_AFTER, FIT_SECONDS = 10, 3.0
@@ -51,6 +51,7 @@ class Session:
         self.state = replay(documents.n, given, log.events)
         self.lock = threading.RLock()
         self.proposals: Proposals | None = None
+        self._fitted: Proposals | None = None
         self.planned: list[int] = []
         self.points = np.zeros((documents.n, 2))
         self.curve: list[tuple[int, float]] = []
@@ -78,15 +79,26 @@ class Session:
         if event.get("id") in self._seen and event.get("id") is not None:
             return ""
         self.state.check(event)
+        event = self._with_copies(event)
         self.log.append({**event, "at": round(time.time(), 3)})
         title = self.state.apply(event)
         self._remember(event)
         if event["op"] in _LABELS:
+            if event["op"] not in ("decide", "clear") and self._fitted is not None:
+                self.proposals = self._fitted.follow(self.state)
             self._pending += 1
             self._last = time.monotonic()
             self._wake.notify_all()
         self.revision += 1
         return title
+
+    def _with_copies(self, event: Event) -> Event:
+        """Decide documents with the same text together: those without a decision, and those with the same one."""
+        if event["op"] != "decide" or event.get("how") == "file":
+            return event
+        codes, copies = self.state.codes(), self.documents.copies
+        more = {int(c) for row in event["rows"] for c in copies(row) if codes[c] in (UNDECIDED, codes[row])}
+        return {**event, "rows": sorted(more.union(event["rows"]))}
 
     def _remember(self, event: Event) -> None:
         if isinstance(event.get("id"), str):
@@ -97,27 +109,28 @@ class Session:
     def labels(self) -> Labels:
         """Copy the labels for a fit."""
         with self.lock:
-            how = np.where(self.state.decided == UNDECIDED, 0, self.state.how)
-            return Labels(self.state.codes(), how, list(self.state.names), dict(self.state.sizes))
+            return Labels.of(self.state, self.documents.group)
 
     def fit_now(self) -> None:
-        """Fit the present labels and plan the queue."""
+        """Fit the present labels and plan the queue; what fails is in the status, and the last proposals stay."""
         with self.lock:
             self._pending, self.status = 0, "Learning from your decisions."
-        labels, earlier = self.labels(), self.proposals
-        changed = earlier is not None and tuple(labels.leaves) != earlier.classes
+        labels, found, planned, points, problem = self.labels(), self._fitted, self.planned, self.points, ""
+        changed = found is not None and tuple(labels.leaves) != found.classes
         try:
-            found = propose(self.documents.X, labels, None if changed else earlier, n_jobs=1)
-            problem = ""
-        except (ValueError, ArithmeticError) as error:  # such as class sizes that cannot be met
-            found, problem = earlier, f"The last fit failed: {error}"
-        planned, points = self._plan(found, labels), self._place(found)
+            found = propose(self.documents.X, labels, None if changed else found, n_jobs=1)
+        except Exception as error:  # such as class sizes that cannot be met
+            problem = f"The last fit failed: {error or type(error).__name__}"
+        try:
+            planned, points = self._plan(found, labels), self._place(found)
+        except Exception as error:
+            problem = problem or f"The last fit failed: {error or type(error).__name__}"
         with self.lock:
-            self.proposals, self.planned, self.status = found, planned, problem or "Up to date."
-            self.points = points
+            self._fitted, self.planned, self.points, self.status = found, planned, points, problem or "Up to date."
+            self.proposals = None if found is None else found.follow(self.state)
             if found is not None and found.surprise is not None and not problem:
-                self.curve = [point for point in self.curve if point[0] < found.n_labels[0]]
-                self.curve.append((found.n_labels[0], found.error))
+                self.curve = [point for point in self.curve if point[0] < labels.n]
+                self.curve.append((labels.n, found.error))
             self.revision += 1
 
     def _plan(self, proposals: Proposals | None, labels: Labels) -> list[int]:
@@ -155,7 +168,9 @@ class Session:
             is_open = (self.state.codes() == UNDECIDED) & ~self.state.skipped
             if not is_open.any():
                 is_open = self.state.codes() == UNDECIDED
-            is_open[[row for row in without if 0 <= row < is_open.size]] = False
+            for shown in without:
+                if 0 <= shown < is_open.size:
+                    is_open[self.documents.copies(shown)] = False
             chosen, drawn = iter(self.planned), iter(self._random.tolist())
             n_done = int(np.count_nonzero((self.state.how == RANDOM) | (self.state.how == HOW.index("queue"))))
         found: list[tuple[int, bool]] = []
@@ -178,7 +193,8 @@ class Session:
             undecided, here = codes == UNDECIDED, state.decided != UNDECIDED
             n_undecided, n_decided = int(np.count_nonzero(undecided)), int(np.count_nonzero(here))
             accuracy = None if proposals is None else estimate_accuracy(proposals.surprise, 1.0 - proposals.error)
-            gain = expected_gain(self.curve)
+            gain, group = expected_gain(self.curve), self.documents.group
+            n_single = np.unique(group[here & np.isin(state.how, SINGLE)]).size
             return {
                 "name": self.documents.name,
                 "is_short": self.documents.is_short,
@@ -186,10 +202,10 @@ class Session:
                 "n_decided": n_decided,
                 "n_given": int(np.count_nonzero(codes >= 0)) - int(np.count_nonzero(here & (codes >= 0))),
                 "n_undecided": n_undecided,
-                "n_random": int(np.count_nonzero(here & (state.how == RANDOM))),
+                "n_random": np.unique(group[here & (state.how == RANDOM)]).size,
                 "accuracy": None if accuracy is None else accuracy.__dict__,
                 "gain": gain,
-                "advice": advice(n_decided, n_undecided, accuracy, gain),
+                "advice": advice(n_single, n_undecided, accuracy, gain),
                 "status": self.status if not self._pending or self.status.startswith("Learn") else "Waiting to learn.",
                 "revision": self.revision,
                 "undo": state.undoable[-1].title if state.undoable else None,
@@ -207,15 +223,11 @@ class Session:
         for name in state.classes:
             k = index.get(name)
             rows = None if k is None or p is None else (p.sizes[:, k] * undecided.sum()).round().astype(int).tolist()
-            found.append(
-                {
-                    "name": name,
-                    "decided": int(decided[state.names.index(name)]),
-                    "proposed": 0 if k is None else int(proposed[k]),
-                    "believed": rows,
-                    "size": state.sizes.get(name),
-                }
-            )
+            numbers = {
+                "decided": int(decided[state.names.index(name)]),
+                "proposed": 0 if k is None else int(proposed[k]),
+            }
+            found.append({"name": name, **numbers, "believed": rows, "size": state.sizes.get(name)})
         return found
 
     def close(self) -> None:

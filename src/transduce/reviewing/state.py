@@ -3,20 +3,21 @@
 Events are plain mappings with the key "op", as the log holds them. Rows are numbered from 0. Classes are numbered in
 the order in which they appear, so that a decision survives when its class is renamed or merged.
 
-    decide  rows, label, how, proposed   label None is "none of these"; `proposed` is what the page showed
+    decide  rows, label, how             label None is "none of these"
     clear   rows                         takes decisions back
     skip    rows
     note    row, text
     add_class  name        rename_class  name, to        merge_class  name, into
     sizes   sizes                        {class: size as --prior takes it}
-    undo    redo
+    undo    redo                         `event` may name the id of the event that is meant
 
 Every change has an inverse of the same kind, so that undo and redo are the same operation.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,20 +27,23 @@ from transduce.reviewing.log import Event
 from transduce.suggest import did_you_mean
 
 UNDECIDED, NO_CLASS = -1, -2
-HOW = ("", "queue", "random", "list", "keyword", "neighbours", "cluster", "map", "file")
+HOW = ("", "queue", "random", "list", "keyword", "neighbours", "cluster", "map", "file", "bulk")
 """How a document was chosen; only random ones say something about accuracy."""
 RANDOM = HOW.index("random")
+SINGLE = (HOW.index("queue"), RANDOM, HOW.index("list"))
+"""Documents that were decided one by one."""
 MAX_NAME, MAX_NOTE = 200, 10_000
 
 
 @dataclass
 class Change:
-    """Values to put back: of rows, and of whole attributes."""
+    """Values to put back, of rows and of whole attributes, and the id of the event that they belong to."""
 
     title: str
     rows: Array
     columns: dict[str, Array]
     others: dict[str, Any]
+    event: object = None
 
 
 class ReviewState:
@@ -62,8 +66,6 @@ class ReviewState:
         The same for labels of the file.
     how : ndarray of shape (n_rows,)
         How decided documents were chosen, as numbers of HOW.
-    was_right : ndarray of shape (n_rows,)
-        1 if the class that was proposed is the one decided on, 0 if not, -1 if none was proposed.
     skipped : ndarray of bool of shape (n_rows,)
         Documents that were skipped.
     notes : dict
@@ -89,14 +91,19 @@ class ReviewState:
         self.given = np.array([UNDECIDED if name is None else index[name] for name in given], dtype=np.int32)
         self.merged: list[int] = list(range(len(self.names)))
         self.decided = np.full(n_rows, UNDECIDED, np.int32)
-        self.how, self.was_right = np.zeros(n_rows, np.int8), np.full(n_rows, -1, np.int8)
-        self.skipped = np.zeros(n_rows, bool)
+        self.how, self.skipped = np.zeros(n_rows, np.int8), np.zeros(n_rows, bool)
         self.notes: dict[int, str] = {}
         self.sizes: dict[str, str] = {}
         self.undoable: list[Change] = []
         self.redoable: list[Change] = []
-        self.n_events = 0
+        self.n_events, self._is_replay = 0, False
         self._codes: Array | None = None
+
+    def copy(self) -> Self:
+        """Copy what may change while another thread reads; the rest is only ever replaced."""
+        found = copy(self)
+        found.decided = self.decided.copy()
+        return found
 
     @property
     def n_rows(self) -> int:
@@ -137,6 +144,7 @@ class ReviewState:
             title = str(getattr(self, f"_{op}")(event, False))
         else:
             change = getattr(self, f"_{op}")(event, False)
+            change.event = event.get("id")
             self.undoable.append(self._swap(change))
             self.redoable.clear()
             title = change.title
@@ -153,7 +161,9 @@ class ReviewState:
         """Put the values of a change in place, and return those that were there."""
         rows = change.rows
         self._codes = None
-        before = Change(change.title, rows, {name: getattr(self, name)[rows] for name in change.columns}, {})
+        before = Change(
+            change.title, rows, {name: getattr(self, name)[rows] for name in change.columns}, {}, change.event
+        )
         for name, values in change.columns.items():
             getattr(self, name)[rows] = values
         for name, value in change.others.items():
@@ -162,14 +172,16 @@ class ReviewState:
         return before
 
     def _undo(self, event: Event, dry: bool) -> str:
-        return self._reverse(self.undoable, self.redoable, "undo", dry)
+        return self._reverse(self.undoable, self.redoable, event, dry)
 
     def _redo(self, event: Event, dry: bool) -> str:
-        return self._reverse(self.redoable, self.undoable, "redo", dry)
+        return self._reverse(self.redoable, self.undoable, event, dry)
 
-    def _reverse(self, source: list[Change], target: list[Change], name: str, dry: bool) -> str:
+    def _reverse(self, source: list[Change], target: list[Change], event: Event, dry: bool) -> str:
         if not source:
-            raise InputError(f"there is nothing to {name}.")
+            raise InputError(f"there is nothing to {event['op']}.")
+        if event.get("event") not in (None, source[-1].event):
+            raise InputError("Another tab has decided since. Look at what it did, and decide again.")
         if not dry:
             target.append(self._swap(source.pop()))
         return source[-1].title if dry else target[-1].title
@@ -185,27 +197,22 @@ class ReviewState:
         return found
 
     def _decide(self, event: Event, dry: bool) -> Change:
-        rows, label, proposed = self._rows(event), event.get("label"), event.get("proposed")
+        rows, label = self._rows(event), event.get("label")
         code = NO_CLASS if label is None else self.number_of(_name(label, "label"))
         how = event.get("how", "queue")
         if how not in HOW[1:]:
             raise InputError(f"`how` must be one of {', '.join(HOW[1:])}, but is {how!r}.")
         columns: dict[str, Array] = {
             "decided": np.full(rows.size, code, np.int32),
-            "how": np.full(rows.size, HOW.index(how), np.int8),
-            "was_right": np.full(rows.size, -1 if proposed is None else proposed == label, np.int8),
             "skipped": np.zeros(rows.size, bool),
         }
+        columns["how"] = np.full(rows.size, HOW.index(how), np.int8)
         return Change(f"{_documents(rows)} as {'none of these' if label is None else label}", rows, columns, {})
 
     def _clear(self, event: Event, dry: bool) -> Change:
         rows = self._rows(event)
-        columns: dict[str, Array] = {
-            "decided": np.full(rows.size, UNDECIDED, np.int32),
-            "how": np.zeros(rows.size, np.int8),
-        }
-        columns["was_right"] = np.full(rows.size, -1, np.int8)
-        return Change(f"{_documents(rows)} without a decision", rows, columns, {})
+        decided, how = np.full(rows.size, UNDECIDED, np.int32), np.zeros(rows.size, np.int8)
+        return Change(f"{_documents(rows)} without a decision", rows, {"decided": decided, "how": how}, {})
 
     def _skip(self, event: Event, dry: bool) -> Change:
         rows = self._rows(event)
@@ -220,7 +227,8 @@ class ReviewState:
 
     def _add_class(self, event: Event, dry: bool) -> Change:
         name = self._unused(event.get("name"))
-        others = {"names": [*self.names, name], "merged": [*self.merged, len(self.merged)]}
+        new = {"names": [*self.names, name], "merged": [*self.merged, len(self.merged)]}
+        others = {} if name in self.names else new
         return Change(f"new class {name}", np.zeros(0, np.int64), {}, others)
 
     def _rename_class(self, event: Event, dry: bool) -> Change:
@@ -230,8 +238,12 @@ class ReviewState:
         if not below:
             self.number_of(old)
         renamed = {name: self._unused(new + name[len(old) :], set(below)) for name in below}
+        # a name that the file has taken on since: its documents follow the class that was renamed
+        follow = {self.names.index(to): self.names.index(name) for name, to in renamed.items()
+                  if to in self.names and to not in renamed}  # fmt: skip
         others = {
-            "names": [renamed.get(name, name) for name in self.names],
+            "names": ["" if k in follow else renamed.get(name, name) for k, name in enumerate(self.names)],
+            "merged": [follow.get(k, k) for k in self.merged],
             "sizes": {renamed.get(name, name): size for name, size in self.sizes.items()},
         }
         return Change(f"{old} renamed to {new}", np.zeros(0, np.int64), {}, others)
@@ -260,7 +272,7 @@ class ReviewState:
 
     def _unused(self, name: object, besides: Iterable[str] = ()) -> str:
         name = _name(name, "name")
-        if name in self.names and name not in besides:
+        if name in self.names and name not in besides and not self._is_replay:
             raise InputError(f"there is a class {name!r} already. Merge them, or choose another name.")
         return name
 
@@ -271,20 +283,24 @@ OPERATIONS = ("decide", "clear", "skip", "note", "add_class", "rename_class", "m
 def replay(n_rows: int, given: Sequence[str | None] | None, events: Sequence[Event]) -> ReviewState:
     """Return the state after the events of a log, in order.
 
-    Classes that only the file named when the events were written exist also if the file has changed since.
+    The file may have changed since the events were written: classes that only it named exist also without it, and
+    names that it took over from the review, by way of an exported file, are those of the review.
     """
     known = {name for name in given or () if name is not None}
     lost: set[str] = set()
     for event in events:
         used = {event.get("label"), event.get("name") if event["op"] != "add_class" else None, event.get("into")}
-        branches = {name for name in used if name and any(other.startswith(f"{name}/") for other in known)}
+        used.update(event.get("sizes", ()))
+        branches = {name for name in used if name and any(other.startswith(f"{name}/") for other in known | lost)}
         lost |= {name for name in used - known - branches if isinstance(name, str)}
         known |= {name for name in (event.get("name"), event.get("to")) if isinstance(name, str)}
     state = ReviewState(n_rows, given)
     state.names += sorted(lost)
     state.merged += range(len(state.merged), len(state.names))
+    state._is_replay = True
     for event in events:
         state.apply(event)
+    state._is_replay = False
     return state
 
 

@@ -63,28 +63,21 @@ class Views:
     def _nearest_labeled(self, row: int) -> list[dict[str, Any]]:
         state = self.session.state
         codes = state.codes()
-        rows = np.flatnonzero(codes >= 0)
-        rows = rows[rows != row]
-        if not rows.size:
-            return []
-        cosines = self.session.documents.similarity(row, rows)
-        best = np.argsort(-cosines)[:N_NEIGHBOURS]
-        texts = self.session.documents.texts
-        return [
-            {"row": int(rows[j]), "label": state.names[codes[rows[j]]], "text": texts[rows[j]][:300]}
-            for j in best
-            if cosines[j] > 0
-        ]
+        cosines = np.where(codes >= 0, self.session.documents.similarity(row), 0.0)
+        cosines[row] = 0.0
+        best, texts = np.argpartition(-cosines, range(min(N_NEIGHBOURS, cosines.size))), self.session.documents.texts
+        found = [row for row in best[:N_NEIGHBOURS].tolist() if cosines[row] > 0]
+        return [{"row": row, "label": state.names[codes[row]], "text": texts[row][:300]} for row in found]
 
     def select(self, filter: Mapping[str, Any]) -> tuple[str, Array]:
         """Return rows that meet a filter, the nearest or least sure first, and a name to refer to them."""
-        session = self.session
-        with session.lock:
+        contains = self.session.documents.containing(str(filter.get("query") or ""))  # slow: not while others wait
+        with self.session.lock:
             keep, order = self._filtered(filter)
-        rows = np.flatnonzero(keep)
+        rows = np.flatnonzero(keep & contains)
         rows = rows[np.argsort(order[rows], kind="stable")] if order is not None else rows
         if filter.get("near") is not None:
-            rows = rows[: min(int(_number(filter, "k", 50)), MAX_NEAR)]
+            rows = rows[: min(max(int(_number(filter, "k", 50)), 0), MAX_NEAR)]
         self._n_selections += 1
         name = f"s{self._n_selections}"
         self._selections[name] = rows
@@ -102,8 +95,6 @@ class Views:
         state, p, documents = self.session.state, self.session.proposals, self.session.documents
         codes = state.codes()
         keep, order = _by_status(str(filter.get("status", "undecided")), state, codes), None
-        if filter.get("query"):
-            keep = keep & documents.containing(str(filter["query"]))
         if filter.get("cluster") is not None:
             keep = keep & (documents.cluster == int(_number(filter, "cluster", 0)))
         if filter.get("label"):
@@ -149,7 +140,7 @@ class Views:
             rows = rows[self.session.state.codes()[rows] == UNDECIDED]
         if not rows.size:
             raise InputError("none of these documents is undecided.")
-        return {"op": "decide", "rows": rows.tolist(), "label": label, "how": how if how in HOW else "list"}
+        return {"op": "decide", "rows": rows.tolist(), "label": label, "how": how if how in HOW[4:] else "bulk"}
 
     def clusters(self) -> list[dict[str, Any]]:
         """Clusters with their numbers of undecided documents, and the text nearest to the middle of each."""
@@ -185,12 +176,8 @@ class Views:
     def _in_polygon(self, polygon: Any) -> Array:
         """Whether each document (n,) is inside a polygon of places on the map, by the rule of even and odd."""
         corners = np.asarray(polygon, dtype=np.float64)
-        if (
-            corners.ndim != 2
-            or corners.shape[1] != 2
-            or not 3 <= len(corners) <= 2000
-            or not np.isfinite(corners).all()
-        ):
+        is_list = corners.ndim == 2 and corners.shape[1] == 2 and 3 <= len(corners) <= 2000
+        if not is_list or not np.isfinite(corners).all():
             raise InputError("a lasso must have 3 to 2000 corners, each with two numbers.")
         x, y = self.session.points.T
         inside = np.zeros(x.size, bool)

@@ -86,6 +86,32 @@ def test_corrections_in_an_exported_file_are_read_back(tickets, run_ok):
         assert found["given"].to_list().count("true") == 14
 
 
+@pytest.mark.parametrize("has_labels", [True, False])
+def test_a_corrected_export_changes_decisions_and_labels_of_the_file(tickets, run_ok, has_labels):
+    if not has_labels:
+        write_table(pl.DataFrame({"text": TEXTS}), str(tickets))
+    decide(
+        tickets,
+        *([] if has_labels else [{"op": "add_class", "name": name} for name in CLASSES]),
+        {"op": "decide", "rows": [0, 20, 22], "label": CLASSES[0], "how": "list"},
+        {"op": "rename_class", "name": CLASSES[1], "to": "money"},
+    )
+    out, again = tickets.with_name("out.csv"), tickets.with_name("again.csv")
+    run_ok("export", tickets, "-o", out, "--decisions-only")
+    frame = read(out)
+    labels = frame["label"].to_list()
+    labels[20], labels[21] = "money", "weather"
+    write_table(frame.with_columns(pl.Series("label", labels)), str(out))
+    decide(tickets, {"op": "decide", "rows": [22], "label": CLASSES[2], "how": "list"})  # after the export
+    run_ok("export", tickets, "-o", again, "--decisions-only", "--answers", out)
+    found = read(again)["label"].to_list()
+    labels[22] = CLASSES[2]
+    assert found == labels
+    if has_labels:
+        run_ok("label", tickets, "--answers", out, "-o", again, "--annealing", "none")
+        assert read(again)["label"].to_list()[:12] == labels[:12]
+
+
 def test_export_without_a_review_says_how_to_begin(tickets, run_command):
     result = run_command("export", tickets, "-o", tickets.with_name("out.csv"))
     assert result.code == 2
@@ -118,7 +144,8 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
 
     monkeypatch.setattr(server_module.ReviewServer, "run", run_and_tell)
     codes = []
-    arguments = ["review", str(tickets), "--no-browser"]
+    write_table(pl.DataFrame({"row": [22], "label": [CLASSES[1]]}), str(tickets.with_name("ask.csv")))
+    arguments = ["review", str(tickets), "--no-browser", "--answers", str(tickets.with_name("ask.csv"))]
     thread = threading.Thread(target=lambda: codes.append(run(arguments)))
     thread.start()
     assert started.wait(60)
@@ -126,13 +153,16 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
     client.post("events", {"events": [{"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"}]})
     path = client.post("export", {"format": "jsonl"})["path"]
     assert read(path)["label"][20] == CLASSES[0]
+    assert path.endswith("tickets-reviewed.jsonl")
+    assert client.post("export", {"format": "jsonl"})["path"].endswith("tickets-reviewed-2.jsonl")
+    assert servers[0].session.state.labels()[21] == CLASSES[1]  # of --answers
     assert run(["review", str(tickets), "--no-browser", "--quiet"]) == 2  # a second process
     servers[0].stop()
     thread.join(60)
     assert codes == [0]
     printed = capsys.readouterr()
     assert printed.out.startswith(servers[0].url)
-    assert "1 document decided" in printed.err
+    assert "2 documents decided" in printed.err
 
 
 def test_ctrl_c_ends_a_review_and_loses_nothing(tickets):

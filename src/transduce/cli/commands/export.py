@@ -28,9 +28,9 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
 
     from transduce.cli.errors import InputError
     from transduce.cli.progress import Progress
-    from transduce.cli.review_task import labels_of_state, read_review, read_rows, write_decisions
+    from transduce.cli.review_task import answer_events, read_review, read_rows, write_decisions
     from transduce.reviewing.log import LOG_NAME, read_events
-    from transduce.reviewing.proposals import propose
+    from transduce.reviewing.proposals import Labels, propose
     from transduce.reviewing.state import UNDECIDED, replay
 
     with Progress.from_options(options) as progress:
@@ -39,9 +39,12 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
             start = messages.command_line("review", file)
             raise InputError(f"there are no decisions in {task.folder}. Begin with: {start}")
         state = replay(len(task.texts), task.given, read_events(task.folder, task.texts))
+        for event in answer_events(task, state, options, progress.say):
+            state.apply(event)
         proposals = None
         if not decisions_only:
-            proposals = propose(read_rows(task, options, progress).X, labels_of_state(state), n_jobs=options["jobs"])
+            documents = read_rows(task, options, progress)
+            proposals = propose(documents.X, Labels.of(state, documents.group), n_jobs=options["jobs"])
             if proposals is None:
                 progress.say("Note: fewer than two classes have decisions, so the other documents get no label.")
         written = write_decisions(task, state, proposals, out, keep_formulas=keep_formulas)

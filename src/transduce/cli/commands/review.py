@@ -39,9 +39,9 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise InputError(f"a review needs the extra 'review'. {install_advice('review')}") from None
-    from transduce.cli import messages
+    from transduce.cli import messages, output_paths
     from transduce.cli.progress import Progress
-    from transduce.cli.review_task import read_review, read_rows, write_decisions
+    from transduce.cli.review_task import answer_events, read_review, read_rows, write_decisions
     from transduce.reviewing.log import DecisionLog
     from transduce.reviewing.session import Session
     from transduce.reviewing.state import UNDECIDED
@@ -52,13 +52,15 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
         session = Session(documents, DecisionLog(task.folder, task.texts), task.given)
 
         def export(format: str) -> str:
-            source = Path(file.rstrip("/"))
-            target = str(source.with_name(f"{source.name.split('.')[0]}-reviewed.{format}"))
+            target = output_paths.unused(Path(file.rstrip("/")), "reviewed", f".{format}")
             with session.lock:
-                write_decisions(task, session.state, session.proposals, target)
-            return target
+                state, proposals = session.state.copy(), session.proposals
+            write_decisions(task, state, proposals, str(target))
+            return str(target)
 
         try:
+            for event in answer_events(task, session.state, options, progress.say):
+                session.submit([event])
             with suppress(KeyboardInterrupt):  # Ctrl-C is how a review ends
                 server = ReviewServer(session, export, port)
                 progress.say(f"Decisions are saved in {task.folder}. Press Ctrl-C to end the review.")

@@ -1,4 +1,4 @@
-"""Merge a person's answers into the labels: they fill empty labels and never change one that was given.
+"""Merge a person's answers into the labels: they fill empty labels; only an exported file may change one.
 
 Of several files of answers, the last one that answers a row decides. An answer that is probably a misspelling of a
 class is an error, unless it is said to be a new class.
@@ -13,7 +13,7 @@ from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
-from transduce.cli.results import RESULTS, given_rows, result_columns, without_guard
+from transduce.cli.results import RESULTS, corrected_rows, given_rows, is_export, result_columns, without_guard
 from transduce.suggest import did_you_mean, find_misspelled, number_of
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
@@ -34,8 +34,13 @@ def merge_all(
     say: Callable[[str], None],
     new_classes: Sequence[str] = (),
     known: Sequence[str] = (),
+    *,
+    reviewed: bool = False,
 ) -> Labels:
     """Return the labels with the answers of several files filled in; the last word counts, and conflicts are reported.
+
+    `reviewed` says that the labels are those of a review, "" for none of the classes: answers may change them, but of
+    an exported file, which may be older, only those that were corrected in it. `known` are classes that need no label.
 
     >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
     >>> first = Table("one.csv", pl.DataFrame({"row": [2, 3], "label": ["tea", "tea"]}), "csv")
@@ -47,31 +52,33 @@ def merge_all(
     Note: row 3 was answered 'tea' in an earlier file and 'milk' in two.csv, which is used.
     ['tea', 'tea', 'milk']
     """
-    merged = list(labels)
+    merged: Labels = [None] * len(labels)
     for answers in files:
-        filled = merge_answers(documents, column, labels, answers, say, new_classes, known)
-        conflicts = [
-            row
-            for row, (old, new) in enumerate(zip(merged, filled, strict=True))
-            if None not in (old, new) and old != new
-        ]
+        new = read_answers(documents, column, labels, answers, say, new_classes, known, reviewed=reviewed)
+        conflicts = [row for row, one in enumerate(new) if None not in (one, merged[row]) and one != merged[row]]
         for row in conflicts[:1]:
             more = f" So were {number_of(len(conflicts) - 1, 'other row')}." if len(conflicts) > 1 else ""
             earlier = f"row {row + 1} was answered {merged[row]!r} in an earlier file"
-            say(f"Note: {earlier} and {filled[row]!r} in {answers.name}, which is used.{more}")
-        merged = [old if new is None else new for old, new in zip(merged, filled, strict=True)]
-    return merged
+            say(f"Note: {earlier} and {new[row]!r} in {answers.name}, which is used.{more}")
+        merged = _over(merged, new)
+    return _over(labels, merged)
 
 
-def _as_answers(answers: Table, n_rows: int) -> Table:
+def _over(labels: Labels, answers: Labels) -> Labels:
+    return [old if new is None else new for old, new in zip(labels, answers, strict=True)]
+
+
+def _as_answers(answers: Table, labels: Labels, reviewed: bool) -> Table:
     """The labels that people gave in a file that `label` or `export` wrote, as answers; other files as they are."""
-    frame = answers.frame
+    frame, n_rows = answers.frame, len(labels)
     if ROW in frame.columns or result_columns(frame) is None or frame.height != n_rows:
         return answers
     label = next((name for name in reversed(frame.columns) if re.fullmatch(r"label(_\d+)?", name)), RESULTS[0])
     given = given_rows(frame, label)
     if given is None:
         return answers
+    if reviewed and is_export(frame):
+        given &= corrected_rows(frame, label) | pl.Series([name is None for name in labels], dtype=pl.Boolean)
     answer = pl.Series(LABEL, labels_of(answers, label)).zip_with(given, pl.Series([None], dtype=pl.String))
     numbers = pl.Series(ROW, range(1, n_rows + 1), dtype=pl.Int64)
     return Table(answers.name, frame.with_columns(numbers, answer), answers.format)
@@ -84,12 +91,11 @@ def merge_answers(
     answers: Table,
     say: Callable[[str], None],
     new_classes: Sequence[str] = (),
-    known: Sequence[str] = (),
 ) -> Labels:
     """Return the labels with the answers filled in; an answer that contradicts a given label is an error.
 
+    Answers of a file that `export` wrote are newer than labels of the documents, and may change them.
     `documents` is the table that the queue was made from, `column` its label column and `labels` that column's labels.
-    `known` are classes that need no label.
 
     >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
     >>> frame = pl.DataFrame({"row": ["3", "2"], "label": ["tee", ""], "text": ["c", "b"]})
@@ -98,7 +104,23 @@ def merge_answers(
     Note: the answer 'tee' in ask.csv is a new class. Did you mean 'tea'?
     ['tea', None, 'tee']
     """
-    answers = _as_answers(answers, len(labels))
+    return _over(labels, read_answers(documents, column, labels, answers, say, new_classes))
+
+
+def read_answers(
+    documents: pl.DataFrame,
+    column: str,
+    labels: Labels,
+    answers: Table,
+    say: Callable[[str], None],
+    new_classes: Sequence[str] = (),
+    known: Sequence[str] = (),
+    *,
+    reviewed: bool = False,
+) -> Labels:
+    """Return the answer of a file to each row, None without one; the arguments are those of `merge_all`."""
+    may_change = reviewed or is_export(answers.frame)
+    answers = _as_answers(answers, labels, reviewed)
     answered = LABEL if LABEL in answers.frame.columns else column
     for name in (ROW, answered):
         if name not in answers.frame.columns:
@@ -111,10 +133,10 @@ def merge_answers(
     queue_columns = {ROW, SUGGESTED, *RESULTS, answered, column} | LABEL_STUDIO_COLUMNS
     shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]
     _check_texts(documents, answers, rows, shared)
-    filled = _fill(labels, rows, new, answers.name)
+    found = _by_row([None] * len(labels) if may_change else labels, rows, new, answers.name)
     for sentence in _summary(rows, new, answers.name, [*labels, *known], new_classes):
         say(sentence)
-    return filled
+    return found
 
 
 def _row_numbers(answers: Table, labels: Labels, n_rows: int) -> list[int | None]:
@@ -150,20 +172,21 @@ def _comparable(text: str) -> str:
     return " ".join(_FORMULA_GUARDS.sub("", text).replace("\0", "\ufffd").split())
 
 
-def _fill(labels: Labels, numbers: list[int | None], answers: Labels, name: str) -> Labels:
-    filled = list(labels)
+def _by_row(labels: Labels, numbers: list[int | None], answers: Labels, name: str) -> Labels:
+    """Answers in the order of the rows; they must agree with the labels."""
+    found: Labels = [None] * len(labels)
     for number, answer in zip(numbers, answers, strict=True):
         if number is None or answer is None:
             continue
-        given, before = labels[number - 1], filled[number - 1]
+        given, before = labels[number - 1], found[number - 1]
         if given is not None and given != answer:
             raise InputError(
                 f"row {number} has the label {given!r}, but {name} says {answer!r}. Correct one of them by hand."
             )
         if before is not None and before != answer:
             raise InputError(f"{name} labels row {number} twice, {before!r} and {answer!r}. Keep one of them.")
-        filled[number - 1] = answer
-    return filled
+        found[number - 1] = answer
+    return found
 
 
 def _summary(
@@ -176,7 +199,7 @@ def _summary(
         f"Filled in {n_filled} answer{'' if n_filled == 1 else 's'}; "
         f"{n_empty} row{' has' if n_empty == 1 else 's have'} none."
     )
-    known = {label for label in labels if label is not None}
+    known = {label for label in labels if label}
     named: set[str] = set()
     for answer in filter(None, answers):
         parts = split_candidates(answer)  # a set names its parts if one of them is known

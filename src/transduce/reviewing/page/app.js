@@ -1,6 +1,6 @@
 // The page: keeps the state in sight, switches views, and sends what people decide.
 import { Outbox, post } from "./api.js";
-import { ask, find, make, options, percent, say } from "./dom.js";
+import { ask, find, make, options, percent, say, write } from "./dom.js";
 import { ClassesView } from "./classes.js";
 import { ListView } from "./list.js";
 import { MapView } from "./map.js";
@@ -14,24 +14,22 @@ const KEYS = [
 
 class App {
   constructor() {
-    this.state = null;
-    this.done = [];
-    this.undone = [];
+    Object.assign(this, { state: null, current: "queue", saved: "", done: [], undone: [] });
     this.outbox = new Outbox({
-      onAdd: (op) => this.note(op),
-      onState: (state) => this.show(state),
+      onAdd: (event) => this.note(event),
+      onSaved: (state) => { this.saved = "Saved. "; this.show(state); },
       onStatus: (text, bad) => this.status(text, bad),
-      onRefused: (text) => { say(text); this.refresh(); this.views.queue.reload(); },
+      onRefused: (text, event) => this.refused(text, event),
     });
     this.views = { queue: new QueueView(this), list: new ListView(this), map: new MapView(this), classes: new ClassesView(this) };
-    this.current = "queue";
     for (const name of Object.keys(this.views)) find(`tab-${name}`).addEventListener("click", () => this.open(name));
-    find("undo").addEventListener("click", () => this.undo("undo"));
-    find("redo").addEventListener("click", () => this.undo("redo"));
+    for (const op of ["undo", "redo"]) find(op).addEventListener("click", () => this.undo(op));
     find("help").addEventListener("click", () => this.help());
-    find("export").addEventListener("change", (event) => this.export(event.target));
+    find("export").addEventListener("click", () => this.export(find("format").value));
     document.querySelector("nav").addEventListener("keydown", (event) => this.walkTabs(event));
     document.addEventListener("keydown", (event) => this.key(event));
+    // A key that is held down scrolls and types, and does nothing else.
+    document.addEventListener("keydown", (event) => { if (event.repeat) { event.stopPropagation(); if (event.key === "Enter") event.preventDefault(); } }, true);
     this.poll();
   }
 
@@ -39,58 +37,62 @@ class App {
 
   async poll() {
     await this.refresh();
+    this.outbox.send();
     setTimeout(() => this.poll(), document.hidden ? 5000 : 1000);
   }
 
   async refresh() {
     try { this.show(await post("state")); }
-    catch (error) { this.status(error instanceof TypeError ? "The server does not answer. Nothing that was saved is lost." : error.message, true); }
+    catch (error) { if (!this.outbox.waiting.length) this.status(error instanceof TypeError ? "The server does not answer. Nothing that was saved is lost." : error.message, true); }
   }
 
   show(state) {
-    const before = this.state;
+    const before = this.state, found = state.accuracy;
     this.state = state;
     document.title = `Review ${state.name}`;
-    find("name").textContent = state.name;
+    write("name", state.name);
     document.body.classList.toggle("short", state.is_short);
-    find("decided").textContent = `${state.n_decided} of ${state.n - state.n_given}`;
-    const found = state.accuracy;
-    find("accuracy").textContent = found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `after ${Math.max(10 - state.n_random, 1)} random`;
-    find("gain").textContent = state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points`;
-    const stop = state.advice.endsWith("stop here.");
-    find("advice").textContent = state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.";
-    find("advice").classList.toggle("stop", stop);
+    write("decided", `${state.n_decided} of ${state.n - state.n_given}`);
+    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `after ${Math.max(10 - state.n_random, 1)} random`);
+    write("gain", state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points`);
+    write("advice", state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.");
+    find("advice").classList.toggle("stop", state.advice.endsWith("stop here."));
     for (const name of ["undo", "redo"]) {
       find(name).disabled = !state[name];
       find(name).title = state[name] ? `${name === "undo" ? "Undo" : "Redo"}: ${state[name]}` : "";
     }
-    if (!this.outbox.waiting.length) this.status(state.status, state.status.startsWith("The last fit failed"));
-    if (find("export").options.length === 1) for (const one of state.formats) find("export").append(make("option", { value: one }, { csv: "CSV", jsonl: "JSON Lines", parquet: "Parquet", json: "Label Studio" }[one]));
+    if (!this.outbox.waiting.length) this.status(this.saved + state.status, state.status.startsWith("The last fit failed"));
+    if (!before) options(find("format"), state.formats.map((one) => [one, { csv: "CSV", jsonl: "JSON Lines", parquet: "Parquet", json: "Label Studio" }[one]]), state.formats[0]);
+    find("format").hidden = find("export").hidden = !state.formats.length;
     const changed = !before || before.revision !== state.revision;
     for (const view of Object.values(this.views)) view.update?.(state, changed, !before);
   }
 
   status(text, bad) {
-    find("status").textContent = text;
+    write("status", text);
     find("status").classList.toggle("bad", Boolean(bad));
   }
 
-  decide(rows, label, how, proposed) {
-    this.outbox.add({ op: "decide", rows, label, how, ...(proposed === undefined ? {} : { proposed }) });
-  }
-
   // What was done here, so that undoing the decision about a document brings that document back, and nothing else does.
-  note(op) {
-    if (op === "undo" || op === "redo") return;
-    this.done.push(op);
+  note(event) {
+    if (event.op === "undo" || event.op === "redo") return;
+    this.done.push(event);
     this.undone = [];
   }
 
+  // Names the event that is meant, so that the server can refuse if another tab has decided since.
   undo(op) {
     const [from, to] = op === "undo" ? [this.done, this.undone] : [this.undone, this.done], last = from.pop();
-    this.outbox.add({ op });
-    if (last !== undefined) to.push(last);
-    if (last === "decide" || last === "skip") this.views.queue.undone(op);
+    this.outbox.add({ op, event: last?.id ?? this.state?.[`${op}_event`] });
+    if (last) to.push(last);
+    if (last?.op === "decide" || last?.op === "skip") this.views.queue.undone(op);
+  }
+
+  refused(text, event) {
+    if (event.op === "undo" || event.op === "redo") Object.assign(this, { done: [], undone: [] });
+    say(text);
+    this.refresh();
+    this.views.queue.reload();
   }
 
   open(name) {
@@ -116,8 +118,7 @@ class App {
     const typing = event.target.matches?.("input, textarea, select"), command = event.ctrlKey || event.metaKey;
     if (find("dialog").open) return;
     if (event.altKey && "1234".includes(event.key)) { this.open(Object.keys(this.views)[Number(event.key) - 1]); event.preventDefault(); return; }
-    if (command && !typing && event.key.toLowerCase() === "z") { this.undo(event.shiftKey ? "redo" : "undo"); event.preventDefault(); return; }
-    if (command && !typing && event.key.toLowerCase() === "y") { this.undo("redo"); event.preventDefault(); return; }
+    if (command && !typing && "yzYZ".includes(event.key)) { this.undo(event.shiftKey || "yY".includes(event.key) ? "redo" : "undo"); event.preventDefault(); return; }
     if (typing || command || event.altKey) return;
     if (event.key === "?") { this.help(); event.preventDefault(); return; }
     if (event.key === "/") { this.open("list"); this.views.list.focus(); event.preventDefault(); return; }
@@ -129,17 +130,9 @@ class App {
     ask("Keys", make("table", {}, make("tbody", {}, ...rows)), "", null);
   }
 
-  async export(select) {
-    const format = select.value;
-    select.value = "";
-    if (!format) return;
+  async export(format) {
     try { say(`Wrote ${(await post("export", { format })).path}`); }
     catch (error) { say(error.message); }
-  }
-
-  addClass(name, then) {
-    this.outbox.add({ op: "add_class", name });
-    then?.();
   }
 
   classSelect(label, first = "Class…") {

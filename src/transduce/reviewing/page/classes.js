@@ -58,7 +58,7 @@ export class ClassesView {
   add() {
     const name = this.name.value.trim();
     if (!name) return;
-    this.app.addClass(name);
+    this.app.outbox.add({ op: "add_class", name });
     this.name.value = "";
   }
 

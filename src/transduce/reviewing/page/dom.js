@@ -18,6 +18,9 @@ export function options(select, entries, value) {
   return select;
 }
 
+// Screen readers announce what is written, also if it is the same.
+export const write = (id, text) => { if (find(id).textContent !== text) find(id).textContent = text; };
+
 let timer = 0;
 export function say(text) {
   const box = find("message");

@@ -21,6 +21,7 @@ export class BulkBar {
   }
 
   show(found) {
+    if (!found) return;
     this.found = found;
     this.total.textContent = found.total === 1 ? "1 document" : `${found.total} documents`;
     this.button.disabled = !found.total;
@@ -36,8 +37,8 @@ export class BulkBar {
 
   async send(label) {
     try {
-      const answer = await post("bulk", { selection: this.found.selection, label, how: this.how(), id: newId() });
-      this.app.note("bulk");
+      const id = newId(), answer = await post("bulk", { selection: this.found.selection, label, how: this.how(), id });
+      this.app.note({ op: "bulk", id });
       this.app.show(answer.state);
       say(`Decided ${answer.done[0]}. Undo takes it back.`);
       this.app.views.queue.reload();
@@ -55,8 +56,10 @@ export class DocumentList {
       make("button", { type: "button", onclick: () => this.turn(-PAGE) }, "Earlier"), this.place, make("button", { type: "button", onclick: () => this.turn(PAGE) }, "Later")));
   }
 
+  // Returns nothing if another list was asked for in the meantime.
   async load(filter, offset = 0) {
-    const found = await post("documents", { filter, offset, n: PAGE });
+    const asked = this.asked = {}, found = await post("documents", { filter, offset, n: PAGE });
+    if (asked !== this.asked) return null;
     Object.assign(this, { offset, total: found.total, filter: { selection: found.selection } });
     this.items.replaceChildren(...found.documents.map((card) => this.item(card)));
     this.place.textContent = found.total ? `${offset + 1} to ${Math.min(offset + PAGE, found.total)} of ${found.total}` : "No documents.";
@@ -67,8 +70,8 @@ export class DocumentList {
     const proposed = card.proposed ? `proposed: ${card.proposed.label}, ${percent(card.proposed.confidence)}` : "no proposal yet";
     const known = card.decision ? `${card.of_file ? "in the file" : "decided"}: ${card.decision.label ?? "none of these"}` : proposed;
     const open = make("button", { type: "button", "aria-label": `Open document ${card.row + 1}`, onclick: () => this.app.views.queue.open(card.row) }, "Open");
-    return make("li", {}, make("div", { class: "words" }, short(card.text, 300)), open,
-      make("div", { class: "class" }, known, card.overruled && !card.decision ? ", by class sizes" : "", card.note ? `, note: ${short(card.note, 80)}` : ""));
+    return make("li", {}, make("div", { class: "words" }, short(card.text, 300)),
+      make("div", { class: "class" }, known, card.overruled && !card.decision ? ", by class sizes" : "", card.note ? `, note: ${short(card.note, 80)}` : ""), open);
   }
 
   turn(step) {
@@ -105,11 +108,9 @@ export class ListView {
     if (this.key !== key) { this.key = key; options(this.classes, [["", "any class"], ...branches.map((name) => [`=${name}`, name])], this.classes.value); }
   }
 
-  opened() { if (!this.row) this.load(); }
-
+  opened() { this.load(); }
   focus() { this.query.focus(); this.query.select(); }
-
-  near(row) { this.row = row; this.load(); }
+  near(row) { this.row = row; this.app.open("list"); }
 
   async loadClusters() {
     const found = await post("clusters"), chosen = this.cluster.value;
@@ -126,10 +127,7 @@ export class ListView {
 
   async load() {
     this.nearness.hidden = this.row === null;
-    const asked = this.asked = {};
-    try {
-      const found = await this.list.load(this.filter());
-      if (asked === this.asked) this.bulk.show(found);
-    } catch (error) { say(error.message); }
+    try { this.bulk.show(await this.list.load(this.filter())); }
+    catch (error) { say(error.message); }
   }
 }

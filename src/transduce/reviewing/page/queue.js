@@ -16,7 +16,7 @@ export class QueueView {
 
   update(state, changed, first) {
     if (first) { this.reload(); return; }
-    if (state.status === "Up to date." && this.fitted !== state.revision && changed) { this.fitted = state.revision; this.fill(true); }
+    if (state.status === "Up to date." && this.fitted !== state.revision && !this.loading) { this.fitted = state.revision; this.fill(true); }
     if (this.current && changed) this.showChoices();
     if (!this.current && !this.loading && state.n_undecided) this.fill();
   }
@@ -35,25 +35,29 @@ export class QueueView {
       this.cards = [...head, ...found.filter((card) => !shown.has(card.row))];
     } catch (error) { say(error.message); }
     this.loading = false;
-    this.show(renew);
+    this.show();
+    find("queue").dataset.revision = this.fitted;
   }
 
-  show(keep = false) {
-    const card = this.current;
+  show() {
+    const card = this.current, focused = document.activeElement;
     this.next.replaceChildren(...this.cards.slice(1, 6).map((one) => make("li", {}, one.random ? make("span", { class: "tag" }, "random") : null, " ", short(one.text, 120))));
-    if (keep && this.shown === card && card) return;
+    if (card && this.shown === card) return;
+    const takeFocus = focused === document.body || this.card.contains(focused);
     this.shown = card;
     if (!card) { this.card.replaceChildren(make("p", {}, this.loading ? "Choosing documents." : "Every document has a decision. Export them above, or look through Documents.")); return; }
+    this.text = make("div", { class: "text", id: "text", tabindex: "0", role: "group", "aria-label": `Document ${card.row + 1}`, "aria-describedby": "text" }, card.text);
     this.choices = make("div", { class: "choices", role: "group", "aria-label": "Classes" });
     this.search = make("input", { type: "text", class: "grow", placeholder: "Type a class, or a new one", "aria-label": "Class", list: "class-names", autocomplete: "off", onkeydown: (event) => this.searchKey(event) });
     this.names = make("datalist", { id: "class-names" });
-    this.note = make("input", { type: "text", class: "grow", placeholder: "Note", "aria-label": "Note", value: card.note, onchange: () => this.saveNote(), onkeydown: (event) => { if (event.key === "Enter" || event.key === "Escape") this.note.blur(); } });
+    this.note = make("input", { type: "text", class: "grow", placeholder: "Note", "aria-label": "Note", value: card.note, onchange: () => this.saveNote(), onkeydown: (event) => { if (event.key === "Enter" || event.key === "Escape") this.text.focus(); } });
     this.card.replaceChildren(
-      this.facts(card), make("div", { class: "text", tabindex: "0", role: "group", "aria-label": "Text" }, card.text), this.choices,
+      this.facts(card), this.text, this.choices,
       make("div", { class: "row" }, this.search, this.names,
         this.button("0", "None of these", () => this.choose(null)), this.button("→", "Skip", () => this.skip()), this.button("←", "Back", () => this.back()), this.button("=", "Similar", () => this.similar())),
       make("div", { class: "row" }, this.note), this.why(card));
     this.showChoices();
+    if (takeFocus) this.text.focus();
   }
 
   button(key, text, run) { return make("button", { type: "button", onclick: run }, make("kbd", {}, key), ` ${text}`); }
@@ -87,8 +91,9 @@ export class QueueView {
     const proposed = card.proposed?.label, key = JSON.stringify([card.row, this.app.names]);
     if (this.choices.dataset.key === key) return;
     this.choices.dataset.key = key;
-    const buttons = this.numbered().map((name, k) => make("button", { type: "button", class: name === proposed ? "main" : null, onclick: () => this.choose(name) },
-      k < 9 ? make("kbd", {}, k + 1) : null, make("span", { class: "name" }, name), name === proposed ? make("span", {}, percent(card.proposed.confidence)) : null, name === proposed ? make("kbd", {}, "Enter") : null));
+    const parts = (name, at = name.lastIndexOf("/") + 1) => [at ? make("small", {}, name.slice(0, at)) : null, name.slice(at)];
+    const buttons = this.numbered().map((name, k) => make("button", { type: "button", title: name, class: name === proposed ? "main" : null, onclick: () => this.choose(name) },
+      k < 9 ? make("kbd", {}, k + 1) : null, make("span", { class: "name" }, ...parts(name)), name === proposed ? make("span", { class: "sure" }, percent(card.proposed.confidence), make("kbd", {}, "Enter")) : null));
     this.choices.replaceChildren(...buttons);
     this.names.replaceChildren(...this.branches().map((name) => make("option", { value: name })));
   }
@@ -100,26 +105,27 @@ export class QueueView {
     return [...names].sort();
   }
 
-  choose(label) {
-    const card = this.current;
+  // A proposed class may have been renamed or merged since; only a name that was typed is added.
+  choose(label, isTyped = false) {
+    const card = this.current, { names, outbox } = this.app, proposed = card?.proposed?.label;
     if (!card) return;
-    if (label !== null && !this.app.names.includes(label)) this.app.outbox.add({ op: "add_class", name: label });
-    this.app.decide([card.row], label, card.random ? "random" : "queue", card.proposed?.label);
+    if (label !== null && !names.includes(label)) {
+      if (!isTyped) { say(`There is no class ${label} any more. Choose another one.`); return; }
+      outbox.add({ op: "add_class", name: label });
+    }
+    outbox.add({ op: "decide", rows: [card.row], label, how: card.random ? "random" : "queue", proposed: names.includes(proposed) ? proposed : undefined });
     this.leave();
   }
 
   skip() {
-    if (!this.current) return;
-    this.app.outbox.add({ op: "skip", rows: [this.current.row] });
-    this.leave();
+    if (this.current) { this.app.outbox.add({ op: "skip", rows: [this.current.row] }); this.leave(); }
   }
 
   leave() {
     this.past.push(this.cards.shift());
     this.show();
+    if (this.current) this.text.focus();
     if (this.cards.length < AHEAD / 2) this.fill();
-    if (!this.card.contains(document.activeElement)) return;
-    document.activeElement.blur();
   }
 
   async back() {
@@ -128,7 +134,7 @@ export class QueueView {
   }
 
   // After an undo the document comes back, so that it can be decided again.
-  async undone(op) {
+  undone(op) {
     if (op === "undo" && this.past.length) {
       const card = this.past.pop();
       this.redone.push(card);
@@ -145,15 +151,14 @@ export class QueueView {
     try {
       const card = await post("document", { row });
       this.cards = [{ ...card, random }, ...this.cards.filter((one) => one.row !== row)];
-      this.show();
       this.app.open("queue");
+      this.show();
+      this.text.focus();
     } catch (error) { say(error.message); }
   }
 
   similar() {
-    if (!this.current) return;
-    this.app.open("list");
-    this.app.views.list.near(this.current.row);
+    if (this.current) this.app.views.list.near(this.current.row);
   }
 
   saveNote() {
@@ -163,21 +168,21 @@ export class QueueView {
   }
 
   searchKey(event) {
-    if (event.key === "Escape") { this.search.value = ""; this.search.blur(); }
-    if (event.key !== "Enter") return;
+    if (event.key === "Escape") this.search.value = "";
     const typed = this.search.value.trim(), folded = typed.toLowerCase();
-    if (!typed) { this.search.blur(); return; }
+    if (event.key === "Escape" || event.key === "Enter" && !typed) this.text.focus();
+    if (event.key !== "Enter" || !typed) return;
     const names = this.branches(), starts = names.filter((name) => name.toLowerCase().split("/").some((part) => part.startsWith(folded)) || name.toLowerCase().startsWith(folded));
     const exact = names.find((name) => name.toLowerCase() === folded), found = exact ?? (starts.length === 1 ? starts[0] : null);
     event.preventDefault();
-    if (found) { this.choose(found); return; }
+    if (found) { this.choose(found, true); return; }
     if (starts.length > 1) { say(`${starts.length} classes begin like this: ${short(starts.join(", "))}. Type more of the name.`); return; }
     this.addNew(typed);
   }
 
   // A new name is asked about once, so that a slip of the hand is not a new class.
   addNew(name) {
-    if (this.asked === name) { this.asked = null; this.choose(name); return; }
+    if (this.asked === name) { this.asked = null; this.choose(name, true); return; }
     this.asked = name;
     say(`There is no class ${name}. Press Enter again to add it.`);
   }
