@@ -42,7 +42,7 @@ for _ in range(int(sys.argv[2])):
 def load(port, cookie, stop, confirmed, tag):
     """Send decisions until the server is gone, and note those that it confirmed."""
     headers = {"cookie": cookie, "origin": f"http://127.0.0.1:{port}", "content-type": "application/json"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.connect()
     connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     number = 0
@@ -77,7 +77,7 @@ def check_kills(folder: Path, n_kills: int) -> None:
         for kill in range(n_kills):
             pid, url = process.stdout.readline().split()
             port = int(url.split(":")[2].split("/")[0])
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
             connection.request("GET", url.split(str(port))[1])
             answer = connection.getresponse()
             answer.read()
@@ -88,8 +88,8 @@ def check_kills(folder: Path, n_kills: int) -> None:
             ]
             for client in clients:
                 client.start()
-            until, end = len(confirmed) + rng.randrange(6), time.monotonic() + 60
-            while len(confirmed) < until and time.monotonic() < end:
+            until = len(confirmed) + rng.randrange(6)
+            while len(confirmed) < until and any(client.is_alive() for client in clients):
                 time.sleep(0.0005)
             time.sleep(rng.random() * 0.01)
             subprocess.run(["kill", "-9", pid], check=True)
@@ -99,5 +99,5 @@ def check_kills(folder: Path, n_kills: int) -> None:
             if kill % 50 == 0 or kill == n_kills - 1:
                 saved = {event["id"] for event in read_events(folder, TEXTS)}
                 assert set(confirmed) <= saved
-        process.wait(timeout=60)
+        process.wait()
     assert len(confirmed) > n_kills
