@@ -4,10 +4,11 @@ import os
 
 import pytest
 
-from benchmarks.fuzz import targets, worker
+from benchmarks.fuzz import corpus, targets, worker
 from benchmarks.fuzz.mutate import mutate
-from benchmarks.fuzz.targets import TARGETS, Target
-from benchmarks.fuzz.worker import fuzz
+from benchmarks.fuzz.target import Target
+from benchmarks.fuzz.targets import TARGETS
+from benchmarks.fuzz.worker import fuzz, replay
 
 N_INPUTS = 2_000
 
@@ -22,8 +23,34 @@ def test_two_thousand_mutated_files(target):
     assert found.n_accepted > 0
 
 
+PAST = [(target, name) for target in TARGETS for name, _ in corpus.past_findings(target)]
+
+
+@pytest.mark.parametrize(("target", "name"), PAST)
+def test_past_findings_stay_mended(target, name, tmp_path):
+    data = dict(corpus.past_findings(target))[name]
+    assert worker._judge(target, data, tmp_path)[0] in ("accepted", "refused")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", sorted({target for target, _ in PAST}))
+def test_past_findings_stay_mended_within_limits(target):
+    found = replay(target)
+    assert found.findings == []
+    assert found.n_accepted + found.n_refused == len(corpus.past_findings(target))
+
+
+def test_every_past_finding_has_a_target():
+    assert {path.name for path in corpus.FOLDER.iterdir()} <= set(TARGETS)
+
+
+def test_every_kind_of_file_that_is_read_is_fuzzed():
+    kinds = {"csv", "jsonl", "parquet", "model", "store", "stage", "fit.json", "vectors", "cache", "log", "project"}
+    assert kinds <= set(TARGETS)
+
+
 def test_an_input_depends_on_its_number_alone():
-    seeds = TARGETS["csv"].seeds()
+    seeds = TARGETS["csv"].seeds
     inputs = [mutate(seeds, number) for number in range(50)]
     assert inputs == [mutate(seeds, number) for number in range(50)]
     assert len(set(inputs)) > 30
@@ -54,7 +81,7 @@ def read_badly(data, folder):
     ],
 )
 def test_faults_are_found(data, ending, tmp_path, monkeypatch):
-    monkeypatch.setitem(targets.TARGETS, "bad", Target(lambda: [data], read_badly, (ValueError,)))
+    monkeypatch.setitem(targets.TARGETS, "bad", Target([data], read_badly, (ValueError,)))
     assert ending in worker._judge("bad", data, tmp_path)[0]
 
 

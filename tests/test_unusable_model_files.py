@@ -18,6 +18,7 @@ from transduce.io import safetensors_file
 from transduce.model_file import load_model, save_model
 
 INCOMPLETE = "not a complete safetensors file"
+ACCURACY = dict.fromkeys(("mean", "low", "high", "macro_f", "macro_f_low", "macro_f_high"), 0.5) | {"n_labels": 4}
 NESTED: list = []
 for _ in range(110):
     NESTED = [NESTED]
@@ -94,6 +95,7 @@ def test_a_newer_version_asks_for_an_upgrade(path, valid):
         (change_about(n_labelled=-1), "from 0 to"),
         (change_about(n_labelled=1.5), "n_labelled"),
         (change_about(interrupted=0), "interrupted"),
+        (change_about(accuracy={**ACCURACY, "n_answered": "3"}), "n_answered"),
         (change_about(settings={"text": "body"}), "text"),
         (change_about(sizes=[{}]), "sizes"),
         (change_about(sizes=about(["a", "b", "c"])["sizes"]), "those of its classes"),

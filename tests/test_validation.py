@@ -7,16 +7,8 @@ import pytest
 from scipy import sparse
 
 from transduce import TransductiveClassifier
-from transduce.validation import (
-    check_alpha,
-    check_iterations,
-    check_labeled_weight,
-    check_positive,
-    check_sample_weight,
-    check_scale,
-    check_structure,
-    has_methods,
-)
+from transduce.contract import check_labeled_weight, check_sample_weight, check_scale, check_structure
+from transduce.validation import check_alpha, check_iterations, check_positive, has_methods
 
 
 @pytest.mark.parametrize("value", [0, -1, True, np.inf, np.nan, "1", None])
@@ -135,3 +127,27 @@ def test_weights_count_only_in_proportion_to_each_other(weight):
     )
     np.testing.assert_array_equal(one.transduction_, other.transduction_)
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-3, atol=1e-6)
+
+
+ROWS = np.arange(24, dtype=float).reshape(6, 4) + 1.0
+LABELS = [0, 1, -1, -1, -1, -1]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=["NaN", "inf", "-inf"])
+@pytest.mark.parametrize("convert", [np.array, sparse.csr_matrix, sparse.csc_matrix, np.float32], ids=str)
+def test_a_value_that_is_not_finite_is_named_by_its_place(convert, value, request):
+    X = ROWS.copy()
+    X[4, 2] = value
+    name = "NaN" if np.isnan(value) else str(value)
+    sentence = f"X must hold finite numbers, but X\\[4, 2\\] is {name}. Replace it, or remove the row."
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        TransductiveClassifier(class_prior=[2, 2]).fit(convert(X), LABELS)
+    model = TransductiveClassifier(class_prior=[2, 2]).fit(convert(ROWS), LABELS)
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        model.predict(convert(X))
+
+
+def test_infinity_by_overflow_of_a_sum_is_not_taken_for_a_bad_value():
+    X = np.full((6, 4), 1e139)
+    X[::2, 0] = -1e139
+    assert TransductiveClassifier(class_prior=[2, 2]).fit(X, LABELS).transduction_.shape == (6,)

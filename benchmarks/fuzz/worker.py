@@ -10,19 +10,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.fuzz.corpus import past_findings
 from benchmarks.fuzz.mutate import mutate
 from benchmarks.fuzz.targets import TARGETS
 
 SPARE_BYTES, PER_BYTE = 200_000_000, 4
 SECONDS, PATIENCE = 10.0, 600.0
 """Processor time that an input may take, and how long a child that says nothing is waited for."""
-ADDRESS_SPACE = 16 << 30
+KILL_SECONDS, ADDRESS_SPACE = 20, 16 << 30
+"""Limits of the operating system: processor time of an input, and memory of the child."""
 MAX_DEATHS = 20
 """Findings after which no further child is started."""
 
 
 class Finding(NamedTuple):
-    """An input by its target and number, and what went wrong."""
+    """An input by its target and number, which is negative for past findings, and what went wrong."""
 
     target: str
     number: int
@@ -37,6 +39,16 @@ class Summary(NamedTuple):
     most_bytes: int
     most_seconds: float
     findings: list[Finding]
+
+
+def replay(target: str) -> Summary:
+    """Run the past findings of a target again."""
+    return fuzz(target, range(-len(past_findings(target)), 0))
+
+
+def input_of(target: str, number: int) -> bytes:
+    """The input with this number: a mutated file, or a past finding if it is negative."""
+    return past_findings(target)[number][1] if number < 0 else mutate(TARGETS[target].seeds, number)
 
 
 def fuzz(target: str, numbers: range) -> Summary:
@@ -78,11 +90,12 @@ def _child(target: str, numbers: range) -> Iterator[tuple[int, str, int, float]]
 
 def _run(target: str, numbers: range, sender: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    seeds = TARGETS[target].seeds()
     with tempfile.TemporaryDirectory() as folder:
-        _judge(target, seeds[0], Path(folder))  # imports and caches are not the first input's
+        _judge(target, TARGETS[target].seeds[0], Path(folder))  # imports and caches are not the first input's
         for number in numbers:
-            sender.send((number, *_judge(target, mutate(seeds, number), Path(folder))))
+            _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + KILL_SECONDS, hard))
+            sender.send((number, *_judge(target, input_of(target, number), Path(folder))))
 
 
 def _judge(target: str, data: bytes, folder: Path) -> tuple[str, int, float]:
@@ -100,8 +113,8 @@ def _judge(target: str, data: bytes, folder: Path) -> tuple[str, int, float]:
     except Exception:
         ending = "".join(traceback.format_exc(limit=-3)).strip()
     seconds, n_bytes = time.process_time() - begin, max(0, _peak_of_memory() - before)
-    if n_bytes > SPARE_BYTES + PER_BYTE * len(data):
-        ending = f"{n_bytes / 1e6:.0f} MB for an input of {len(data)} bytes"
+    if n_bytes > SPARE_BYTES and n_bytes > SPARE_BYTES + PER_BYTE * (size := TARGETS[target].size(data)):
+        ending = f"{n_bytes / 1e6:.0f} MB for an input of {size} bytes"
     if seconds > SECONDS:
         ending = f"{seconds:.1f} s"
     return ending, n_bytes, seconds

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from transduce.testing import SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
+from transduce.testing import ABUSE_CHECKS, SEMI_SUPERVISED_CHECKS, blobs, labels_as, true_counts
 
 RNG = np.random.default_rng(0)
 
@@ -39,16 +39,19 @@ class Wrong(ClassifierMixin, BaseEstimator):
         return np.zeros(1)
 
 
-@pytest.mark.parametrize("check", SEMI_SUPERVISED_CHECKS, ids=lambda check: check.__name__)
+EVERY_CHECK = [*SEMI_SUPERVISED_CHECKS, *ABUSE_CHECKS]
+
+
+@pytest.mark.parametrize("check", EVERY_CHECK, ids=lambda check: check.__name__)
 def test_a_wrong_estimator_fails(check):
     with pytest.raises(AssertionError):
         check(Wrong())
 
 
 def test_every_check_has_a_name_of_its_own_and_a_description():
-    names = [check.__name__ for check in SEMI_SUPERVISED_CHECKS]
+    names = [check.__name__ for check in EVERY_CHECK]
     assert len(set(names)) == len(names)
-    assert all(check.__doc__ for check in SEMI_SUPERVISED_CHECKS)
+    assert all(check.__doc__ for check in EVERY_CHECK)
 
 
 def test_the_problem_has_four_labels_of_each_class_and_known_counts():

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import scipy
-from filelock import FileLock, Timeout
 
 from transduce.arrays import Array
 from transduce.history import HistoryRow
 from transduce.io.atomic_write import WriteError, atomic_write
+from transduce.io.file_lock import FileLock, LockedError
 from transduce.io.strict_json import loads
 
 FORMAT = 7
@@ -57,7 +57,7 @@ class Disk:
             is_first, self.is_writable = self.is_writable, False
         if is_first:
             warnings.warn(
-                f"The checkpoint {folder} can no longer be written ({error.reason}). The fit continues without it.",
+                f"the checkpoint {folder} can no longer be written ({error.reason}). The fit continues without it.",
                 stacklevel=3,
             )
 
@@ -119,11 +119,11 @@ class Checkpoint:
             raise TypeError(f"checkpoint must be the path of a folder, or None, but is {path!r}.")
         folder = Path(path)
         _check_folder(folder)
-        lock = FileLock(folder / "fit.lock", timeout=0, thread_local=False)
+        lock = FileLock(folder / "fit.lock")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock.acquire()
-        except Timeout:
+        except LockedError:
             raise _error(folder, "is in use by another fit. Wait until it ends, or choose another folder") from None
         except OSError as error:
             raise _error(folder, f"cannot be written ({error.strerror or error}). Choose another place") from error

@@ -19,9 +19,9 @@ import numpy as np
 from scipy import sparse
 
 from transduce.arrays import Array
+from transduce.contract import check_structure
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, dumps, loads
-from transduce.validation import check_structure
 
 FORMAT = 1
 HEADER = "rows.json"
@@ -154,7 +154,12 @@ def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
     if not paths:
         raise ValueError(f"{folder} has no .npz files of scipy.sparse.save_npz.")
     for path in paths:
-        yield sparse.load_npz(path)
+        try:
+            with path.open("rb") as file:
+                part = sparse.load_npz(file)
+        except Exception as error:  # NumPy and SciPy raise exceptions of all kinds for damaged files
+            raise ValueError(f"{path} cannot be read. Write it again with scipy.sparse.save_npz.") from error
+        yield part
 
 
 def _write(parts: Iterable[Any], path: Path) -> None:

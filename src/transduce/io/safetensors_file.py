@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,8 @@ MAX_HEADER_BYTES = 1 << 25
 MAX_HEADER_VALUES = 1 << 21
 """Values of its JSON, of which each takes some 100 bytes of memory."""
 MAX_TENSORS = 16
+MAX_REASON = 200
+"""Letters of what the library says is wrong with a file."""
 DTYPES = ("F32", "F64", "U8")
 _OTHER_FORMATS = {
     b"PK": "it is a zip archive",
@@ -50,24 +53,39 @@ def read_tensors(
     source: str, judge: Callable[[Mapping[str, str], Mapping[str, tuple[int, ...]]], Description]
 ) -> tuple[dict[str, NDArray[Any]], Description]:
     """Read all tensors, after `judge` has accepted the metadata and the shape of each; return what it returns too."""
+    with _opened(source) as file:
+        names = list(file.keys())
+        parts = {name: file.get_slice(name) for name in names}
+        for name, part in parts.items():
+            if part.get_dtype() not in DTYPES:
+                raise ValueError(f"tensor {name!r} must have a type of {', '.join(DTYPES)}")
+        description = judge(file.metadata() or {}, {name: tuple(part.get_shape()) for name, part in parts.items()})
+        return {name: file.get_tensor(name) for name in names}, description
+
+
+def read_metadata(source: str) -> Mapping[str, str]:
+    """Read the metadata only."""
+    with _opened(source) as file:
+        return file.metadata() or {}
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[Any]:
+    """Open a file whose header has been checked."""
     try:
         if not stat.S_ISREG(os.stat(source).st_mode):  # checked before opening, because opening a pipe would block
             raise InputError(f"{source} is a folder or a device, not a model file. Name the file itself.")
         _check_start(source)
         with safe_open(source, framework="numpy") as file:
-            names = list(file.keys())
-            parts = {name: file.get_slice(name) for name in names}
-            for name, part in parts.items():
-                if part.get_dtype() not in DTYPES:
-                    raise ValueError(f"tensor {name!r} must have a type of {', '.join(DTYPES)}")
-            description = judge(file.metadata() or {}, {name: tuple(part.get_shape()) for name, part in parts.items()})
-            return {name: file.get_tensor(name) for name in names}, description
+            yield file
     except FileNotFoundError as error:
         raise InputError(f"{source} does not exist. Correct the path of the model file.") from error
     except OSError as error:
         raise InputError(f"{source} cannot be opened: {error.strerror or error}. Check its permissions.") from error
     except SafetensorError as error:
-        raise ValueError(f"it is not a complete safetensors file ({error})") from error
+        reason = "".join(letter if letter.isprintable() else "?" for letter in str(error))  # it may quote the file
+        reason = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
+        raise ValueError(f"it is not a complete safetensors file ({reason})") from error
 
 
 def _check_start(source: str) -> None:

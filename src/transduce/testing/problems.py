@@ -73,7 +73,7 @@ def labels_as(y: Array, missing: object) -> Array:
     return values
 
 
-def fitted(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **parameters: Any) -> Any:
     """Fit a clone with `random_state=0`, ignoring warnings about the class prior.
 
     Parameters
@@ -82,6 +82,8 @@ def fitted(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:
         Classifier, which stays as it is.
     X, y : array-like
         Rows and labels.
+    sample_weight : array-like, default=None
+        Weights of the rows.
     **parameters : object
         Other parameters to set.
 
@@ -91,7 +93,8 @@ def fitted(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PriorWarning)
-        return clone(estimator).set_params(random_state=0, **parameters).fit(X, y)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return clone(estimator).set_params(random_state=0, **parameters).fit(X, y, **weights)
 
 
 class Trial:
@@ -106,9 +109,10 @@ class Trial:
         """Clone the estimator, with `random_state=0` and these parameters."""
         return clone(self.estimator).set_params(random_state=0, **parameters)
 
-    def fit(self, X: Any = None, y: Any = None, **parameters: Any) -> Any:
-        """Fit a clone to the problem, or to other rows or labels."""
-        return fitted(self.estimator, self.X if X is None else X, self.y if y is None else y, **parameters)
+    def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None, **parameters: Any) -> Any:
+        """Fit a clone to the problem, or to other rows or labels, with or without weights."""
+        X, y = self.X if X is None else X, self.y if y is None else y
+        return fitted(self.estimator, X, y, sample_weight, **parameters)
 
     def fit_with_counts(self) -> Any:
         """Fit a clone to the problem with the true class counts, which costs less than estimating them."""

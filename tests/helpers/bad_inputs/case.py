@@ -111,6 +111,15 @@ def folder(path: Path) -> None:
     path.mkdir()
 
 
+def folder_of(*names: str) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        path.mkdir()
+        for name in names:
+            (path / name).write_text(GOOD)
+
+    return write
+
+
 def studio(*tasks: dict[str, object]) -> bytes:
     return json.dumps([{"id": 1, "data": {"text": "a good cup of tea"}, **task} for task in tasks]).encode()
 

@@ -47,7 +47,10 @@ PRIORS = {
         stated("travel=0.1", "banking=0.1", "auto_and_commute=0.1"),
         r"class sizes.*sum to 0\.3, not 1.*Divide them",
     ),
-    "more than all by two": case(stated("travel=0.7", "banking=0.7"), r"class sizes.*sum to 1\.4, not 1.*leave out"),
+    "more than all by two": case(
+        stated("travel=0.7", "banking=0.7"),
+        r"class sizes.*70% and 70% are 140% together, more than all rows\. Lower",
+    ),
     "low ends too high": case(
         stated("travel=0.6:0.9", "banking=0.6:0.9"), r"class sizes.*at least 116 rows.* 96 .*Lower"
     ),

@@ -15,6 +15,7 @@ from helpers.bad_inputs.case import (
     case,
     choice,
     folder,
+    folder_of,
     link,
     on_file,
     studio,
@@ -27,6 +28,12 @@ FILES = {
     "missing": case("label missing.csv -o out.csv", r"missing\.csv.*no such file.*Check"),
     "missing folder": case("label there/is/none.jsonl -o out.csv", r"there/is/none\.jsonl.*no such file.*Check"),
     "Excel": on_file("a.xlsx", zipped("xl/workbook.xml"), r".*Excel files are not supported.*CSV UTF-8"),
+    "Excel by another name": case(
+        "label a.csv -o out.csv",
+        r"a\.csv is an Excel workbook, whatever its name\. In Excel, save it as CSV UTF-8",
+        a__csv=zipped("xl/workbook.xml"),
+    ),
+    "zip archive by another name": on_file("a.csv", zipped("content.xml"), r".*zip archive.*Extract it"),
     "unknown suffix": on_file("notes.txt", GOOD, r".*cannot tell the format.*Pass --format"),
     "no suffix": on_file("notes", GOOD, r".*cannot tell the format.*Pass --format"),
     "unknown suffix within gz": on_file(
@@ -34,6 +41,16 @@ FILES = {
     ),
     "output in the folder": case(
         "label place -o place/out.csv", r"place/out\.csv is in the folder place.*Name", place=folder
+    ),
+    "folder of tables": case(
+        "label place -o out.csv",
+        r"place has no folder for each class\. Name a file, such as place/slips\.csv",
+        place=folder_of("notes.txt", "slips.csv"),
+    ),
+    "folder without classes": case(
+        "label place -o out.csv",
+        r"place has no folder for each class\. Without labels, begin with `.*review place`",
+        place=folder_of("notes.txt"),
     ),
     "folder as csv": case(
         "label place -o out.csv --format csv", r"place.*expected a csv file.*Name a file", place=folder
@@ -162,6 +179,9 @@ COLUMNS = {
     "no text": on_file("a.csv", "a,label\nx,y\nz,\n", r".*no column that could be the text.*'a'.*--text"),
     "several texts": on_file("a.csv", f"a,b,label\n{LONG},{LONG},y\n", r".*several columns.*'a', 'b'.*--text"),
     "no labels": on_file("a.csv", f"text,b\n{LONG},1\n{LONG},2\n", r" holds the labels.*'text' and 'b'.*--label"),
+    "only a text": on_file(
+        "a.csv", f"text\n{LONG}\n{LONG}\n", r".*only column is 'text'\. Name.*--label\. Without labels.*review a\.csv"
+    ),
     "predict": case(PREDICT + "--text body", r'documents\.csv.*"body"'),
     "evaluate": case(
         "evaluate m.safetensors documents.csv --label nope", r'documents\.csv.*"nope".*The columns are: id, text'
@@ -173,21 +193,25 @@ COLUMNS = {
         r'documents\.csv.*"nope".*The columns are: id, text',
     ),
     "no text to predict": case(
-        "predict m.safetensors a.csv -o out.csv", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
+        "predict m.safetensors a.csv -o out.csv", r"which a\.csv does not have.*--text", a__csv="a,b\n1,2\n"
     ),
     "no text to report": case(
-        "report m.safetensors a.csv -o r.html", r"a\.csv has no column.*--text", a__csv="a,b\n1,2\n"
+        "report m.safetensors a.csv -o r.html", r"which a\.csv does not have.*--text", a__csv="a,b\n1,2\n"
     ),
     "all texts empty": on_file(
-        "a.csv", "text,label\n,tea\n,coffee\n,\n", r".*None of the 3 texts contains a word.*text column"
+        "a.csv", "text,label\n,tea\n,coffee\n,\n", r".*none of the 3 texts contains a word.*text column"
     ),
     "no words": on_file(
-        "a.csv", 'text,label\n"!!",tea\n"??",coffee\n"..",\n', r".*None of the 3 texts contains a word.*text column"
+        "a.csv", 'text,label\n"!!",tea\n"??",coffee\n"..",\n', r".*none of the 3 texts contains a word.*text column"
     ),
 }
 
 LABELS = {
-    "none": case("label a.csv -o out.csv", r"'label' of a\.csv.*no labels.*Fill", a__csv="text,label\na b,\nc d,\n"),
+    "none": case(
+        "label a.csv -o out.csv",
+        r"'label' of a\.csv.*no labels.*Fill.*review a\.csv",
+        a__csv="text,label\na b,\nc d,\n",
+    ),
     "blanks": case("label a.csv -o out.csv", r"'label' of a\.csv.*no labels", a__csv="text,label\na b, \nc d,  \n"),
     "one class": case(
         "label a.csv -o out.csv", r"'label' of a\.csv.*only one class, 'x'.*two", a__csv="text,label\na,x\nb,\n"
