@@ -9,6 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from transduce.datasets import load_clinc150
 from transduce.reviewing.documents import Documents
+from transduce.reviewing.hints import NO_HINTS
 from transduce.reviewing.log import DecisionLog
 from transduce.reviewing.server import ReviewServer
 from transduce.reviewing.session import Session
@@ -24,15 +25,15 @@ def corpus(n=60):
     return texts[rows].tolist(), labels[rows].tolist()
 
 
-def documents_of(texts):
+def documents_of(texts, hints=NO_HINTS):
     vectorizer = TfidfVectorizer(sublinear_tf=True)
     X = vectorizer.fit_transform(texts)
-    return Documents(list(texts), X, vectorizer.get_feature_names_out().tolist(), "tickets.csv")
+    return Documents(list(texts), X, vectorizer.get_feature_names_out().tolist(), "tickets.csv", hints)
 
 
 @contextmanager
-def open_session(folder, texts, given=None, fits=False):
-    session = Session(documents_of(texts), DecisionLog(folder, texts), given, fits=fits)
+def open_session(folder, texts, given=None, fits=False, hints=NO_HINTS):
+    session = Session(documents_of(texts, hints), DecisionLog(folder, texts), given, fits=fits)
     try:
         yield session
     finally:

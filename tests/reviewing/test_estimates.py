@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transduce.reviewing.estimates import Accuracy, advice, estimate_accuracy, expected_gain
+from transduce.reviewing.estimates import Accuracy, advice, estimate_accuracy, expected_gain, pays
 
 
 @pytest.mark.parametrize("n", [15, 40])
@@ -41,10 +41,18 @@ def test_the_gain_falls_and_is_never_negative():
     assert expected_gain([(100, 0.3)]) > expected_gain([(1000, 0.3)]) > 0
 
 
-def test_advice_says_when_to_stop():
+def test_going_on_pays_until_the_gain_is_small_and_known():
     sure = Accuracy(0.9, 0.85, 0.94, 40)
-    assert "you can stop" in advice(100, 1000, sure, 0.002)
-    assert "you can stop" not in advice(20, 1000, sure, 0.002)
-    assert "you can stop" not in advice(100, 1000, sure, 0.05)
-    assert advice(100, 1000, None, 0.05) == ""
-    assert "Every document" in advice(100, 0, None, None)
+    assert not pays(100, sure, 0.002)
+    assert pays(20, sure, 0.002)
+    assert pays(100, sure, 0.05)
+    assert pays(100, None, 0.002)
+    assert pays(100, sure, None)
+
+
+def test_advice_says_when_to_stop():
+    assert "you can stop" in advice(1000, 0.002, stop=True)
+    assert "about 50 of 1000" in advice(1000, 0.05, stop=False)
+    assert "you can stop" not in advice(1000, 0.05, stop=False)
+    assert advice(1000, None, stop=False) == ""
+    assert "Every document" in advice(0, None, stop=False)

@@ -120,3 +120,38 @@ def test_a_log_of_other_documents_is_refused(tmp_path):
     (tmp_path / LOG_NAME).write_text(json.dumps({"op": "decide"}) + "\n")
     with pytest.raises(InputError, match="not a log"):
         DecisionLog(tmp_path, TEXTS)
+
+
+def test_a_changed_byte_is_found_or_cuts_the_log(tmp_path):
+    append_all(tmp_path)
+    data = (tmp_path / LOG_NAME).read_bytes()
+    for place in range(len(data)):
+        (tmp_path / LOG_NAME).write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        try:
+            events = read_events(tmp_path, TEXTS)
+        except InputError:
+            continue
+        assert events == EVENTS[: len(events)]
+
+
+@pytest.mark.parametrize("lines", [[0, 2], [0, 2, 1], [0, 1, 1, 2]], ids=["removed", "moved", "repeated"])
+def test_lines_that_are_not_in_their_place_are_found(tmp_path, lines):
+    append_all(tmp_path)
+    written = (tmp_path / LOG_NAME).read_bytes().splitlines(keepends=True)
+    (tmp_path / LOG_NAME).write_bytes(b"".join(written[place] for place in lines))
+    with pytest.raises(InputError, match="is not a decision as it was saved"):
+        read_events(tmp_path, TEXTS)
+
+
+def test_a_log_without_checksums_is_continued_with_them(tmp_path):
+    append_all(tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / LOG_NAME).read_bytes().splitlines()]
+    old = [{**line, "version": 1} if line["op"] == "documents" else line for line in lines]
+    without = [{key: value for key, value in line.items() if key != "crc"} for line in old]
+    (tmp_path / LOG_NAME).write_text("".join(f"{json.dumps(line)}\n" for line in without))
+    append_all(tmp_path, [{"op": "redo"}])
+    assert read_events(tmp_path, TEXTS) == [*EVENTS, {"op": "redo"}]
+    data = (tmp_path / LOG_NAME).read_bytes()
+    (tmp_path / LOG_NAME).write_bytes(data.replace(b'"rows": [0]', b'"rows": [1]'))
+    with pytest.raises(InputError, match="line 4"):
+        read_events(tmp_path, TEXTS)

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 
 from transduce.arrays import Array
+from transduce.reviewing.hints import NO_HINTS, Hints
 from transduce.selection import reduce_rows
 
 SHORT_TEXT = 250
@@ -23,12 +24,14 @@ class Documents:
 
     vocabulary  words of the first columns of X; empty where these are not words
     name        what the page calls the documents
+    hints       what class names or guesses say about them
     """
 
     texts: list[str]
     X: Any
     vocabulary: Sequence[str] = ()
     name: str = "documents"
+    hints: Hints = NO_HINTS
 
     @cached_property
     def _lowered(self) -> list[str]:

@@ -79,17 +79,25 @@ def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> flo
     return float(error - error * ((last + n_next) / last) ** -np.clip(slope, *SLOPES))
 
 
-def advice(n_decisions: int, n_undecided: int, accuracy: Accuracy | None, gain: float | None) -> str:
+def pays(n_decisions: int, accuracy: Accuracy | None, gain: float | None) -> bool:
+    """Whether going on pays: the gain is worth it, or too little is known to say.
+
+    >>> sure = Accuracy(0.9, 0.85, 0.94, 40)
+    >>> pays(200, sure, 0.004), pays(200, sure, 0.04), pays(20, sure, 0.004), pays(200, None, 0.004)
+    (False, True, True, True)
+    """
+    return accuracy is None or gain is None or n_decisions < MIN_DECISIONS or gain >= WORTH
+
+
+def advice(n_undecided: int, gain: float | None, *, stop: bool) -> str:
     """Return a sentence on whether to go on.
 
-    >>> advice(200, 5000, Accuracy(0.9, 0.85, 0.94, 40), 0.004)
+    >>> advice(5000, 0.004, stop=True)
     'The next 50 decisions would correct about 20 of 5000 labels: you can stop here.'
     """
     if n_undecided == 0:
         return "Every document has a decision."
-    if accuracy is None or gain is None:
+    if gain is None:
         return ""
-    rows = round(gain * n_undecided)
-    if n_decisions >= MIN_DECISIONS and gain < WORTH:
-        return f"The next {NEXT} decisions would correct about {rows} of {n_undecided} labels: you can stop here."
-    return f"The next {NEXT} decisions would correct about {rows} of {n_undecided} labels."
+    sentence = f"The next {NEXT} decisions would correct about {round(gain * n_undecided)} of {n_undecided} labels"
+    return f"{sentence}: you can stop here." if stop else f"{sentence}."

@@ -1,25 +1,29 @@
 """The log of a review: JSON Lines in a project folder, only ever appended to, on the disk before `append` returns.
 
 The first line says which documents the log belongs to. A line without its line break was being written when the process
-ended; it was never reported as saved, and is removed when the log is opened again.
+ended; it was never reported as saved, and is removed when the log is opened again. Every line ends with a checksum of
+itself and of all lines before it, so that a line that was changed, removed or moved is found. Logs of version 1 have no
+checksums; lines that are appended to them have.
 """
 
 import errno
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
-
-from filelock import FileLock, Timeout
+from zlib import crc32
 
 from transduce.errors import InputError
 from transduce.io.atomic_write import sync_folder
+from transduce.io.file_lock import FileLock, LockedError
 
 Event = Mapping[str, Any]
-LOG_NAME, LOCK_NAME, VERSION = "decisions.jsonl", "review.lock", 1
+LOG_NAME, LOCK_NAME, VERSION = "decisions.jsonl", "review.lock", 2
+_CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n\Z')
 
 
 class SaveError(OSError):
@@ -66,10 +70,11 @@ class DecisionLog:
         self.path = folder / LOG_NAME
         self._lock = FileLock(folder / LOCK_NAME)
         try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
+            self._lock.acquire()
+        except LockedError:
             raise InputError(f"{folder} is open in another review. Close that one, or go on in its browser.") from None
         self._file, self._is_clean = -1, True
+        self._size, self._crc = 0, 0
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             self.events = self._recover(texts)
@@ -79,7 +84,7 @@ class DecisionLog:
 
     def append(self, event: Event) -> None:
         """Append an event; when this returns, it is on the disk."""
-        line = json.dumps(event, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = _with_checksum(event, self._crc)
         try:
             if not self._is_clean:
                 self._truncate()
@@ -92,7 +97,7 @@ class DecisionLog:
             advice = "Free some space." if is_full else "Check that its folder is there and that you may write to it."
             problem = f"{self.path} cannot be written ({error.strerror or error})"
             raise SaveError(error.errno, f"Not saved: {problem}. {advice}") from None
-        self._size += len(line)
+        self._size, self._crc = self._size + len(line), crc32(line, self._crc)
 
     def close(self) -> None:
         """Let other processes open the log."""
@@ -111,6 +116,7 @@ class DecisionLog:
         """Read all complete lines, remove an incomplete one, and start an empty log with its header."""
         data = self.path.read_bytes()
         self._size = data.rfind(b"\n") + 1
+        self._crc = crc32(data[: self._size])
         events = _parse(data[: self._size], self.path, texts)
         if self._size < len(data):
             self._truncate()
@@ -132,12 +138,18 @@ class DecisionLog:
         self._is_clean = True
 
 
+def _with_checksum(event: Event, before: int) -> bytes:
+    """The line of an event; `before` is the checksum of all lines before it."""
+    body = json.dumps(event, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()[:-1]
+    return body + b',"crc":"%08x"}\n' % crc32(body, before)
+
+
 def _parse(data: bytes, path: Path, texts: Sequence[str]) -> list[dict[str, Any]]:
     events = list(_lines(data, path))
     if not events:
         return []
     header = events[0]
-    if header.get("op") != "documents" or header.get("version") != VERSION:
+    if header.get("op") != "documents" or header.get("version") not in (1, VERSION):
         raise InputError(f"{path} is not a log of decisions of this version. Name another folder with --project.")
     if header.get("digest") != digest_texts(texts):
         raise InputError(
@@ -148,11 +160,23 @@ def _parse(data: bytes, path: Path, texts: Sequence[str]) -> list[dict[str, Any]
 
 
 def _lines(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(data.splitlines(), 1):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict):
-            raise InputError(f"line {number} of {path} is not a decision. Restore the file from a copy.")
+    """Parse the lines; one whose checksum is wrong, or missing where others have one, is an error."""
+    before, is_checked = 0, False
+    for number, line in enumerate(data.splitlines(keepends=True), 1):
+        event, checksum = _event(line), _CHECKSUM.search(line)
+        is_checked |= checksum is not None or (number == 1 and event is not None and event.get("version") == VERSION)
+        is_whole = not is_checked or (checksum and int(checksum[1], 16) == crc32(line[: checksum.start()], before))
+        if event is None or not is_whole:
+            raise InputError(f"line {number} of {path} is not a decision as it was saved. Restore the file.")
+        if checksum is not None:
+            del event["crc"]
+        before = crc32(line, before)
         yield event
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("op"), str) else None

@@ -1,12 +1,12 @@
 """Proposals: what a fit on the present decisions says about every document, and why.
 
 Documents of none of the classes take no part. A decision for an inner node of a tree is a partial label. Without two
-classes that have labels there is nothing to fit, and `propose` returns None.
+classes that have labels or hints there is nothing to fit, and `propose` returns None.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from transduce.class_prior.resolve import ResolvedPrior
 from transduce.label_step import solve_labels
 from transduce.provenance import class_weights
 from transduce.reviewing.estimates import MIN_RANDOM
+from transduce.reviewing.hints import NO_HINTS, Hints, rows_of
 from transduce.reviewing.state import HOW, NO_CLASS, RANDOM, SINGLE, UNDECIDED, ReviewState
 from transduce.reviewing.warm_start import Start, WarmClassifier
 from transduce.taxonomy import Taxonomy
@@ -38,6 +39,7 @@ class Labels:
     names  names of the classes
     sizes  class sizes that were edited
     n      number of texts that a person labelled one by one
+    named  classes that hints name, and what the hints say
     """
 
     codes: Array
@@ -45,21 +47,26 @@ class Labels:
     names: Sequence[str]
     sizes: Mapping[str, str]
     n: int = 0
+    named: tuple[str, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, state: ReviewState, group: Array) -> Self:
+    def of(cls, state: ReviewState, group: Array, hints: Hints = NO_HINTS) -> Self:
         """Copy the labels of a state; documents (n,) of one group have the same text, which counts once."""
         codes, how = state.codes(), np.where(state.decided == UNDECIDED, 0, state.how)
         single = np.flatnonzero(np.isin(how, SINGLE))
         first = single[np.unique(group[single], return_index=True)[1]]
         how[np.setdiff1d(single, first)] = HOW.index("bulk")
         by_hand = group[(codes >= 0) & np.isin(how, (0, *SINGLE, HOW.index("file")))]
-        return cls(codes, how, list(state.names), dict(state.sizes), np.unique(by_hand).size)
+        found = cls(codes, how, list(state.names), dict(state.sizes), np.unique(by_hand).size)
+        named = replace(found, named=tuple(dict.fromkeys(state.name_now(name) for name in hints.names)))
+        evidence = hints.arguments(state, named.leaves)
+        return replace(named, evidence=evidence) if evidence else found
 
     @cached_property
     def used(self) -> list[str]:
-        """Names of the classes that have labels, sorted."""
-        return sorted({self.names[k] for k in np.unique(self.codes[self.codes >= 0]).tolist()})
+        """Names of the classes that have labels or hints, sorted."""
+        return sorted({self.names[k] for k in np.unique(self.codes[self.codes >= 0]).tolist()}.union(self.named))
 
     @cached_property
     def leaves(self) -> list[str]:
@@ -156,7 +163,7 @@ class Proposals:
 
 
 def propose(X: Any, labels: Labels, earlier: Proposals | None = None, n_jobs: int | None = None) -> Proposals | None:
-    """Fit the labels, from an earlier fit if that is close; None if fewer than two classes have labels."""
+    """Fit the labels, from an earlier fit if that is close; None if fewer than two classes have labels or hints."""
     if len(labels.leaves) < 2:
         return None
     used = np.flatnonzero(labels.codes != NO_CLASS)
@@ -169,7 +176,7 @@ def propose(X: Any, labels: Labels, earlier: Proposals | None = None, n_jobs: in
         clf.start = earlier.start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf.fit(X[used], y, sampled=sampled)
+        clf.fit(X[used], y, sampled=sampled, **rows_of(labels.evidence, used))
     return _describe(clf, X, used, labels, n_labels, earlier)
 
 
@@ -231,7 +238,7 @@ def relabel(proposals: Proposals, labels: Labels, sizes: Mapping[str, str]) -> A
     """Return the class (n,) of each document if class sizes were these: the label step at the present probabilities."""
     undecided = labels.codes == UNDECIDED
     index = {name: k for k, name in enumerate(proposals.classes)}
-    known = np.array([index.get(labels.names[k], -1) for k in labels.codes[labels.codes >= 0].tolist()])
+    known = np.array([index.get(labels.names[k], -1) for k in labels.codes[labels.codes >= 0].tolist()], np.int64)
     classes, n_rows = np.array(proposals.classes, object), int(undecided.sum())
     stated = dict(sizes) or "estimate"
     prior = ResolvedPrior.create(stated, classes, known[known >= 0], n_rows, None, labels.taxonomy, None)

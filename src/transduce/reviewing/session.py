@@ -15,7 +15,7 @@ from transduce.arrays import Array
 from transduce.errors import InputError
 from transduce.placement import place_points
 from transduce.reviewing.documents import Documents
-from transduce.reviewing.estimates import advice, estimate_accuracy, expected_gain
+from transduce.reviewing.estimates import advice, estimate_accuracy, expected_gain, pays
 from transduce.reviewing.log import DecisionLog, Event
 from transduce.reviewing.proposals import Labels, Proposals, propose
 from transduce.reviewing.state import HOW, RANDOM, SINGLE, UNDECIDED, replay
@@ -48,7 +48,7 @@ class Session:
         self, documents: Documents, log: DecisionLog, given: Sequence[str | None] | None = None, *, fits: bool = True
     ) -> None:
         self.documents, self.log = documents, log
-        self.state = replay(documents.n, given, log.events)
+        self.state = replay(documents.n, given, log.events, documents.hints.names)
         self.lock = threading.RLock()
         self.proposals: Proposals | None = None
         self._fitted: Proposals | None = None
@@ -76,7 +76,9 @@ class Session:
     def _submit(self, event: Event) -> str:
         if not isinstance(event, Mapping):
             raise InputError("an event must be an object.")
-        if event.get("id") in self._seen and event.get("id") is not None:
+        if not isinstance(event.get("id"), str | None):
+            raise InputError(f"the id of an event must be a text, but is {event['id']!r}.")
+        if event.get("id") in self._seen:
             return ""
         self.state.check(event)
         event = self._with_copies(event)
@@ -109,7 +111,7 @@ class Session:
     def labels(self) -> Labels:
         """Copy the labels for a fit."""
         with self.lock:
-            return Labels.of(self.state, self.documents.group)
+            return Labels.of(self.state, self.documents.group, self.documents.hints)
 
     def fit_now(self) -> None:
         """Fit the present labels and plan the queue; what fails is in the status, and the last proposals stay."""
@@ -195,9 +197,11 @@ class Session:
             accuracy = None if proposals is None else estimate_accuracy(proposals.surprise, 1.0 - proposals.error)
             gain, group = expected_gain(self.curve), self.documents.group
             n_single = np.unique(group[here & np.isin(state.how, SINGLE)]).size
+            stop = n_undecided > 0 and not pays(n_single, accuracy, gain)
             return {
                 "name": self.documents.name,
                 "is_short": self.documents.is_short,
+                "has_guesses": self.documents.hints.guesses is not None,
                 "n": state.n_rows,
                 "n_decided": n_decided,
                 "n_given": int(np.count_nonzero(codes >= 0)) - int(np.count_nonzero(here & (codes >= 0))),
@@ -205,7 +209,8 @@ class Session:
                 "n_random": np.unique(group[here & (state.how == RANDOM)]).size,
                 "accuracy": None if accuracy is None else accuracy.__dict__,
                 "gain": gain,
-                "advice": advice(n_single, n_undecided, accuracy, gain),
+                "stop": stop,
+                "advice": "" if accuracy is None and n_undecided else advice(n_undecided, gain, stop=stop),
                 "status": self.status if not self._pending or self.status.startswith("Learn") else "Waiting to learn.",
                 "revision": self.revision,
                 "undo": state.undoable[-1].title if state.undoable else None,

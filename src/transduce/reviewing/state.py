@@ -55,6 +55,8 @@ class ReviewState:
         Number of documents.
     given : sequence of str or None
         Labels that the file has.
+    named : sequence of str
+        More classes that are there from the beginning.
 
     Attributes
     ----------
@@ -84,9 +86,11 @@ class ReviewState:
     ['teas', 'teas', None]
     """
 
-    def __init__(self, n_rows: int, given: Sequence[str | None] | None = None) -> None:
+    def __init__(self, n_rows: int, given: Sequence[str | None] | None = None, named: Sequence[str] = ()) -> None:
         given = [None] * n_rows if given is None else given
         self.names: list[str] = sorted({name for name in given if name is not None})
+        self.names += [name for name in dict.fromkeys(named) if name not in self.names]
+        self._first = list(self.names)
         index = {name: k for k, name in enumerate(self.names)}
         self.given = np.array([UNDECIDED if name is None else index[name] for name in given], dtype=np.int32)
         self.merged: list[int] = list(range(len(self.names)))
@@ -126,6 +130,10 @@ class ReviewState:
     def labels(self) -> list[str | None]:
         """Names of the classes of all documents; None without a decision, and for none of the classes."""
         return [self.names[code] if code >= 0 else None for code in self.codes().tolist()]
+
+    def name_now(self, name: str) -> str:
+        """Return what a class is called now that was there from the beginning."""
+        return self.names[self.merged[self._first.index(name)]]
 
     def number_of(self, name: str) -> int:
         """Return the number of a class; an unknown one is an error that suggests a similar name."""
@@ -190,11 +198,11 @@ class ReviewState:
         rows = event.get("rows")
         if not isinstance(rows, list) or not rows or not all(type(row) is int for row in rows):
             raise InputError("an event needs the rows that it is about, as a list of whole numbers.")
-        found = np.unique(np.array(rows, dtype=np.int64))
-        outside = found[(found < 0) | (found >= self.n_rows)]
-        if outside.size:
-            raise InputError(f"rows must be from 0 to {self.n_rows - 1}, but one is {outside[0]}.")
-        return found
+        outside = next((row for row in (min(rows), max(rows)) if not 0 <= row < self.n_rows), None)
+        if outside is not None:  # which may have more digits than NumPy, or an error message, can hold
+            found = outside if abs(outside) < 10**18 else "larger"
+            raise InputError(f"rows must be from 0 to {self.n_rows - 1}, but one is {found}.")
+        return np.unique(np.array(rows, dtype=np.int64))
 
     def _decide(self, event: Event, dry: bool) -> Change:
         rows, label = self._rows(event), event.get("label")
@@ -280,21 +288,22 @@ class ReviewState:
 OPERATIONS = ("decide", "clear", "skip", "note", "add_class", "rename_class", "merge_class", "sizes", "undo", "redo")
 
 
-def replay(n_rows: int, given: Sequence[str | None] | None, events: Sequence[Event]) -> ReviewState:
+def replay(
+    n_rows: int, given: Sequence[str | None] | None, events: Sequence[Event], named: Sequence[str] = ()
+) -> ReviewState:
     """Return the state after the events of a log, in order.
 
     The file may have changed since the events were written: classes that only it named exist also without it, and
     names that it took over from the review, by way of an exported file, are those of the review.
     """
-    known = {name for name in given or () if name is not None}
+    known = {name for name in given or () if name is not None}.union(named)
     lost: set[str] = set()
     for event in events:
-        used = {event.get("label"), event.get("name") if event["op"] != "add_class" else None, event.get("into")}
-        used.update(event.get("sizes", ()))
+        used, made = _names_in(event)
         branches = {name for name in used if name and any(other.startswith(f"{name}/") for other in known | lost)}
-        lost |= {name for name in used - known - branches if isinstance(name, str)}
-        known |= {name for name in (event.get("name"), event.get("to")) if isinstance(name, str)}
-    state = ReviewState(n_rows, given)
+        lost |= used - known - branches
+        known |= made
+    state = ReviewState(n_rows, given, named)
     state.names += sorted(lost)
     state.merged += range(len(state.merged), len(state.names))
     state._is_replay = True
@@ -302,6 +311,15 @@ def replay(n_rows: int, given: Sequence[str | None] | None, events: Sequence[Eve
         state.apply(event)
     state._is_replay = False
     return state
+
+
+def _names_in(event: Event) -> tuple[set[str], set[str]]:
+    """Class names that an event of a log uses, and those that exist after it."""
+    label, name, into, to = (event.get(key) for key in ("label", "name", "into", "to"))
+    sizes = event.get("sizes")
+    used = [label, into, *(sizes if isinstance(sizes, Mapping) else ())]
+    used += [] if event.get("op") == "add_class" else [name]
+    return {each for each in used if isinstance(each, str)}, {each for each in (name, to) if isinstance(each, str)}
 
 
 def _name(value: object, field: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.class_prior.spec import read_prior
 from transduce.errors import InputError
-from transduce.reviewing.proposals import explain_words, relabel
+from transduce.reviewing.proposals import Proposals, explain_words, relabel
 from transduce.reviewing.session import Session
 from transduce.reviewing.state import HOW, UNDECIDED
 
@@ -42,6 +42,7 @@ class Views:
                 "of_file": bool(state.decided[row] == UNDECIDED and code >= 0),
                 "note": state.notes.get(row, ""),
                 "copies": int(documents.copies(row).size) - 1,
+                "guess": documents.hints.guesses_now(state, row) if documents.hints.guesses is not None else "",
             }
             if p is None:
                 return found
@@ -103,12 +104,22 @@ class Views:
             low, high = _number(filter, "low", 0.0), _number(filter, "high", 1.0)
             keep = keep & ((p.confidence >= low) & (p.confidence <= high) | (codes != UNDECIDED))
             keep = keep & p.overruled if filter.get("overruled") else keep
+            keep = keep & self._unlike_guess(p, codes) if filter.get("unlike_guess") else keep
             order = p.confidence
         if filter.get("near") is not None:
             order = -documents.similarity(int(_number(filter, "near", 0)))
         if filter.get("polygon"):
             keep = keep & self._in_polygon(filter["polygon"])
         return keep, order
+
+    def _unlike_guess(self, p: Proposals, codes: Array) -> Array:
+        """Documents whose decision, else proposal, differs from their guess."""
+        state, hints = self.session.state, self.session.documents.hints
+        if hints.guesses is None:
+            raise InputError("there are no guesses to compare with. Name their column with --guess.")
+        guesses, names = hints.guesses_now(state), np.array([*state.names, "", ""], object)
+        label = np.where(codes == UNDECIDED, np.array(p.classes, object)[p.label], names[codes])
+        return np.asarray((guesses != "") & (guesses != label))
 
     def _of_class(self, name: str, codes: Array) -> Array:
         """Documents decided or proposed to be of a class or below it."""

@@ -19,7 +19,9 @@ from transduce.engines.common import Calibration
 from transduce.estimators import TransductiveClassifier
 from transduce.history import FitResult
 from transduce.label_step import METHODS
+from transduce.problem import evidence_costs
 from transduce.solvers.annealing import COOLED_TOL, Refinement
+from transduce.solvers.first_labels import evidence_of, recalibrate
 from transduce.solvers.loop import FitContext, Loop
 
 
@@ -64,14 +66,28 @@ class WarmClassifier(TransductiveClassifier):
         place = engine.in_original_order(np.arange(start.W.shape[0], dtype=np.float64)[:, None])[:, 0].astype(np.int64)
         W = np.empty_like(start.W)
         W[place] = start.W
+        engine = _weigh_evidence(engine, W, start.prices, context.rng)
         steps = StepSettings(bounds, METHODS["exact"], 100 * int(self.max_iter))
         settings = self._settings(None, float(self.unlabeled_weight))
         settings = replace(settings, early_tol=max(COOLED_TOL, settings.tol))
         solver = Refinement(
             engine.new_restart(steps, context.rng), settings, sample_fit=FitResult(start.prices, W=W, objective=0.0)
         )
-        return Loop(context.on_round).run(solver)
+        result = Loop(context.on_round).run(solver)
+        if evidence_of(engine) is not None:
+            result.evidence = evidence_costs(engine.problem, float(self.unlabeled_weight))
+        return result
 
     def _set_model(self, result: FitResult, W: Array, bounds: Bounds, constant: float) -> None:
         super()._set_model(result, W, bounds, constant)
         self._weights = W
+
+
+def _weigh_evidence(engine: Any, W: Array, prices: Array, rng: np.random.Generator) -> Any:
+    """Weigh scores by the labels of the earlier fit, as a fit from nothing does; guesses are judged already."""
+    evidence = evidence_of(engine)
+    if evidence is None or evidence.is_judged:
+        return engine
+    labels, n_labeled = engine.labels.copy(), engine.problem.n_labeled
+    labels[n_labeled:] = (engine.problem.design.scores(W)[n_labeled:] + prices).argmax(axis=1)
+    return recalibrate(engine, engine, labels, rng.spawn(1)[0])

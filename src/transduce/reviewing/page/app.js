@@ -53,10 +53,10 @@ class App {
     write("name", state.name);
     document.body.classList.toggle("short", state.is_short);
     write("decided", `${state.n_decided} of ${state.n - state.n_given}`);
-    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `after ${Math.max(10 - state.n_random, 1)} random`);
+    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `needs ${Math.max(10 - state.n_random, 1)} more random`);
     write("gain", state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points`);
     write("advice", state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.");
-    find("advice").classList.toggle("stop", state.advice.endsWith("stop here."));
+    find("advice").classList.toggle("stop", state.stop);
     for (const name of ["undo", "redo"]) {
       find(name).disabled = !state[name];
       find(name).title = state[name] ? `${name === "undo" ? "Undo" : "Redo"}: ${state[name]}` : "";

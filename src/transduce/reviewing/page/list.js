@@ -71,7 +71,7 @@ export class DocumentList {
     const known = card.decision ? `${card.of_file ? "in the file" : "decided"}: ${card.decision.label ?? "none of these"}` : proposed;
     const open = make("button", { type: "button", "aria-label": `Open document ${card.row + 1}`, onclick: () => this.app.views.queue.open(card.row) }, "Open");
     return make("li", {}, make("div", { class: "words" }, short(card.text, 300)),
-      make("div", { class: "class" }, known, card.overruled && !card.decision ? ", by class sizes" : "", card.note ? `, note: ${short(card.note, 80)}` : ""), open);
+      make("div", { class: "class" }, known, card.overruled && !card.decision ? ", by class sizes" : "", card.guess ? `, guess: ${card.guess}` : "", card.note ? `, note: ${short(card.note, 80)}` : ""), open);
   }
 
   turn(step) {
@@ -90,6 +90,8 @@ export class ListView {
     this.low = make("input", { type: "number", min: 0, max: 100, value: 0, onchange: load });
     this.high = make("input", { type: "number", min: 0, max: 100, value: 100, onchange: load });
     this.overruled = make("input", { type: "checkbox", onchange: load });
+    this.unlike = make("input", { type: "checkbox", onchange: load });
+    this.guesses = make("label", { hidden: true }, this.unlike, "unlike the guess");
     this.cluster = options(make("select", { "aria-label": "Cluster", onchange: load, onfocus: () => this.loadClusters() }), [["", "any cluster"]]);
     this.k = make("input", { type: "number", min: 1, max: 2000, value: 50, onchange: () => this.load() });
     this.nearness = make("label", { hidden: true }, "Nearest", this.k, make("button", { type: "button", onclick: load }, "All documents"));
@@ -98,12 +100,13 @@ export class ListView {
     this.row = null;
     find("list").append(
       make("div", { class: "row" }, this.query, this.classes, this.status, this.cluster),
-      make("div", { class: "row" }, make("label", {}, "Confidence from", this.low), make("label", {}, "to", this.high, "%"), make("label", {}, this.overruled, "decided by class sizes"), this.nearness),
+      make("div", { class: "row" }, make("label", {}, "Confidence from", this.low), make("label", {}, "to", this.high, "%"), make("label", {}, this.overruled, "decided by class sizes"), this.guesses, this.nearness),
       this.bulk.element, this.list.element);
   }
 
-  update() {
+  update(state) {
     this.bulk.update();
+    this.guesses.hidden = !state.has_guesses;
     const branches = this.app.views.queue.branches(), key = branches.join("\n");
     if (this.key !== key) { this.key = key; options(this.classes, [["", "any class"], ...branches.map((name) => [`=${name}`, name])], this.classes.value); }
   }
@@ -119,7 +122,7 @@ export class ListView {
 
   filter() {
     return {
-      query: this.query.value, label: this.classes.value.slice(1) || null, status: this.status.value, overruled: this.overruled.checked,
+      query: this.query.value, label: this.classes.value.slice(1) || null, status: this.status.value, overruled: this.overruled.checked, unlike_guess: this.unlike.checked,
       low: Number(this.low.value) / 100, high: Number(this.high.value) / 100, cluster: this.cluster.value === "" ? null : Number(this.cluster.value),
       near: this.row, k: Number(this.k.value),
     };
