@@ -7,11 +7,11 @@ from sklearn.base import clone
 
 from transduce import TransductiveClassifier
 from transduce.class_prior.bounds import Bounds
+from transduce.errors import PriorWarning
 from transduce.evidence import Evidence, NamedScores, calibrate, part_not_in_texts
 from transduce.label_step import Exact, LabelProblem
 from transduce.losses import LargeMargin
 from transduce.solvers.first_labels import with_first_labels
-from transduce.solvers.guesses import estimate_confusion
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,18 @@ def test_guesses_are_corrected_and_the_wrong_ones_come_first(clusters):
     assert np.array_equal(model.suspicion_ > 0, model.transduction_ != guesses)
 
 
+def test_sizes_that_the_scores_contradict_are_warned_of():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], [170, 10, 10, 10])
+    X = np.eye(4)[y] + 0.2 * rng.standard_normal((200, 4))
+    scores = np.eye(4)[y] + 0.3 * rng.standard_normal((200, 4))
+    with pytest.warns(
+        PriorWarning, match=r"scores or guesses disagree: 0 should get 25\.0% .* the scores or guesses give"
+    ):
+        TransductiveClassifier(class_prior=[50] * 4, random_state=0).fit(X, np.full(200, -1), scores=scores)
+    TransductiveClassifier(class_prior=[170, 10, 10, 10], random_state=0).fit(X, np.full(200, -1), scores=scores)
+
+
 def test_right_guesses_stay(clusters):
     X, y, _ = clusters
     model = TransductiveClassifier(random_state=0).fit(X, np.full(y.size, -1), guesses=y)
@@ -146,13 +158,6 @@ def test_one_right_label_changes_little(clusters):
     with_one, _, _ = _prepared(TransductiveClassifier(alpha=1e-3), X, one, guesses)
     changes = np.exp(-with_one.problem.evidence.costs[1:]) - np.exp(-without.problem.evidence.costs)
     assert np.abs(changes).mean() < 0.1
-
-
-def test_labelled_rows_with_a_guess_count_in_the_confusion_matrix():
-    scores, guesses = np.eye(2)[np.arange(40) % 2], np.arange(40) % 2
-    pairs = np.zeros(200, np.int64), np.ones(200, np.int64)
-    assert estimate_confusion(scores, guesses)[0, 1] < 0.1
-    assert estimate_confusion(scores, guesses, pairs)[0, 1] > 0.8
 
 
 def test_a_guess_that_a_partial_label_rules_out_does_not_count(clusters):

@@ -145,39 +145,6 @@ class NamedScores(NamedTuple):
         return self.values
 
 
-def check_scores(scores: Any, n_rows: int) -> tuple[list[Any] | None, Array]:
-    """Names of the columns, if scores are a data frame, and the scores (n, K); raises ValueError if they are unusable.
-
-    >>> check_scores([[0.0, 1.0], [np.nan, np.nan]], 2)[1].shape
-    (2, 2)
-    """
-    names = [*scores.columns] if hasattr(scores, "columns") else None
-    try:
-        values = np.array(scores.to_numpy() if hasattr(scores, "to_numpy") else scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "scores must be numbers, one row for each row of X and one column for each class. Correct them."
-        ) from None
-    if values.ndim != 2 or values.shape[0] != n_rows or values.shape[1] < 2:
-        raise ValueError(
-            f"scores must have {n_rows} rows, as X has, and a column for each of two or more classes, but have shape "
-            f"{values.shape}. Pass NaN in rows without scores."
-        )
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values).any(axis=1))[0])
-        raise ValueError(
-            f"scores must be finite, or NaN where there are none, but row {row} has infinity. "
-            "Add a small number to probabilities before you take logarithms."
-        )
-    spread = np.array([np.ptp(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
-    if not np.any(spread > 0):
-        raise ValueError("scores say nothing: they are the same for all classes in every row. Leave them out.")
-    if names is not None and len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"scores must have one column for each class, but two are called {twice!r}. Rename one.")
-    return names, values
-
-
 def check_agreement(scores: Array, labels: Array) -> None:
     """Raise ValueError if standardised scores (m, K) contradict the labels (m,) of their rows."""
     own = scores[np.arange(labels.size), labels]

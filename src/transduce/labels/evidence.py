@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.evidence import check_scores
+from transduce.contract import check_scores
 from transduce.labels.classes import as_objects, class_names, sorted_names
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import is_partial

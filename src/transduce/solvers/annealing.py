@@ -30,7 +30,8 @@ from transduce.solvers.loop import Loop
 from transduce.solvers.schedule import ROUNDS, SoftStage
 
 MIN_IMPROVEMENT = 5e-3
-"""Minimum relative improvement over the paper's schedule."""
+"""Minimum relative improvement over the paper's schedule, and accuracy of the weight steps that decide about it where
+all rows are refined afterwards."""
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS = 20_000, 200
 """Unlabelled rows that are annealed, or so many for each class if that is more."""
 COOLED_TOL = 3e-2
@@ -146,7 +147,8 @@ class SoftAnnealing:
         if sample is self.engine:
             return self._anneal(sample, self.steps)
         bounds = self.steps.bounds.scaled(n_rows, sample.n_unlabeled)
-        return self._refine(self._anneal_some(sample, bounds), last)
+        rough = replace(self.settings, tol=max(self.settings.tol, MIN_IMPROVEMENT))
+        return self._refine(replace(self, settings=rough)._anneal_some(sample, bounds), last)
 
     def _anneal_some(self, sample: AnnealedEngine, bounds: Bounds) -> FitResult:
         """Anneal some of the rows with bounds in proportion."""
