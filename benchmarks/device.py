@@ -10,6 +10,7 @@ fit in memory; `--device cpu` tries the script without a GPU.
 """
 
 import argparse
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -172,7 +173,9 @@ def report(name: str, options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data")
-    parser.add_argument("--cache", default="/tmp/transduce-scale", help="where rows of `scale` are stored")
+    parser.add_argument(
+        "--cache", default=f"{tempfile.gettempdir()}/transduce-scale", help="where rows of `scale` are stored"
+    )
     parser.add_argument("--sets", nargs="+", default=["news", "scale", "dense"], choices=["news", "scale", "dense"])
     parser.add_argument("--rows", type=int, default=300_000, help="rows of scale")
     parser.add_argument("--dense-rows", type=int, default=1_000_000)

@@ -13,6 +13,12 @@ from transduce.weight_step import batches
 ONE_AFTER_ANOTHER = 10**9
 
 
+def set_batches(monkeypatch, n_batches):
+    """In a sweep over all rows and in any other."""
+    for name in ("N_BATCHES", "MIN_BATCHES"):
+        monkeypatch.setattr(batches, name, n_batches)
+
+
 def in_threads(problem, n_threads):
     return replace(problem, design=replace(problem.design, n_threads=n_threads))
 
@@ -22,7 +28,7 @@ def in_threads(problem, n_threads):
 @dual_losses
 def test_threads_do_not_change_a_single_bit(loss, taxonomy, storage, monkeypatch):
     monkeypatch.setattr(batches, "MIN_PRODUCTS_PER_THREAD", 1)
-    monkeypatch.setattr(batches, "N_BATCHES", 12)
+    set_batches(monkeypatch, 12)
     X, labels = some_rows(taxonomy.n_classes)
     problem, _ = training(taxonomy, loss, X=X.toarray() if storage == "dense" else X)
     (one, _), (four, _) = (fit(in_threads(problem, n), labels, 1e-4) for n in (1, 4))
@@ -37,7 +43,7 @@ def test_batches_need_about_as_many_sweeps_as_rows_one_after_another(loss, monke
     problem, _ = training(FLAT[4], loss, 1e-3, X=X)
     n_sweeps = []
     for n_batches in (ONE_AFTER_ANOTHER, 400, 2):
-        monkeypatch.setattr(batches, "N_BATCHES", n_batches)
+        set_batches(monkeypatch, n_batches)
         _, report = fit(problem, labels, 1e-3)
         assert report.converged
         n_sweeps.append(report.n_sweeps)
@@ -46,9 +52,25 @@ def test_batches_need_about_as_many_sweeps_as_rows_one_after_another(loss, monke
     assert few > alone  # so the number of batches matters here
 
 
+def test_sweeps_over_few_rows_have_batches_of_few_rows(monkeypatch):
+    X, labels = some_rows(4, n=3000)
+    problem, _ = training(FLAT[4], LargeMargin(), X=X)
+    sizes, run = [], batches.BatchSweeps._run
+
+    def run_and_note(self, order, size):
+        sizes.append((order.size, size))
+        return run(self, order, size)
+
+    monkeypatch.setattr(batches.BatchSweeps, "_run", run_and_note)
+    fit(problem, labels, 1e-4)
+    assert max(size for _, size in sizes) == 3  # a batch has a 1024th of all rows
+    assert all(size <= max(n // batches.MIN_BATCHES, 1) for n, size in sizes)
+    assert any(n < 3000 for n, _ in sizes)
+
+
 @dual_losses
 def test_copies_of_a_few_rows_need_smaller_steps_and_get_them(loss, monkeypatch):
-    monkeypatch.setattr(batches, "N_BATCHES", 4)
+    set_batches(monkeypatch, 4)
     X, labels = some_rows(4, n=6)
     problem, _ = training(FLAT[4], loss, 1e-3, X=sparse.vstack([X] * 200, format="csr"), labels=np.tile(labels, 200))
     state, report = fit(problem, np.tile(labels, 200), 1e-3)

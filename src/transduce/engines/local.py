@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
+from transduce.contract import check_labeled_weight, check_sample_weight, check_sampled
 from transduce.design import Design, mean_squared_length, sum_of_squares
 from transduce.engines.base import FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import (
@@ -40,7 +41,6 @@ from transduce.labels.partial import read_matrix
 from transduce.losses.blockwise import as_distributions
 from transduce.problem import TrainingProblem, allowed_costs
 from transduce.taxonomy import Taxonomy
-from transduce.validation import check_labeled_weight, check_sample_weight, check_sampled
 from transduce.weight_step import weight_step_for
 
 PARALLEL_CELLS = 10_000_000

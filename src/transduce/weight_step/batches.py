@@ -5,7 +5,7 @@ if rows were updated one after another, whatever their number. Each row is updat
 large. σ is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from transduce.design import Design
 from transduce.weight_step._kernels import sweep as kernels
 from transduce.weight_step.base import WeightState
 
-N_BATCHES = 1024
-"""Batches in a sweep."""
+N_BATCHES, MIN_BATCHES = 1024, 256
+"""Batches in a sweep over all rows, and in one over fewer: larger batches would need more sweeps."""
 MIN_PRODUCTS_PER_THREAD = 10_000
 """Multiplications in a batch that make one more thread pay."""
 SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
@@ -42,6 +42,15 @@ class LossArguments(NamedTuple):
     overlap: Array
     bound: float
 
+    def with_scores_added(self, added: Array, n_rows: int, dtype: Any) -> "LossArguments":
+        """Add scores (K,) to those of all rows, in the margins or offsets, which are added to scores anyway."""
+        if self.margins.size:
+            margins = self.margins + (added[None, :] - added[:, None])
+            margins.setflags(write=False)  # as all margins are, so that kernels are compiled once
+            return self._replace(margins=margins)
+        offsets = np.zeros((n_rows, added.size), dtype) if not self.offsets.size else self.offsets
+        return self._replace(offsets=offsets + added.astype(dtype))
+
 
 class BatchSweeps:
     """Sweeps over rows of a state, prepared once for as long as its targets and row weights stay."""
@@ -49,17 +58,20 @@ class BatchSweeps:
     def __init__(self, design: Design, alpha: float, state: WeightState, own: LossArguments) -> None:
         self.design, self.alpha, self.state, self.own = design, alpha, state, own
         self.curvatures = (own.bound / alpha) * state.kappa * design.squared_norms
+        self.squares: float | None = None  # ‖W‖², if known
         self.products_per_row = design.n_values * design.taxonomy.n_nodes // max(design.n_rows, 1)
 
     def sweep(self, order: Array) -> None:
         """Update the dual variables of the rows of `order` (t,), and W with them."""
-        state, batch = self.state, -(-order.size // N_BATCHES)
+        state = self.state
+        batch = min(-(-self.design.n_rows // N_BATCHES), max(order.size // MIN_BATCHES, 1))
         if batch == 1:  # rows one after another: the dual objective never falls
             self._run(order, 1)
+            self.squares = None
             return
-        before = _squares(state.W)
+        before = _squares(state.W) if self.squares is None else self.squares
         gain = self._run(order, batch)
-        after = _squares(state.W)
+        after = self.squares = _squares(state.W)
         if gain - 0.5 * self.alpha * (after - before) < -MIN_FALL * 0.5 * self.alpha * after:
             state.sigma *= SIGMA_GROWTH
 

@@ -18,6 +18,7 @@ from transduce.kernels.rows import add_rows
 from transduce.losses import SmoothMargin
 from transduce.losses.blockwise import as_distributions
 from transduce.losses.smooth import MarginLoss
+from transduce.parallel import row_blocks
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import margin, maxent, squared
 from transduce.weight_step._kernels.sweep import MARGIN, MAXENT, SQUARED
@@ -29,6 +30,8 @@ BLOCK_ROWS = 2048
 """Rows whose exponentials are computed at once: numpy is faster than a compiled loop while they stay in the cache."""
 NO_LABELS, NO_OVERLAP, NO_MARGINS = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros((0, 0))
 NO_MARGINS.setflags(write=False)  # as the margins of the large margin are, so that kernels are compiled once
+FLATTEST = 1e-2
+"""Least curvature of a row that dual variables are said to give way by."""
 FEW_LIVE = 0.25
 """If at most this fraction of the rows have a weight, the scores of the others are computed only at the end."""
 
@@ -44,8 +47,14 @@ class DualStep(ABC):
         """What the kernel of a sweep needs to know of the loss."""
 
     @abstractmethod
+    def _block_loss(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        """Return the loss of a block of rows at these scores, Σ κ_i ξ_i, and write their gaps."""
+
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
+        blocks = row_blocks(rows.size, BLOCK_ROWS)
+        losses = problem.design.threads.map(lambda b: self._block_loss(problem, state, rows[b], scores), blocks)
+        return float(sum(losses))
 
     def sweeps(self, problem: TrainingProblem, state: WeightState) -> BatchSweeps:
         """Sweeps that update dual variables, and W with them."""
@@ -58,6 +67,18 @@ class DualStep(ABC):
     def _dual_at_zero(self, q: Array) -> Array:
         """The dual variables of rows that contribute nothing."""
         return q
+
+    def _compliance(self, q: Array, p: Array, curvatures: Array) -> Array:
+        """How far the dual variables (n, K) give way to a change of their own score, given curvatures (n, 1)."""
+        return np.asarray((p > 0.0) / np.maximum(curvatures, FLATTEST))
+
+    def answers(
+        self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array
+    ) -> tuple[Array, Array]:
+        """Weighted sums over rows (K,) of what they contribute to λW, and of how far dual variables give way."""
+        q, p = as_distributions(state.targets[rows], problem.n_classes, state.dual.dtype), state.dual[rows]
+        kappa = state.kappa[rows]
+        return kappa @ self._contribution(q, p), kappa @ self._compliance(q, p, curvatures[:, None])
 
     def _rescale(self, labels: Array, p: Array, factor: Array) -> None:
         """Change p in place so that the contribution of each row is multiplied by its factor."""
@@ -148,8 +169,7 @@ class DualMarginStep(DualStep):
 
     _kernels: ClassVar[Any]
 
-    def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
-        """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
+    def _block_loss(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         targets, margins = state.targets, _margins(problem)
         return float(self._kernels.loss_and_gaps(rows, targets, state.kappa, margins, scores, state.dual, state.gaps))
 
@@ -178,6 +198,10 @@ class DualSquaredLargeMargin(DualMarginStep):
     def _contribution(self, q: Array, p: Array) -> Array:
         return np.asarray(q * p.sum(axis=1, keepdims=True) - p)
 
+    def _compliance(self, q: Array, p: Array, curvatures: Array) -> Array:
+        wrong = 2.0 * (p > 0.0) / np.maximum(curvatures, FLATTEST)
+        return np.asarray(wrong + q * wrong.sum(axis=1, keepdims=True))
+
     def _dual_at_zero(self, q: Array) -> Array:
         return np.zeros_like(q)
 
@@ -199,6 +223,14 @@ class DualMaxEnt(DualStep):
         self.set_soft_targets(problem, state, targets, kappa)
         problem.design.pullback(self.contributions(problem, state), state.W)
 
+    def answers(
+        self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array
+    ) -> tuple[Array, Array]:
+        """See DualStep.answers; dual variables are probabilities, and give way by p / (width + curvature p)."""
+        sums, _ = super().answers(problem, state, rows, curvatures)
+        p = state.dual[rows]
+        return sums, state.kappa[rows] @ (p / (_width(problem) + curvatures[:, None] * p))
+
     def set_soft_targets(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
         """Set new targets and row weights without computing W."""
         new = (state.kappa == 0) & (kappa > 0)
@@ -217,26 +249,22 @@ class DualMaxEnt(DualStep):
         offsets, bound = _offsets(problem, state, slice(None)), problem.design.largest_overlap
         return LossArguments(MAXENT, NO_LABELS, NO_MARGINS, offsets, _width(problem), NO_OVERLAP, bound)
 
-    def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
-        """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
-        loss, width = 0.0, _width(problem)
-        for begin in range(0, rows.size, BLOCK_ROWS):
-            block = _as_slice(rows[begin : begin + BLOCK_ROWS])
-            S, p, kappa, targets = scores[block], state.dual[block], state.kappa[block], state.targets[block]
-            own = S[np.arange(len(S)), targets] if targets.ndim == 1 else np.einsum("ik,ik->i", targets, S)
-            offsets = _offsets(problem, state, block)
-            z = (S + offsets) / S.dtype.type(width) if offsets.size else S
-            top = z.max(axis=1)
-            weights = z - top[:, None]
-            np.exp(weights, out=weights)
-            log_partition = top + np.log(weights.sum(axis=1))
-            log_ratio = np.maximum(p, maxent.TINY)
-            np.log(log_ratio, out=log_ratio)
-            log_ratio -= z
-            divergence = log_partition + np.einsum("ik,ik->i", p, log_ratio)
-            state.gaps[block] = kappa * width * np.maximum(divergence, 0.0)
-            loss += float(np.dot(kappa, width * log_partition - own))
-        return loss
+    def _block_loss(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
+        width, block = _width(problem), _as_slice(rows)
+        S, p, kappa, targets = scores[block], state.dual[block], state.kappa[block], state.targets[block]
+        own = S[np.arange(len(S)), targets] if targets.ndim == 1 else np.einsum("ik,ik->i", targets, S)
+        offsets = _offsets(problem, state, block)
+        z = (S + offsets) / S.dtype.type(width) if offsets.size else S
+        top = z.max(axis=1)
+        weights = z - top[:, None]
+        np.exp(weights, out=weights)
+        log_partition = top + np.log(weights.sum(axis=1))
+        log_ratio = np.maximum(p, maxent.TINY)
+        np.log(log_ratio, out=log_ratio)
+        log_ratio -= z
+        divergence = log_partition + np.einsum("ik,ik->i", p, log_ratio)
+        state.gaps[block] = kappa * width * np.maximum(divergence, 0.0)
+        return float(np.dot(kappa, width * log_partition - own))
 
 
 def _margins(problem: TrainingProblem) -> Array:

@@ -30,7 +30,7 @@ def test_sampled_is_one_answer_for_all_blocks():
         (
             [np.eye(3), np.full((3, 3), np.nan)],
             [[0, 1, -1]] * 2,
-            r"Input contains NaN(?s:.*)\nThis is block 1 of the 2 blocks",
+            r"X\[\d+, \d+\] is NaN(?s:.*)\nThis is block 1 of the 2 blocks",
         ),
         ([], [], "at least one block"),
         ("rows", [0], "X must be a list of blocks"),

@@ -54,6 +54,39 @@ def test_optimum_with_a_certificate(on_device, taxonomy, name):
     check_equation(problem, in_memory(step, state), 1e-9)
 
 
+@pytest.mark.parametrize("factor", [2.0**-332, 2.0**332])
+def test_iterations_do_not_depend_on_the_scale_of_the_rows(factor):
+    """The scale of the curvature has no unit; where it had one, it fell to 0 for large rows, and steps ran away."""
+    problem, labels = training()
+    step = device_step(problem, strict)
+    X, taxonomy, order = some_rows(problem.n_classes)[0] * factor, problem.design.taxonomy, np.arange(problem.n_rows)
+    rows = DeviceRows.create(strict(X), taxonomy, 1, order, 0.0)
+    scaled = BatchDualStep.create(rows, problem.loss, problem.alpha * factor**2, 1000)
+    (one, expected), (other, found) = (
+        solve(each, one_hot(each, labels), problem.kappa(1.0), tol=1e-6) for each in (step, scaled)
+    )  # fmt: skip
+    assert found.n_sweeps == expected.n_sweeps
+    assert found.objective == pytest.approx(expected.objective)
+    np.testing.assert_allclose(to_host(other.W) * factor, to_host(one.W), rtol=1e-6, atol=1e-9)
+
+
+def test_a_gap_that_no_longer_falls_ends_the_step():
+    """Float32 cannot reach a gap of 1e-9: many iterations more would change nothing."""
+    problem, labels = training()
+    rows = DeviceRows.create(
+        strict(some_rows(problem.n_classes)[0].astype(np.float32)),
+        problem.design.taxonomy,
+        1,
+        np.arange(problem.n_rows),
+        0.0,
+    )
+    step = BatchDualStep.create(rows, problem.loss, problem.alpha, 100_000)
+    _, report = solve(step, one_hot(step, labels), problem.kappa(1.0), tol=1e-9)
+    assert not report.converged
+    assert report.n_sweeps < 2000
+    assert report.gap < 1e-4 * report.objective
+
+
 @pytest.mark.parametrize("on_device", [torch_csr, strict], ids=["torch-csr", "strict"])
 @pytest.mark.parametrize("margins", ["unit", "random"])
 def test_smooth_margin_and_soft_labels(on_device, margins):

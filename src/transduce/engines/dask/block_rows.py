@@ -4,9 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from transduce.arrays import Array
+from transduce.contract import (
+    check_sample_weight,
+    check_structure,
+    largest_value,
+    read_rows,
+    texts_explained,
+    weight_range,
+)
 from transduce.design import sum_of_squares
 from transduce.engines.base import ProblemSettings
 from transduce.engines.dask.block_state import Block
@@ -18,15 +25,15 @@ from transduce.labels.encode import EncodedLabels, check_labels
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
 from transduce.taxonomy import Taxonomy
-from transduce.validation import check_sample_weight, check_scale, check_structure, texts_explained
 
 
 class BlockInfo(NamedTuple):
     """What the driver learns about a block.
 
     `positions` are the rows whose entry of y says something, `entries` and `weights` those entries and their sample
-    weights; `total_weight` is the sum over all rows, `squares` that of all squared values of X, `kind` the dtype of y,
-    `columns` the class names of a label matrix, and `digest` a hash of X and the weights, if requested.
+    weights; `total_weight` is the sum over all rows, `weight_range` the least and the largest above 0, `squares` the
+    sum of all squared values of X, `largest` its largest absolute value, `kind` the dtype of y, `columns` the class
+    names of a label matrix, and `digest` a hash of X and the weights, if requested.
     """
 
     n_rows: int
@@ -41,6 +48,8 @@ class BlockInfo(NamedTuple):
     weights: Array | None
     total_weight: float
     squares: float
+    largest: float
+    weight_range: tuple[float, float]
     digest: str
 
 
@@ -58,6 +67,11 @@ class ProblemSpec(NamedTuple):
     mean_weight: float | None
     has_forbidden: bool
 
+    @property
+    def constant(self) -> float:
+        """Feature of the intercept, or 0."""
+        return self.settings.constant if self.settings.fit_intercept else 0.0
+
 
 def read_block(
     X: Any, y: Any, weights: Any, unlabeled: object, digest: bool
@@ -68,11 +82,7 @@ def read_block(
             for one in X:
                 check_structure(one)
             X = sparse.vstack([sparse.csr_matrix(one) for one in X], format="csr")
-        check_structure(X)
-        X = check_array(
-            X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True, ensure_min_samples=0
-        )
-    check_scale(X, is_part=True)
+    X = read_rows(X, is_part=True)
     n_rows, n_features = X.shape
     entries, columns = read_matrix(y)
     values, labeled = find_labeled(entries, unlabeled, warn=False)
@@ -89,7 +99,7 @@ def read_block(
     info = BlockInfo(
         n_rows, X.nnz if sparse.issparse(X) else X.size, n_features, not sparse.issparse(X), X.dtype.name, positions,
         as_objects(values[positions]), values.dtype.str, columns, own, total,
-        sum_of_squares(X), stamp,
+        sum_of_squares(X), largest_value(X), weight_range(weights), stamp,
     )  # fmt: skip
     return (X, weights), info
 
@@ -103,9 +113,8 @@ def build_block(X: Any, weights: Array | None, spec: ProblemSpec, positions: Arr
         allowed = np.ones((n_rows, spec.taxonomy.n_classes), bool)
         allowed[positions] = known.allowed
     encoded = EncodedLabels(codes, partial, allowed)
-    rows = build_rows(
-        X.astype(spec.dtype, copy=False), weights, encoded, spec.taxonomy, spec.settings, spec.total_weights
-    )
+    settings = spec.settings._replace(fit_intercept=False)  # the constant is apart
+    rows = build_rows(X.astype(spec.dtype, copy=False), weights, encoded, spec.taxonomy, settings, spec.total_weights)
     unlabeled_weights = rows.problem.row_weights[rows.problem.n_labeled :]
     relative = None if spec.mean_weight is None else unlabeled_weights / spec.mean_weight
-    return Block(rows.problem, rows.labels, rows.order, relative)
+    return Block(rows.problem, rows.labels, rows.order, relative, spec.constant)

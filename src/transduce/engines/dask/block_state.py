@@ -1,6 +1,6 @@
 """One block of a shard: its rows, and a restart on them with the label costs that a label step works on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from transduce.engines.common import (
     priced_probabilities,
     total_confidence,
 )
+from transduce.engines.dask.shared_weights import extrapolated
 from transduce.engines.local import LocalEngine
 from transduce.label_step.partitions import Partition
 from transduce.problem import allowed_costs
 from transduce.weight_step import weight_step_for
+from transduce.weight_step.batches import BatchSweeps
+from transduce.weight_step.dual import DualStep
+from transduce.weight_step.sweep_schedule import sweep_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +28,32 @@ class Block(LocalEngine):
     """The rows of one block.
 
     `relative_weight` (n_unlabeled,) is the weight of each row without a full label divided by their mean over all
-    blocks, or None where all are equal.
+    blocks, or None where all are equal. `constant` is the feature of the intercept, which X does not have; or 0.
     """
 
     relative_weight: Array | None = None
+    constant: float = 0.0
+
+    def scores(self, W: Array, bias: Array) -> Array:
+        """Scores (n, K) at weights W (d, M) and b (M,), if there is a constant."""
+        S = self.problem.design.scores(W)
+        if self.constant:
+            S += self.class_bias(bias).astype(S.dtype)
+        return S
+
+    def class_bias(self, bias: Array) -> Array:
+        """What b (M,) adds to the score of each class (K,)."""
+        taxonomy = self.problem.design.taxonomy
+        return self.constant * (bias if taxonomy.is_flat else np.asarray(taxonomy.paths @ bias).ravel())
+
+    def pullback(self, R: Array) -> Array:
+        """Gradient in W and b, b last, of R (n, K) in the scores."""
+        design = self.problem.design
+        if not self.constant:
+            return design.pullback(R)
+        total = R.sum(axis=0)
+        total = total if design.taxonomy.is_flat else np.asarray(design.taxonomy.paths.T @ total).ravel()
+        return np.vstack((design.pullback(R), self.constant * total[None]))
 
 
 @dataclass(eq=False)
@@ -35,10 +61,41 @@ class BlockState(RowState):
     """One restart on one block.
 
     partition  label costs, and what a label step has left with them
+    last_dual  dual variables before the present round
     """
 
     block: Block
     partition: Partition | None = None
+    last_dual: Array | None = field(default=None, init=False)
+
+    def start_round(self, beta: float) -> None:
+        """Start from the dual variables plus beta times their last change, as `SharedWeights.start_round`.
+
+        These may leave the simplex, until their row is visited.
+        """
+        state = self.state
+        if beta:
+            assert self.last_dual is not None
+            state.dual, self.last_dual = extrapolated(state.dual, self.last_dual, beta), state.dual
+        else:
+            self.last_dual = state.dual.copy()
+
+    def sweep(self, rng: np.random.Generator, bias: Array, sigma: float) -> tuple[Array, Array]:
+        """Visit all rows with a weight, at a fixed b; W changes sigma times as much as they imply.
+
+        Returns sums over rows (K,) of what they contribute to λW, and of how far their dual variables give way.
+        """
+        step, state, problem = weight_step_for(self.problem.loss, 0), self.state, self.problem
+        assert isinstance(step, DualStep)
+        live, none = np.flatnonzero(state.kappa > 0), np.zeros(problem.n_classes)
+        if not live.size:
+            return none, none
+        own, state.scores = step.loss_arguments(problem, state), None
+        if self.block.constant:
+            own = own.with_scores_added(self.block.class_bias(bias), len(state.dual), state.W.dtype)
+        sweeps = BatchSweeps(problem.design, problem.alpha / sigma, state, own)
+        sweeps.sweep(sweep_order(state.gaps, live, rng, 0))
+        return step.answers(problem, state, live, sweeps.curvatures[live]) if self.block.constant else (none, none)
 
     def start_weights(self, W: Array) -> None:
         """Start the weight step at weights 0, which are in W, for the accepted labels."""

@@ -6,23 +6,24 @@ begins or ends. Otherwise prices, class counts and sums travel.
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.design import Design, frequency_order, mean_squared_length, pays_to_reorder, undo_order
+from transduce.contract import check_largest, check_sampled, check_weight_range
+from transduce.design import frequency_order, mean_squared_length, pays_to_reorder, undo_order
 from transduce.engines.base import FittedLabels, LabelOptions, LabelSummary, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.blocks import BlockSource
+from transduce.engines.dask.fetched_rows import LabeledRows, fetch_labeled, fetch_sample
 from transduce.engines.dask.restart import DaskRestart
 from transduce.engines.dask.restart_state import RestartState
 from transduce.engines.dask.sharded_state import ShardedState, send_weights, tree_sum
@@ -39,11 +40,13 @@ from transduce.label_step.entropic import Entropic
 from transduce.labels.classes import common_dtype
 from transduce.labels.encode import EncodedLabels
 from transduce.labels.missing import AUTO, warn_sign_labels
-from transduce.problem import TrainingProblem
-from transduce.validation import check_sampled
+from transduce.weight_step import weight_step_for
+from transduce.weight_step.dual import DualStep
 
 GROUPS_FILE = "shards.json"
 """File of a checkpoint with the blocks of each shard in each group."""
+MIN_PARTS = 8
+"""Labelled rows are few if all others are so many times as many, and at least as many for each shard."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,8 @@ class DaskEngine:
 
     content       what the fingerprint of a checkpoint depends on
     is_dense      whether the rows of all blocks are dense
-    column_order  column of X of every row of W, or None if it is the same
+    column_order  column of X of every row of W but the intercept's, or None if it is the same
+    heavy         the labelled rows, if they are apart from the shards
     """
 
     pool: WorkerPool
@@ -62,6 +66,7 @@ class DaskEngine:
     content: dict[str, Any]
     is_dense: bool
     column_order: Array | None = None
+    heavy: LabeledRows | None = None
     names: Any = field(default_factory=count)
 
     @property
@@ -78,41 +83,14 @@ class DaskEngine:
 
     def sample(self, max_rows: int, rng: np.random.Generator) -> LocalEngine:
         """Fetch all labelled rows, and at most so many others, in the order of the blocks; all cores may use it."""
-        shards, settings = self.source.shards, self.spec.settings
-        sizes = self._by_block(self.pool.call(Shard.count_unlabeled))
-        chosen = np.arange(self.n_unlabeled)
-        if self.n_unlabeled > max_rows:
-            chosen = np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False))
-        first = np.cumsum([0, *sizes])
-        own = [chosen[(chosen >= a) & (chosen < b)] - a for a, b in pairwise(first)]
-        per_shard = [([own[b] for b in blocks],) for blocks in shards]
-        X, weights, forbidden, counted = zip(
-            *self._by_block(self.pool.call(Shard.sample_rows, per_shard=per_shard)), strict=True
-        )
-        labeled_X, labeled_weights, known = zip(*self._by_block(self.pool.call(Shard.labeled_rows)), strict=True)
-        labels, as_labeled = np.concatenate(known), np.concatenate(counted)
-        last = np.argsort(~as_labeled, kind="stable")  # partial labels that weigh as labelled rows come first
-        order = np.concatenate((np.arange(labels.size), labels.size + last))
-        rows = _stacked((*labeled_X, *X))
-        problem = TrainingProblem.create(
-            Design.create(rows, self.spec.taxonomy, None, order),
-            settings.loss,
-            settings.alpha,
-            labels.size,
-            np.concatenate((*labeled_weights, *weights))[order],
-            int(as_labeled.sum()),
-            None if forbidden[0] is None else np.vstack(forbidden)[last],
-        )
-        return LocalEngine(problem, np.concatenate((labels, np.zeros(chosen.size, np.int64))))
-
-    def _by_block(self, of_shards: list[list[Any]]) -> list[Any]:
-        """Put answers for the blocks of each shard into the order of the blocks."""
-        numbers = [b for blocks in self.source.shards for b in blocks]
-        answers = dict(zip(numbers, (answer for of_shard in of_shards for answer in of_shard), strict=True))
-        return [answers[b] for b in sorted(answers)]
+        labeled = self.heavy or fetch_labeled(self.pool, self.source)
+        return fetch_sample(self.pool, self.source, self.spec, labeled, self.n_unlabeled, max_rows, rng)
 
     def in_original_order(self, W: Array) -> Array:
-        return W if self.column_order is None else undo_order(W, self.column_order)
+        if self.column_order is None:
+            return W
+        d = self.column_order.size
+        return np.vstack((undo_order(W[:d], self.column_order), W[d:]))
 
     def predicted_counts(self, W: Array) -> Array:
         sent, all_shards = send_weights(self.pool, W), range(self.pool.n_shards)
@@ -198,6 +176,9 @@ class DaskData:
     def encode(self, options: LabelOptions) -> LabelSummary:
         """Place the blocks, and read and check their labels."""
         infos = self.infos = self.source.place(self.pool, options.unlabeled, self.hashed)
+        check_largest(max(info.largest for info in infos), infos[0].dtype)
+        low, high = zip(*(info.weight_range for info in infos), strict=True)
+        check_weight_range(min(low), max(high))
         entries = [entry for info in infos for entry in info.entries]
         if not entries:
             raise LabelError(LabelErrorKind.NOTHING_LABELED)
@@ -220,14 +201,29 @@ class DaskData:
         labels = [(i.positions, _rows(self.encoded, slice(*ends[b : b + 2]))) for b, i in enumerate(infos)]
         own = [([labels[b] for b in blocks],) for blocks in source.shards]
         mapped = self.pool.call(Shard.build, spec, per_shard=own)
-        shape = (infos[0].n_features + settings.fit_intercept, spec.taxonomy.n_nodes)
+        shape = (infos[0].n_features, spec.taxonomy.n_nodes)
         column_order = None if any(mapped) else self._reorder(shape, np.dtype(spec.dtype).itemsize)
         content = {
             "X": (column_order is not None, *(info.digest for info in infos)),
             "y": tuple((positions, part.codes, part.partial, part.allowed) for positions, part in labels),
         }
-        is_dense = all(info.is_dense for info in infos)
-        return DaskEngine(self.pool, source, spec, self.labels.n_unlabeled, content, is_dense, column_order)
+        is_dense, heavy = all(info.is_dense for info in infos), self._separate_labeled(spec)
+        return DaskEngine(self.pool, source, spec, self.labels.n_unlabeled, content, is_dense, column_order, heavy)
+
+    def _separate_labeled(self, spec: ProblemSpec) -> LabeledRows | None:
+        """Move the labelled rows to the first shard if they are few, and return them.
+
+        Each weighs as much as many others. Were they divided among shards, steps of them would be as many times too
+        short as there are shards; the first shard visits them after the changes of all shards are added.
+        """
+        n_known, n_parts = int((self.encoded.codes >= 0).sum()), max(self.pool.n_shards, MIN_PARTS)
+        has_dual = isinstance(weight_step_for(spec.settings.loss, 0), DualStep)
+        if not has_dual or n_known * n_parts > self.labels.n_unlabeled:
+            return None
+        heavy = fetch_labeled(self.pool, self.source)
+        self.pool.call(Shard.drop_labeled)
+        self.pool.call_first(Shard.add_heavy, *heavy)
+        return heavy
 
     def _spec(self, settings: ProblemSettings) -> ProblemSpec:
         encoded, n_unlabeled = self.encoded, self.labels.n_unlabeled
@@ -250,11 +246,6 @@ class DaskData:
         total = tree_sum(self.pool, Shard.column_counts)
         self.pool.run_all(Shard.reorder_columns, total)
         return frequency_order(self.pool.results([total])[0][1])
-
-
-def _stacked(blocks: Sequence[Any]) -> Any:
-    """Return rows of several blocks as one matrix: dense if all are."""
-    return sparse.vstack(blocks, format="csr") if any(map(sparse.issparse, blocks)) else np.vstack(blocks)
 
 
 def _weights(infos: list[BlockInfo]) -> Array | None:

@@ -56,7 +56,7 @@ class DaskRestart(ShardedWeights):
         self._start()
         sent = send_weights(self.pool, W)
         self.pool.run_all(call_restart, self.name, RestartState.compute_scores, sent)
-        self.call_blocks(BlockState.set_hard_costs)
+        self.call(RestartState.set_hard_costs)
         Exact().solve_partitions(self, self.settings.bounds)
         self.call(RestartState.start_weights)
         self.pool.results([self.pool.start(0, call_restart, self.name, RestartState.set_accepted, sent)], fetch=False)
@@ -74,8 +74,7 @@ class DaskRestart(ShardedWeights):
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.has_scores = not self.retarget(weight) and self.has_scores
         step = weight_step_for(self.rows.spec.settings.loss, self.settings.max_sweeps)
-        last = np.inf if self.report is None else self.report.objective
-        self.report, self.has_scores = self.solve(step, tol, weight, self.has_scores, last), True
+        self.report, self.has_scores = self.solve(step, tol, self.has_scores), True
         self.weight = weight
         return self.report._replace(objective=self.report.objective + self._count_cost())
 
@@ -88,10 +87,10 @@ class DaskRestart(ShardedWeights):
         return best, self.step_length
 
     def _loss_between(self, step_length: float) -> float:
-        return float(sum(map(sum, self.call_blocks(BlockState.loss_between, step_length)))) + self._count_cost()
+        return float(sum(self.call(RestartState.loss_between, step_length))) + self._count_cost()
 
     def propose(self, prices: Array) -> LabelProposal:
-        self.call_blocks(BlockState.set_hard_costs, self.step_length)
+        self.call(RestartState.set_hard_costs, self.step_length)
         answer = Exact().solve_partitions(self, self.settings.bounds, prices)
         n_moved, change, old_loss, self.proposed = self.sum_blocks(BlockState.weigh_found)
         change += self._count_cost(self.proposed) - self._count_cost()

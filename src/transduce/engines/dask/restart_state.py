@@ -1,121 +1,142 @@
 """One restart on a shard: sweeps over its rows, the change of W they cause, losses and gaps at W, and results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.design import Design
-from transduce.engines.dask.block_state import BlockState
+from transduce.engines.dask.bias import Bias
+from transduce.engines.dask.block_state import Block, BlockState
 from transduce.engines.dask.shared_weights import SharedWeights
 from transduce.weight_step import WeightState, weight_step_for
 from transduce.weight_step.dual import DualStep
-from transduce.weight_step.sweep_schedule import sweep_order
 
-MIN_WORK, MAX_SWEEPS = 5e6, 4
-"""Multiplications that a shard should do before a sum over shards, and sweeps that it may take for them."""
-SweepStats: TypeAlias = tuple[int, float, int]
-"""Rows visited, the sum of the gaps of all rows as last seen, and rows with a weight."""
+HEAVY_SWEEPS = 4
+"""Sweeps over the labelled rows after each sum."""
 
 
 @dataclass(eq=False)
 class RestartState(SharedWeights):
-    """One restart on all blocks of a shard; `retargeted` if labels, and W with them, changed since the last sweep."""
+    """One restart on all blocks of a shard.
+
+    heavy       the labelled rows of all shards, if they are apart; on the first shard only
+    mover       moves b; on the first shard only
+    retargeted  whether labels, and W with them, changed since the last sweep
+    beta        of the present round
+    """
 
     blocks: list[BlockState] = field(default_factory=list)
+    heavy: BlockState | None = None
+    mover: Bias = field(default_factory=Bias)
     retargeted: bool = False
+    beta: float = 0.0
 
-    def retarget(self, weight: float) -> tuple[int, int, int]:
-        """Hand labels and row weights to the state of the weight step.
+    @property
+    def _all_blocks(self) -> list[BlockState]:
+        return self.blocks if self.heavy is None else [*self.blocks, self.heavy]
 
-        Rows with a new label withdraw their part of W, which is summed with the change of the next sweep. Returns the
-        number of these rows, of rows whose gap is unknown, and of rows with a weight.
+    def retarget(self, weight: float) -> tuple[int]:
+        """Hand labels and row weights to the state of the weight step; returns the number of rows with a new label.
+
+        Rows with a new label withdraw their part of W, which is summed with the change of the next sweep.
         """
-        n_new = n_unknown = n_live = 0
-        for block in self.blocks:
+        n_new = 0
+        for block in self._all_blocks:
             step, state, kappa = weight_step_for(block.problem.loss, 0), block.state, block.problem.kappa(weight)
             n_new += int(np.sum(block.labels != state.targets))
             step.retarget(block.problem, state, block.labels, kappa)
-            n_live += int(np.sum(kappa > 0))
-            if isinstance(step, DualStep):
-                n_unknown += int(np.sum(np.isinf(state.gaps) & (kappa > 0)))
         self.retargeted |= n_new > 0
-        return n_new, n_unknown, n_live
+        return (n_new,)
 
-    def sweep(self, seed: int, count: int, sigma: float) -> tuple[SweepStats, Array]:
-        """Visit rows at the same time as all other shards; returns the change of W too, which all shards then add.
+    def sweep(self, seed: int, beta: float, sigma: float) -> tuple[tuple[Array, Array], Array]:
+        """Visit all rows at the same time as all other shards; returns what b depends on, and the change of W.
 
-        Here W changes by sigma times what the rows imply, so that changes of `sigma` shards can be added safely (Ma et
-        al., 2015). This is sweep `count` since gaps were computed.
+        Rows start from their dual variables plus beta times the last change of them. Here W changes by sigma times what
+        rows imply, so that changes of `sigma` shards can be added safely (Ma et al., 2015).
         """
+        self.beta = beta
+        self.start_round(beta)
         if self.retargeted and sigma != 1.0:
             self.amplify(sigma)
         self.retargeted = False
-        stats = self._visit_rows(np.random.default_rng((seed, count)), count, sigma)
-        return stats, self.change(1.0 / sigma)
+        rng, answers = np.random.default_rng(seed), []
+        for block in self.blocks:
+            block.start_round(beta)
+            answers.append(block.sweep(rng, self.bias, sigma))
+        sums, slopes = (np.sum(parts, axis=0) for parts in zip(*answers, strict=True))
+        return (sums, slopes), self.change(1.0 / sigma)
 
-    def receive(self, total: tuple[Sequence[Any], Array]) -> Sequence[Any]:
-        """Add the sum of the changes of all shards to W; returns the numbers that were summed with it."""
-        numbers, change = total
-        self.add_change(change)
-        return numbers
+    def combine(self, total: tuple[Sequence[Array], Array], seed: int) -> tuple[Array, Array]:
+        """Add the changes of all shards to W, visit labelled rows that are apart, and move b; returns b and W."""
+        (sums, slopes), change = total
+        self.W[...] = self.base
+        self.W += change
+        if self.heavy is not None:
+            self.heavy.start_round(self.beta)
+            rng = np.random.default_rng(seed)
+            for _ in range(HEAVY_SWEEPS):
+                own = self.heavy.sweep(rng, self.bias, 1.0)
+            sums, slopes = sums + own[0], slopes + own[1]
+        bias, first = self.bias, self.blocks[0]
+        if bias.size:
+            bias = self.mover.move(bias, sums, slopes, first.block.constant, first.problem)
+        return bias, self.W.copy()
 
-    def _visit_rows(self, rng: np.random.Generator, count: int, sigma: float) -> SweepStats:
-        """Visit the rows that need it; again, where these are few, until it was worth a sum."""
-        n_visited, gap, n_live, work = 0, 0.0, 0, 0
-        for again in range(MAX_SWEEPS):
-            gap, n_live = 0.0, 0
-            for block in self.blocks:
-                step, state, design = weight_step_for(block.problem.loss, 0), block.state, block.problem.design
-                assert isinstance(step, DualStep)
-                live = np.flatnonzero(state.kappa > 0)
-                if not live.size:
-                    continue
-                order = sweep_order(state.gaps, live, rng, count if again == 0 else 1)
-                state.scores = None
-                step.sweeps(replace(block.problem, alpha=block.problem.alpha / sigma), state).sweep(order)
-                n_visited, gap, n_live = n_visited + order.size, gap + float(state.gaps[live].sum()), n_live + live.size
-                work += order.size * self.W.shape[1] * design.n_values // design.n_rows
-            if work > MIN_WORK:
-                break
-        return n_visited, gap, n_live
+    def receive(self, found: tuple[Array, Array]) -> tuple[float, float, float]:
+        """Take b and W, and measure."""
+        bias, W = found
+        self.base[...] = self.W[...] = W
+        self.bias = np.array(bias)
+        return self.measure(False)
 
     def measure(self, has_scores: bool) -> tuple[float, float, float]:
         """Return the loss and gap of the rows with a weight, and ‖W‖²; `has_scores` says that scores at W are known."""
-        loss, gap = 0.0, 0.0
-        for block in self.blocks:
+        loss, gap = 0.0, self.mover.gap
+        for block in self._all_blocks:
             step, state = weight_step_for(block.problem.loss, 0), block.state
             assert isinstance(step, DualStep)
             if not has_scores or state.scores is None:
-                state.scores = block.problem.design.scores(self.W)
+                state.scores = block.block.scores(self.W, self.bias)
             live = np.flatnonzero(state.kappa > 0)
             if live.size:
                 loss += step.loss_and_gaps(block.problem, state, live, state.scores)
                 gap += float(state.gaps[live].sum())
-        return loss, gap, float(np.vdot(self.W, self.W))
+        return loss, gap, float(np.vdot(self.W, self.W)) + float(np.vdot(self.bias, self.bias))
 
     def loss_and_gradient(self, W: Array) -> tuple[tuple[float], Array]:
         """Set W, and return the loss of the rows with a weight and its gradient. For smooth losses."""
         self.set_weights(W)
-        loss, gradient = 0.0, np.zeros_like(self.W)
+        loss, gradient = 0.0, np.zeros_like(W)
         for block in self.blocks:
             problem, state = block.problem, block.state
             live = state.kappa > 0
-            state.scores = problem.design.scores(self.W)
+            state.scores = block.block.scores(self.W, self.bias)
             R = np.zeros_like(state.scores)
             if live.any():
                 loss += float(np.dot(state.kappa[live], problem.loss.value(state.scores[live], state.targets[live])))
                 R[live] = problem.loss.gradient(state.scores[live], state.targets[live]) * state.kappa[live, None]
-                gradient += problem.design.pullback(R)
+                gradient += block.block.pullback(R)
         return (loss,), gradient
 
     def compute_scores(self, W: Array | None = None) -> None:
-        """Compute the scores at the weights of the restart, or at others."""
-        at = self.W if W is None else as_weights(W, self.blocks[0].problem.design)
+        """Compute the scores at the weights of the restart, or at others, whose b it then takes."""
+        at = self.W
+        if W is not None:
+            at, self.bias = split_weights(W, self.blocks[0].block)
+        for block in self._all_blocks:
+            block.state.scores = block.block.scores(at, self.bias)
+
+    def set_hard_costs(self, step_length: float = 1.0) -> None:
+        """Move the scores that labels are chosen by this far to those at W, and make the loss there the costs."""
         for block in self.blocks:
-            block.state.scores = block.problem.design.scores(at)
+            block.set_hard_costs(step_length)
+        if self.heavy is not None:  # it has no labels to choose, but `loss_between` needs its scores
+            self.heavy.scores = self.heavy.scores_between(step_length)
+
+    def loss_between(self, step_length: float) -> float:
+        """Return the loss of the rows with a weight this far between those scores and the ones at W."""
+        return sum(block.loss_between(step_length) for block in self._all_blocks)
 
     def accept(self, take_labels: bool, step_length: float | None = None) -> None:
         """Accept the proposed labels, or not; and the weights this far to W, on the shard that stores them."""
@@ -134,10 +155,10 @@ class RestartState(SharedWeights):
 
     def finish(self) -> None:
         """Keep the labels, and nothing else."""
-        self.W = self.base = np.zeros((0, 0), self.W.dtype)
-        self.accepted = None
+        self.W = self.base = self.last = np.zeros((0, 0), self.W.dtype)
+        self.accepted = self.heavy = None
         for block in self.blocks:
-            block.state, block.scores, block.partition = empty_state(self.W), None, None
+            block.state, block.scores, block.partition, block.last_dual = empty_state(self.W), None, None, None
 
     def label_names(self, b: int, classes: Array) -> Array:
         """Return the labels of block b in the order of the user's rows."""
@@ -150,14 +171,14 @@ class RestartState(SharedWeights):
         return block.block.distributions(block.labels, block.found("posterior"))
 
 
+def split_weights(W: Array, block: Block) -> tuple[Array, Array]:
+    """Return W and b of weights that were sent, b last, as arrays that products with the rows take."""
+    found = block.problem.design.zeros()
+    found[...] = W[: len(found)]
+    return found, np.array(W[len(found) :]).reshape(-1)
+
+
 def empty_state(W: Array) -> WeightState:
     """Return the state of the weight step of a restart that is finished: nothing."""
     none = np.zeros(0)
     return WeightState(W, none, none, none, none)
-
-
-def as_weights(W: Array, design: Design) -> Array:
-    """Return weights that were sent as an array that products with the rows take."""
-    found = design.zeros()
-    found[...] = W
-    return found

@@ -3,9 +3,9 @@
 A weight step is dual sweeps until the gap is met, or L-BFGS on exact sums of the gradient.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,12 @@ from transduce.engines.dask.shards import Function, add_up, call_blocks, call_pa
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.label_step.partitions import Answer, Arguments, Partition
 from transduce.weight_step import LBFGS
+from transduce.weight_step.dual import DualLargeMargin
 from transduce.weight_step.lbfgs import minimize_regularized
-from transduce.weight_step.sweep_schedule import CheckRule, Sweeps, run_sweeps, sweep_until_converged
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
 
-MOSTLY_UNKNOWN = 0.5
-"""Fraction of rows with an unknown gap above which J, which gives the gaps of all, is computed after one sweep."""
 FAN_IN = 4
 """Arrays that one task of a sum over shards adds up."""
 
@@ -84,54 +82,50 @@ class ShardedState:
 class ShardedWeights(ShardedState):
     """Weights on all shards, and weight steps from there.
 
-    Shards sweep at the same time, each with W changing as many times as much as there are shards, so that changes
-    can safely be added.
+    In each round shards sweep at the same time, each with W changing as many times as much as there are shards, so that
+    changes can safely be added. That is a proximal step in all dual variables at once. So rounds have momentum (Beck
+    and Teboulle 2009), which begins again where the gap grows.
     """
 
     settings: StepSettings
     rng: np.random.Generator
-    weights_grew: bool = True
 
     def retarget(self, weight: float) -> bool:
         """Hand labels and row weights to the shards; returns whether a label has changed, which changes W too."""
-        n_new, n_unknown, n_live = add_up(self.call(RestartState.retarget, weight))
-        self.weights_grew = n_unknown > MOSTLY_UNKNOWN * n_live
+        (n_new,) = add_up(self.call(RestartState.retarget, weight))
         return bool(n_new)
 
-    def solve(self, step: Any, tol: float, weight: float, has_scores: bool, last: float = np.inf) -> WeightSummary:
-        """Sweep until the gap is at most tol · J, or minimise, where the loss has no dual.
+    def solve(self, step: Any, tol: float, has_scores: bool) -> WeightSummary:
+        """Run rounds until the gap is at most tol · J, or minimise, where the loss has no dual.
 
-        J was `last` in the step before; `has_scores` says that scores at W are known. All rows without a full label
-        weigh `weight` together.
+        `has_scores` says that scores at W are known.
         """
         if isinstance(step, LBFGS):
             return self._minimize(step, tol)
-        bound = self.rows.total_weight(weight)  # J at W = 0
         if has_scores:
-            known = self._measure(tol, has_scores, 0.0)
+            known = self._report(self.call(RestartState.measure, has_scores), tol, 0)
             if known.converged:
                 return known
-            last = known.objective
-        return sweep_until_converged(
-            step.max_sweeps, tol, min(last, bound), self._sweep, partial(self._measure, tol, False)
-        )
+        keeps_simplex = isinstance(step, DualLargeMargin) and not self.rows.spec.taxonomy.is_flat
+        momentum, last = 1.0, np.inf
+        for count in range(1, step.max_sweeps + 1):
+            after = 1.0 if keeps_simplex else 0.5 + np.sqrt(0.25 + momentum**2)
+            report = self._report(self._round((momentum - 1.0) / after), tol, count)
+            if report.converged:
+                break
+            momentum, last = (after if report.gap <= last else 1.0), report.gap
+        return report
 
-    def _sweep(self, rule: CheckRule, max_sweeps: int) -> Sweeps:
-        """Sweep until J is due; only once when row weights have grown, for J then gives the gaps of all."""
-        seed, pool, shards = int(self.rng.integers(2**63)), self.pool, range(self.pool.n_shards)
+    def _round(self, beta: float) -> list[tuple[float, float, float]]:
+        """Sweep over all rows once, with momentum beta; returns the loss and gap of each shard, and ‖W‖²."""
+        seed, pool = int(self.rng.integers(2**63)), self.pool
+        total = tree_sum(pool, call_restart, self.name, RestartState.sweep, seed, beta, float(pool.n_shards))
+        found = pool.start(0, call_restart, self.name, RestartState.combine, total, seed)
+        copies = enumerate(tree_copies(pool, found))
+        return pool.results([pool.start(s, call_restart, self.name, RestartState.receive, copy) for s, copy in copies])
 
-        def sweep(count: int) -> tuple[float, float]:
-            total = tree_sum(pool, call_restart, self.name, RestartState.sweep, seed, count, float(pool.n_shards))
-            received = [pool.start(s, call_restart, self.name, RestartState.receive, total) for s in shards]
-            n_visited, gap, n_live = pool.results(received)[0]
-            return n_visited / max(n_live, 1), gap
-
-        max_sweeps = 1 if self.weights_grew else max_sweeps
-        self.weights_grew = False
-        return run_sweeps(sweep, rule, max_sweeps)
-
-    def _measure(self, tol: float, has_scores: bool, n_sweeps: float) -> WeightSummary:
-        losses, gaps, squares = zip(*self.call(RestartState.measure, has_scores), strict=True)
+    def _report(self, measured: list[tuple[float, float, float]], tol: float, n_sweeps: int) -> WeightSummary:
+        losses, gaps, squares = zip(*measured, strict=True)
         objective, gap = 0.5 * self.rows.spec.settings.alpha * squares[0] + sum(losses), sum(gaps)
         return WeightSummary(objective, gap, n_sweeps, gap <= tol * objective)
 
@@ -155,12 +149,27 @@ def tree_sum(pool: WorkerPool, function: Function, *args: Any) -> Future:
     First come the shards of each group, then a few groups at a time. So the sum is bit for bit the same wherever groups
     are placed.
     """
+    pool.n_sums += 1
     tasks = iter([pool.start(shard, function, *args) for shard in range(pool.n_shards)])
     parts = [(_add(pool, [next(tasks) for _ in group.keys], group.address), group.address) for group in pool.groups]
     while len(parts) > 1:
         some = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
         parts = [(_add(pool, [future for future, _ in one], one[0][1]), one[0][1]) for one in some]
     return parts[0][0]
+
+
+def tree_copies(pool: WorkerPool, result: Future) -> list[Future]:
+    """Return the future that each shard takes a result from: of many workers, a few fetch it first for the others."""
+    n_groups = len(pool.groups)
+    stride = n_groups if n_groups <= FAN_IN else math.isqrt(n_groups - 1) + 1
+    first = [group.address for group in pool.groups[::stride]]
+    copies = [result] + [pool.submit(same, result, address=address) for address in first[1:]]
+    return [copies[g // stride] for g, group in enumerate(pool.groups) for _ in group.keys]
+
+
+def same(result: Any) -> Any:
+    """Return a result, on another worker."""
+    return result
 
 
 def _add(pool: WorkerPool, parts: list[Future], address: str) -> Future:

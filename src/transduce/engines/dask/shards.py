@@ -16,10 +16,11 @@ from distributed.protocol.pickle import dumps, loads
 from scipy import sparse
 
 from transduce.arrays import Array
+from transduce.design import Design
 from transduce.engines.common import predicted_counts
 from transduce.engines.dask.block_rows import BlockInfo, ProblemSpec, build_block, read_block
 from transduce.engines.dask.block_state import Block, BlockState
-from transduce.engines.dask.restart_state import RestartState, as_weights, empty_state
+from transduce.engines.dask.restart_state import RestartState, empty_state, split_weights
 from transduce.labels.encode import EncodedLabels
 from transduce.problem import TrainingProblem
 
@@ -34,10 +35,14 @@ class ShardLostError(Exception):
 
 @dataclass(eq=False)
 class Shard:
-    """Blocks as they arrived, X and sample weights; as training problems, once labels are encoded; and restarts."""
+    """Blocks as they arrived, X and sample weights; as training problems, once labels are encoded; and restarts.
+
+    `heavy` are the labelled rows of all shards, if they are apart; on the first shard only.
+    """
 
     raw: list[tuple[Any, Array | None]]
     blocks: list[Block] = field(default_factory=list)
+    heavy: Block | None = None
     restarts: dict[str, RestartState] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     last_call: float = field(default_factory=time.monotonic)
@@ -57,6 +62,20 @@ class Shard:
             (block.problem.design.select_rows(np.arange(n)).matrix(), block.problem.row_weights[:n], block.labels[:n])
             for block, n in ((block, block.problem.n_labeled) for block in self.blocks)
         ]
+
+    def drop_labeled(self) -> None:
+        """Let labelled rows weigh nothing here."""
+        for b, block in enumerate(self.blocks):
+            weights = block.problem.row_weights.copy()
+            weights[: block.problem.n_labeled] = 0.0
+            self.blocks[b] = replace(block, problem=replace(block.problem, row_weights=weights))
+
+    def add_heavy(self, X: Any, weights: Array, labels: Array) -> None:
+        """Take the labelled rows of all shards."""
+        first = self.blocks[0]
+        design = Design.create(X, first.problem.design.taxonomy, first.problem.design.n_threads)
+        problem = TrainingProblem(design, first.problem.loss, first.problem.alpha, labels.size, weights)
+        self.heavy = Block(problem, labels, constant=first.constant)
 
     def count_unlabeled(self) -> list[int]:
         """Return the number of rows without a full label in each block."""
@@ -78,20 +97,27 @@ class Shard:
 
     def start(self, restart: str) -> None:
         """Start at weights 0, with the given labels."""
-        W, blocks = self.blocks[0].problem.design.zeros(), []
-        for block in self.blocks:
-            blocks.append(BlockState(block.problem, block.labels.copy(), empty_state(W), block))
-            blocks[-1].start_weights(W)
-        self.restarts[restart] = RestartState(W, W.copy(), blocks=blocks)
+        W = self.blocks[0].problem.design.zeros()
+        bias = np.zeros(W.shape[1] if self.blocks[0].constant else 0)
+
+        def start(block: Block) -> BlockState:
+            state = BlockState(block.problem, block.labels.copy(), empty_state(W), block)
+            state.start_weights(W)
+            return state
+
+        heavy = None if self.heavy is None else start(self.heavy)
+        self.restarts[restart] = RestartState(
+            W, W.copy(), W.copy(), bias, blocks=list(map(start, self.blocks)), heavy=heavy
+        )
 
     def predicted_counts(self, W: Array) -> Array:
         """Return class counts (K,) of the rows without a full label predicted at W."""
-        dense = as_weights(W, self.blocks[0].problem.design)
-        return np.asarray(sum(_predicted_counts(block.problem, dense) for block in self.blocks))
+        found = split_weights(W, self.blocks[0])
+        return np.asarray(sum(_predicted_counts(block, *found) for block in self.blocks))
 
 
-def _predicted_counts(problem: TrainingProblem, W: Array) -> Array:
-    return predicted_counts(problem, problem.design.scores(W)[problem.n_labeled :])
+def _predicted_counts(block: Block, W: Array, bias: Array) -> Array:
+    return predicted_counts(block.problem, block.scores(W, bias)[block.problem.n_labeled :])
 
 
 def _sampled_rows(block: Block, chosen: Array) -> tuple[sparse.csr_matrix, Array, Array | None, Array]:

@@ -31,13 +31,15 @@ UNREACHABLE = (OSError, KeyError, CancelledError, *CANCELLED)
 class WorkerPool:
     """The workers of a fit, and the groups of shards that they hold.
 
-    After Ctrl-C it is `interrupted`, and a fit that loses a worker then ends.
+    After Ctrl-C it is `interrupted`, and a fit that loses a worker then ends. It counts calls to shards and sums over
+    them.
     """
 
     client: Client
     groups: list[ShardGroup] = field(default_factory=list)
     fit: str = ""
     n_round_trips: int = 0
+    n_sums: int = 0
     interrupted: bool = False
     heartbeats: Heartbeats = field(init=False)
 

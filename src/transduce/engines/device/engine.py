@@ -9,6 +9,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
+from transduce.contract import check_largest, not_finite
 from transduce.design import mean_squared_length
 from transduce.engines.base import FittedLabels, ProblemSettings, StepSettings
 from transduce.engines.common import Calibration, follows_prices
@@ -31,7 +32,6 @@ from transduce.engines.local import LocalData, LocalEngine, build_rows
 from transduce.history import FitResult
 from transduce.label_step.entropic import Entropic
 from transduce.losses import Loss
-from transduce.validation import check_largest
 
 NO_OUTLIERS = "outlier_fraction is for rows in memory, but X is on a device. Leave it out, or pass NumPy rows."
 GIGABYTE = 1e9
@@ -157,10 +157,21 @@ def check_rows(X: Any, *, to_fit: bool = False) -> tuple[int, int]:
             raise ValueError("X must have indices within its shape, but has others. Build the matrix again.")
     largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
     if not np.isfinite(largest):
-        raise ValueError("X must hold finite numbers, but has NaN or infinity. Replace them.")
+        raise _not_finite(X, values)
     if to_fit:
         check_largest(largest, str(values.dtype))
     return int(X.shape[0]), int(X.shape[1])
+
+
+def _not_finite(X: Any, values: DeviceArray) -> ValueError:
+    """The error about the first value of X that is not finite."""
+    flat = np.asarray(to_host(values)).ravel()
+    place = int(np.argmax(~np.isfinite(flat)))
+    if not is_sparse(X):
+        row, column = divmod(place, int(X.shape[1]))
+        return not_finite(row, column, float(flat[place]))
+    starts, columns, _ = (np.asarray(to_host(cells)) for cells in csr_cells(X))
+    return not_finite(int(np.searchsorted(starts, place, "right")) - 1, int(columns[place]), float(flat[place]))
 
 
 def probabilities(loss: DeviceLoss, scores: DeviceArray, calibration: Calibration) -> DeviceArray:

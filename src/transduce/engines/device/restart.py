@@ -22,7 +22,7 @@ from transduce.problem import TrainingProblem
 
 MEMORY_CELLS = 1 << 21
 """Rows times classes up to which hard labels are found in memory: a device would take longer to start."""
-SOFT_ITERATIONS = 8
+SOFT_ITERATIONS = 5
 """Iterations of the weight step in a round with soft labels."""
 _STATE = ("W", "targets", "kappa", "dual")
 
@@ -286,7 +286,7 @@ class DeviceSoftLabels(DeviceRowState):
 
 def packed(state: DeviceWeights) -> dict[str, Array]:
     """Copy the state of a weight step to memory; scores are computed again from the weights."""
-    scalars = np.array([state.objective, state.is_current], dtype=np.float64)
+    scalars = np.array([state.objective, state.is_current, *to_host(state.scale)], dtype=np.float64)
     return {f"state_{name}": to_host(getattr(state, name)) for name in _STATE} | {"state_scalars": scalars}
 
 
@@ -296,7 +296,7 @@ def unpacked(step: BatchDualStep, saved: dict[str, Array]) -> DeviceWeights:
     state = step.start(targets)
     state.W[:, :], state.dual[:, :] = W, dual
     step.set_kappa(state, kappa)
-    state.objective, is_current = saved["state_scalars"].tolist()
+    state.objective, is_current, state.scale[:] = saved["state_scalars"].tolist()
     if is_current:
         step.refresh(state)
     return state

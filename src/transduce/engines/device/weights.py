@@ -3,8 +3,10 @@
     W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P        q targets, p dual variables, both distributions over classes
 
 An iteration takes two products, Xᵀ R for W and X W for the scores, and gives every row the dual variables that are best
-while rows hang together at most as much as `DeviceRows.coupling` says. They start from the last ones with momentum
-(Beck and Teboulle 2009), which begins again where it leads astray (O'Donoghue and Candès 2015).
+while rows hang together at most as much as `DeviceRows.coupling` says, times a scale. They start from the last ones
+with momentum (Beck and Teboulle 2009), which begins again where it leads astray (O'Donoghue and Candès 2015). The scale
+follows the curvature along the last step, λ ‖W(z)‖² / Σ_i κ_i c_i ‖z_i‖² for a change z: it is far below 1, since rows
+of different classes pull in different directions. Where it was too small for a step, momentum begins again, too.
 
 The constant of the intercept is the same for all rows and would make steps a hundred times as short. So its weights b
 are free: each iteration moves them towards their optimum, given that rows answer, and the gap includes what they lack.
@@ -23,8 +25,14 @@ from transduce.parallel import row_blocks
 
 FLATTEST = 1e-2
 """Least curvature of a row, as a fraction of the mean."""
+SCALE_FALL, SCALE_MARGIN = 0.95, 1.5
+"""Factor by which the scale of the curvature falls at most in an iteration, and its margin over the last one seen."""
+ROUNDING = 100.0
+"""Changes of W are rounding errors below so many units in the last place: they say nothing about the curvature."""
 CHECK_EVERY = 4
 """Iterations between two computations of the gap, for which the device must finish its work."""
+STALLED, PROGRESS = 200, 0.9
+"""The precision of the numbers is reached when the gap has not fallen by this factor in so many iterations."""
 
 
 @dataclass(eq=False)
@@ -36,8 +44,9 @@ class DeviceWeights:
     W (d, M)          the last row is b, if there is a constant
     scores (n, K)     of the features alone, at W
     rates (n,)        κ_i / λ
-    curvature (n,)    of the dual, as far as rows hang together
-    last_dual, last_scores   before the last iteration; during one, with momentum
+    curvature (n,)    of the dual, as far as rows hang together at most
+    scale (1,)        what the curvature is multiplied by
+    last_dual, last_scores, last_weights   before the last iteration; during one, the first two with momentum
     balance (1, M)    1/λ Σ_i κ_i c (q_i − p_i)ᵀ P, which b equals at the optimum
     momentum (1,)     1 without momentum
     sums (3,)         loss, gap and ‖W‖² at the last computation
@@ -52,8 +61,10 @@ class DeviceWeights:
     scores: DeviceArray
     rates: DeviceArray
     curvature: DeviceArray
+    scale: DeviceArray
     last_dual: DeviceArray
     last_scores: DeviceArray
+    last_weights: DeviceArray
     balance: DeviceArray
     momentum: DeviceArray
     sums: DeviceArray
@@ -86,7 +97,8 @@ class BatchDualStep:
         sums = arrays.copied(np.zeros(3))
         dual, balance = self.loss.dual_at_zero(targets), W[:1, :] + 0.0
         return DeviceWeights(
-            W, targets + 0.0, kappa, dual, scores, rates, curvature, last, none, balance, one + 1.0, sums,
+            W, targets + 0.0, kappa, dual, scores, rates, curvature, one + 1.0, last, none, W + 0.0, balance,
+            one + 1.0, sums,
         )  # fmt: skip
 
     def set_kappa(self, state: DeviceWeights, kappa: DeviceArray) -> None:
@@ -108,7 +120,6 @@ class BatchDualStep:
             state.dual[:, :] = self.loss.rescaled(state.targets, state.dual, factor)
         if is_new:
             self.set_kappa(state, kappa)
-        if is_new:
             state.momentum[:] = 1.0
         if soft or bool(xp.any(restart)):
             state.momentum[:] = 1.0
@@ -117,21 +128,23 @@ class BatchDualStep:
             state.targets[:, :], state.is_current = targets, False
 
     def solve(self, state: DeviceWeights, tol: float) -> WeightSummary:
-        """Iterate until the duality gap is at most tol · J."""
+        """Iterate until the duality gap is at most tol · J or stops falling; with tol 0, as often as allowed."""
         if state.is_current:  # only row weights changed, so the gap can be computed without an iteration
             report = self._report(state, tol, 0)
             if report.converged:
                 return report
         else:
             self.refresh(state)
-        n_done = 0
+        n_done, best, best_at = 0, np.inf, 0
         while True:
-            n_more = min(CHECK_EVERY, self.max_iterations - n_done)
+            n_more = min(CHECK_EVERY, self.max_iterations - n_done) if tol else self.max_iterations
             for _ in range(n_more):
                 state.iteration(lambda: self._iterate(state), state.targets)
             n_done += n_more
             report = self._report(state, tol, n_done)
-            if report.converged or n_done >= self.max_iterations:
+            if report.gap < PROGRESS * best:
+                best, best_at = report.gap, n_done
+            if report.converged or n_done >= min(self.max_iterations, best_at + STALLED):
                 return report
 
     def all_scores(self, state: DeviceWeights) -> DeviceArray:
@@ -152,17 +165,34 @@ class BatchDualStep:
             last += now
         if self.rows.constant:
             self._move_bias(state)
-        uphill = 0.0
+        uphill, length = 0.0, 0.0
         for span in self._spans():
-            new, old = self._dual_step(state, span), state.dual[span, :]
-            lost = xp.sum((state.last_dual[span, :] - new) * (new - old), axis=1)
-            uphill = uphill + xp.sum(state.kappa[span] * state.curvature[span] * lost, keepdims=True)
+            new, old, q = self._dual_step(state, span), state.dual[span, :], state.targets[span, :]
+            back, weights = state.last_dual[span, :] - new, state.kappa[span] * state.curvature[span]
+            uphill = uphill + xp.sum(weights * xp.sum(back * (new - old), axis=1), keepdims=True)
+            change = self.loss.contribution(q, back) - self.loss.contribution(q, xp.zeros_like(back))
+            length = length + xp.sum(weights * xp.sum(change * change, axis=1), keepdims=True)
             state.last_dual[span, :] = old
             state.dual[span, :] = new
-        keeps = xp.astype(uphill <= 0.0, m.dtype)
-        m[:] = 1.0 + keeps * (after - 1.0)
         state.last_scores[:, :] = state.scores
+        state.last_weights *= beta
+        state.last_weights -= (1.0 + beta) * state.W  # less W with momentum
+        W = state.W + 0.0
         self.refresh(state)
+        state.last_weights += state.W
+        square, least = self._features_square(state.last_weights), (ROUNDING * xp.finfo(W.dtype).eps) ** 2
+        seen = self.alpha * square / xp.clip(length, min=TINY)
+        is_rounding = square <= least * self._features_square(state.W)
+        state.last_weights[:, :] = W
+        keeps = xp.astype((uphill <= 0.0) & (is_rounding | (seen <= state.scale)), m.dtype)
+        m[:] = 1.0 + keeps * (after - 1.0)
+        scale = xp.clip(xp.maximum(SCALE_FALL * state.scale, SCALE_MARGIN * seen), max=1.0)
+        state.scale[:] = xp.where(is_rounding, state.scale, scale)
+
+    def _features_square(self, W: DeviceArray) -> DeviceArray:
+        """‖W‖² (1,) of the features alone."""
+        features = W[: self.rows.X.shape[1], :]
+        return self.rows.arrays.xp.sum(features * features)[None]
 
     def _dual_step(self, state: DeviceWeights, span: slice) -> DeviceArray:
         """New dual variables of some rows at the present b, from those with momentum, which take the place of old ones
@@ -170,7 +200,8 @@ class BatchDualStep:
         """
         S = state.last_scores[span, :]
         S = S + self.rows.bias(state.W) if self.rows.constant else S
-        return self.loss.dual_step(S, state.targets[span, :], state.last_dual[span, :], state.curvature[span])
+        curvature = state.scale * state.curvature[span]
+        return self.loss.dual_step(S, state.targets[span, :], state.last_dual[span, :], curvature)
 
     def _move_bias(self, state: DeviceWeights) -> None:
         """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
@@ -180,7 +211,7 @@ class BatchDualStep:
         for span in self._spans():
             new, q, kappa = self._dual_step(state, span), state.targets[span, :], state.kappa[span][None, :]
             sums = sums + kappa @ self.loss.contribution(q, new)
-            slopes = slopes + kappa @ self.loss.compliance(q, new, state.curvature[span])
+            slopes = slopes + kappa @ self.loss.compliance(q, new, state.scale * state.curvature[span])
         if P is not None:  # P diag(slopes) Pᵀ is at most its row sums, as it has no negative entries
             sums, slopes = sums @ P, (slopes * xp.sum(P, axis=1)[None, :]) @ P
         b = state.W[-1:, :]
