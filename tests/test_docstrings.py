@@ -6,22 +6,8 @@ from enum import Enum
 from importlib import import_module
 
 import pytest
+from helpers.public_names import MODULES
 
-MODULES = [
-    "transduce",
-    "transduce.class_prior",
-    "transduce.dask",
-    "transduce.datasets",
-    "transduce.errors",
-    "transduce.features",
-    "transduce.io.memmap",
-    "transduce.label_step",
-    "transduce.losses",
-    "transduce.model_selection",
-    "transduce.plots",
-    "transduce.taxonomy",
-    "transduce.testing",
-]
 ESTIMATORS = ("Classifier", "ClassifierCV", "Split")
 MAIN = {
     "CenteredNormalizer", "FunctionEncoder", "Groups", "LabelProblem", "RuledOut", "Taxonomy", "counts_from_fractions",
