@@ -35,5 +35,6 @@ STUDIES = (
     "text_features",
     "zero_labels",
     "noisy_guesses",
+    "sequences",
 )
 """Names of the modules, in the order of the page."""

@@ -64,12 +64,13 @@ def limited(name: str, grid: list[dict], conditions: list[str]) -> list[dict]:
     for condition in conditions:
         key, _, values = condition.partition("=")
         known = dict.fromkeys(str(cell[key]) for cell in grid) if key in module(name).KEYS else {}
-        wrong = [value for value in values.split(",") if value not in known]
+        wanted = [values] if values in known else values.split(",")  # a value may have a comma
+        wrong = [value for value in wanted if value not in known]
         if not known:
             raise ValueError(f"--only: {name} has no key {key!r}. Choose from {', '.join(module(name).KEYS)}.")
         if wrong:
             raise ValueError(f"--only: {key} has no value {wrong[0]!r}. Choose from {', '.join(known)}.")
-        grid = [cell for cell in grid if str(cell[key]) in values.split(",")]
+        grid = [cell for cell in grid if str(cell[key]) in wanted]
     return grid
 
 

@@ -22,7 +22,7 @@ CORE = Path(transduce.__file__).parent
 HERE = Path(__file__).parent
 NOT_OF_THE_METHOD = {
     "cli", "testing", "datasets", "model_selection", "text.py", "model_file.py", "provenance.py", "plots.py",
-    "__main__.py", "reviewing", "selection.py", "placement.py",
+    "__main__.py", "reviewing", "selection.py", "placement.py", "sequences",
 }  # fmt: skip
 BELOW_PEERS = ("numpy", "scipy", "scikit-learn")
 BELOW_OURS = (*BELOW_PEERS, "numba")

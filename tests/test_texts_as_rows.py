@@ -9,9 +9,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from transduce import EntropyRegularizedClassifier, TransductiveClassifier
+from transduce.contract import texts_explained
 from transduce.dask import TransductiveClassifier as OverDask
 from transduce.model_selection import TransductiveClassifierCV
-from transduce.validation import texts_explained
 
 TEXTS = ["green tea", "black coffee", "oolong tea", "filter coffee"]
 Y = ["tea", "coffee", "", ""]

@@ -31,11 +31,13 @@ Public modules:
     transduce.class_prior               class sizes: what users write, resolved, estimated and checked
     transduce.model_selection           splitters, scorers and searches for partly labelled data
     transduce.datasets                  the built-in corpus
-    transduce.plots                     plots of history and class sizes
+    transduce.sequences                 taggers: labels for the tokens of sequences
+    transduce.plots                     plots of class sizes, prices and learning curves
     transduce.testing                   checks for any semi-supervised classifier
     transduce.io.memmap                 features in a memory-mapped file
     transduce.dask                      TransductiveClassifier over a Dask cluster
     transduce.errors                    errors and warnings that carry data
+    transduce.warm                      kernels compiled ahead of the first fit
 """
 
 from importlib import import_module
@@ -77,7 +79,7 @@ _MODULE_OF = {
 }
 _MODULES = (
     "class_prior", "dask", "datasets", "errors", "features", "io", "label_step", "losses", "model_selection", "plots",
-    "testing",
+    "testing", "warm",
 )  # fmt: skip
 
 __all__ = [*_MODULE_OF]

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
@@ -23,6 +22,7 @@ from transduce.class_prior.estimation import contradicts, estimate_sizes
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.rounding import outlier_counts
 from transduce.class_prior.spec import read_prior
+from transduce.contract import read_rows
 from transduce.engines.base import Engine, FittedLabels, LabelOptions, ProblemSettings, TrainingData
 from transduce.engines.common import Calibration
 from transduce.engines.device.arrays import Arrays, is_on_device, to_host
@@ -43,15 +43,7 @@ from transduce.solvers.first_labels import is_uncalibrated
 from transduce.solvers.first_sizes import first_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import (
-    check_alpha,
-    check_fractions,
-    check_iterations,
-    check_positive,
-    check_scale,
-    check_structure,
-    texts_explained,
-)
+from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -180,11 +172,7 @@ class BaseTransductiveClassifier(LinearPredictor):
             check_rows(X, to_fit=True)
             y, sample_weight = (to_host(values) if is_on_device(values) else values for values in (y, sample_weight))
             return DeviceData(X, y, sample_weight, sampled)
-        check_structure(X)
-        with texts_explained(X):
-            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), accept_large_sparse=True)
-        check_scale(X)
-        return LocalData(X, y, sample_weight, sampled)
+        return LocalData(read_rows(X, self), y, sample_weight, sampled)
 
     def _fit_data(self, data: TrainingData, seeds: list[int]) -> None:
         """Run the pipeline from the labels to the fitted attributes; the same data and seeds give the same result."""

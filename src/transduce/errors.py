@@ -24,6 +24,17 @@ class Names(tuple[Any, ...]):
         return name_list(self)
 
 
+class Percents(tuple[float, ...]):
+    """Fractions that a sentence lists as per cents.
+
+    >>> f"{Percents([0.5, 0.125])} of the rows"
+    '50% and 12.5% of the rows'
+    """
+
+    def __format__(self, spec: str) -> str:
+        return name_list((f"{100 * fraction:.4g}%" for fraction in self), quote=False)
+
+
 class InputError(ValueError):
     """Texts, vectors, an encoder or a model file that cannot be used; the command line prints it and exits with 2."""
 
@@ -62,8 +73,8 @@ class PriorErrorKind(Enum):
 
     Fields: `name` a class or branch, `value`, `low`, `high` what is stated for it, `total` a sum, `n_rows` the rows to
     label, `n_total` those and the labelled ones, `n_labeled` the labelled ones of a class, `classes` the known classes,
-    `hint` a clause that may be empty, `near` a similar name, `source` an entry of class_prior, an option, or a file and
-    a line.
+    `hint` a clause that may be empty, `near` a similar name, `fractions` stated sizes, `source` an entry of
+    class_prior, an option, or a file and a line.
     """
 
     # the class prior as a whole
@@ -83,6 +94,9 @@ class PriorErrorKind(Enum):
     SUM = (
         "class_prior sums to {total:.6g}, not 1. Divide it by its sum, pass counts of the {n_rows} rows to label, or "
         "leave out a class that you are not sure of."
+    )
+    SUM_OF_SOME = (
+        "class_prior states {fractions} of the rows for some classes, {total:.0%} together, more than all. Lower them."
     )
     COUNT_SUM = (
         "class_prior counts {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. "
@@ -241,6 +255,10 @@ class PriorWarningKind(Enum):
         "class_prior and the data disagree: {conflicts} The numbers of labels are so equal that they say nothing about "
         "class sizes. Unless you are sure of class_prior, leave it out: class sizes are then estimated from all rows."
     )
+    AGAINST_EVIDENCE = (
+        "class_prior and the scores or guesses disagree: {conflicts} Wrong sizes do harm. Unless you are sure of "
+        "class_prior, leave it out: class sizes are then estimated from all rows."
+    )
     BALANCED_LABELS = (
         "class_prior='labeled' treats the labels as a random sample, but the numbers of labels are so equal that they "
         "say nothing about class sizes. Use class_prior='estimate', or state the sizes you know."
@@ -264,6 +282,8 @@ class PriorConflict(NamedTuple):
         Range that would fit: in rows, as integers, where sizes were stated in rows.
     n_labeled : int
         Number of labels.
+    witness : str
+        What makes the predictions, with its verb.
     """
 
     name: object
@@ -273,6 +293,7 @@ class PriorConflict(NamedTuple):
     predicted: float
     suggestion: tuple[float, float]
     n_labeled: int
+    witness: str = "the supervised classifier gives"
 
     def __str__(self) -> str:
         stated = " to ".join(dict.fromkeys(f"{end:.1%}" for end in (self.low, self.high)))
@@ -280,7 +301,7 @@ class PriorConflict(NamedTuple):
         fits = f"{low}-{high} rows" if isinstance(high, int) else f"{100 * low:.1f}-{high:.1%}"
         labels = "" if self.labeled is None else f"it has {self.labeled:.1%} of the {self.n_labeled} labels and "
         return (
-            f"{self.name!r} should get {stated} of the rows, but {labels}the supervised classifier gives it "
+            f"{self.name!r} should get {stated} of the rows, but {labels}{self.witness} it "
             f"{self.predicted:.1%}. A range of {fits} would fit."
         )
 
@@ -295,6 +316,50 @@ class PriorWarning(Record, UserWarning):
 
     def __str__(self) -> str:
         return self.kind.value.format_map({**self.fields, "conflicts": " ".join(map(str, self.fields["conflicts"]))})
+
+
+class MissedCount(NamedTuple):
+    """A stated count of tokens or blocks that the labels of sequences do not meet.
+
+    Attributes
+    ----------
+    name : object
+        Label, or field of blocks.
+    unit : str
+        "tokens" or "blocks".
+    assigned : int
+        What the labels have.
+    low, high : int
+        What was stated.
+    """
+
+    name: object
+    unit: str
+    assigned: int
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        stated = f"at least {self.low}" if self.assigned < self.low else f"at most {self.high}"
+        return f"{self.name!r} has {self.assigned} {self.unit}, but {stated} are stated."
+
+
+class CountWarningKind(Enum):
+    """What is wrong with stated counts; the value is the sentence. Field: `missed`, a tuple of MissedCounts."""
+
+    MISSED = (
+        "the labels do not meet all counts: {missed} The constraints or the known labels may forbid it. Change the "
+        "counts or the constraints."
+    )
+
+
+class CountWarning(Record, UserWarning):
+    """Stated counts that the labels of sequences do not meet; see CountWarningKind."""
+
+    kind: CountWarningKind
+
+    def __str__(self) -> str:
+        return self.kind.value.format_map({"missed": " ".join(map(str, self.fields["missed"]))})
 
 
 def user_stacklevel() -> int:

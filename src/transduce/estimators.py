@@ -9,7 +9,7 @@ import numpy as np
 from transduce.base import EARLY_TOL, BaseTransductiveClassifier
 from transduce.class_prior.bounds import Bounds
 from transduce.class_prior.resolve import ResolvedPrior
-from transduce.engines.base import Engine, ProblemSettings, StepSettings, TrainingData
+from transduce.engines.base import Engine, FittedLabels, ProblemSettings, StepSettings, TrainingData
 from transduce.engines.device.engine import DeviceData
 from transduce.engines.local import LocalData, LocalEngine
 from transduce.history import FitResult
@@ -18,7 +18,7 @@ from transduce.label_step import METHODS, LabelStep, is_label_step
 from transduce.losses import LargeMargin, Loss, MaxEnt, SquaredLargeMargin
 from transduce.parallel import one_blas_thread
 from transduce.solvers.annealing import SoftAnnealing
-from transduce.solvers.first_labels import calibrate_by_labels, evidence_of
+from transduce.solvers.first_labels import calibrate_by_labels, evidence_counts, evidence_of
 from transduce.solvers.guesses import judge_guesses, suspicion
 from transduce.solvers.loop import FitContext
 from transduce.solvers.schedule import cooling_schedules, n_restarts_of, resolve_annealing, stages
@@ -160,7 +160,7 @@ class TransductiveClassifier(BaseTransductiveClassifier):
         Tree whose leaves are `classes_`.
     loss_ : Loss
         Loss object.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features_in_,)
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
         Number of features, and their names if X has any.
 
     See Also
@@ -306,11 +306,12 @@ class TransductiveClassifier(BaseTransductiveClassifier):
             return calibrate_by_labels(engine, float(self.unlabeled_weight))
         return judge_guesses(engine, float(self.unlabeled_weight))
 
-    def _warn_of_prior(self, prior: ResolvedPrior, n_unlabeled: int) -> None:
-        if all(each is None for each in self._evidence) or np.all(
-            prior.labeled_rows > 0
-        ):  # evidence replaces labels of some classes
-            super()._warn_of_prior(prior, n_unlabeled)
+    def _diagnose(self, engine: Engine, prior: ResolvedPrior, fitted: FittedLabels) -> None:
+        super()._diagnose(engine, prior, fitted)
+        evidence = evidence_of(engine)
+        if evidence is not None and prior.is_stated and not np.all(prior.labeled_rows > 0):
+            counts = evidence_counts(evidence, prior.labels.size)  # evidence replaces labels of some classes
+            self.prior_diagnostics_ = self.prior_diagnostics_.with_evidence(counts)
 
     def _solve(self, engine: Engine, bounds: Bounds, context: FitContext) -> FitResult:
         unlabeled_weight = float(self.unlabeled_weight)

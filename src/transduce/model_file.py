@@ -5,7 +5,8 @@ docs/model-file.md describes the format. A model is loaded bit for bit as saved;
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -160,12 +161,19 @@ def save_model(model: Model, target: str) -> None:
 
 def load_model(source: str) -> Model:
     """Read a model file from any source: it is checked before use, and nothing in it is executed."""
-    try:
+    with unusable_file(source):
         return _assemble(*read_tensors(source, _check_description))
+
+
+@contextmanager
+def unusable_file(source: str) -> Iterator[None]:
+    """Turn errors about the content of a model file into one that names the file and says what to do."""
+    try:
+        yield
     except InputError:
         raise
     except (ValueError, TypeError) as error:
-        advice = "Upgrade transduce" if isinstance(error, _NewerVersionError) else "Copy it again, or train a new model"
+        advice = "Upgrade transduce" if isinstance(error, NewerVersionError) else "Copy it again, or train a new model"
         raise InputError(f"{source} is not a usable model file: {error}. {advice}.") from error
 
 
@@ -175,24 +183,30 @@ def _renamed(about: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     return {**about, "history": rows}
 
 
-class _NewerVersionError(ValueError):
+class NewerVersionError(ValueError):
     """A file of a later version."""
+
+
+def read_header(metadata: Mapping[str, str], format: str, version: int) -> Mapping[str, Any]:
+    """Read the description in a file of this format, and check that its version is known."""
+    if "transduce" not in metadata:
+        raise ValueError("it is a safetensors file, but not one of transduce")
+    header = typed(parse_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
+    if header["format"] != format:
+        raise ValueError(f"its format is not {format}")
+    if header["version"] > version:
+        raise NewerVersionError(f"its version is {header['version']}, and this transduce reads {version}")
+    return header
 
 
 def _check_description(metadata: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, Any]:
     """Check and return the description, and that the tensors it needs are there with a row for each class."""
-    if "transduce" not in metadata:
-        raise ValueError("it is a safetensors file, but not one of transduce")
-    header = _typed(parse_json(metadata["transduce"]), {"format": str, "version": int}, "the description")
-    if header["format"] != FORMAT:
-        raise ValueError(f"its format is not {FORMAT}")
-    if header["version"] > VERSION:
-        raise _NewerVersionError(f"its version is {header['version']}, and this transduce reads {VERSION}")
-    _typed(header, _DESCRIPTION, "the description")
+    header = read_header(metadata, FORMAT, VERSION)
+    typed(header, _DESCRIPTION, "the description")
     wanted = TENSORS if header["version"] == 1 else (*TENSORS, "center")
     if header["version"] < 1 or set(shapes) != set(wanted):
         raise ValueError(f"it must be of version 1 to {VERSION} and hold the tensors {', '.join(wanted)}")
-    _check_classes(tuple(header["classes"]), header["tree"])
+    check_classes(tuple(header["classes"]), header["tree"])
     if header["loss"] not in _LOSSES:
         raise ValueError(f"its loss is not one of {', '.join(_LOSSES)}")
     _check_shapes(shapes, len(header["classes"]))
@@ -221,7 +235,7 @@ def _assemble(tensors: Mapping[str, Array], header: Mapping[str, Any]) -> Model:
     vectorizer = _vectorizer(features, tensors["vocabulary"], tensors["idf"], center)
     shapes = {"coef": (len(classes), vectorizer.n_columns), "intercept": (len(classes),), "shift": (len(classes),)}
     for name, shape in shapes.items():
-        _check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT, "float32", "float64")
+        check_numbers(name, tensors[name], shape, -LARGEST_WEIGHT, LARGEST_WEIGHT, "float32", "float64")
     coef = np.asfortranarray(tensors["coef"])  # so that its transpose is in the order that scores want
     about = _renamed(header["about"], "way", "restart")
     return Model(
@@ -229,7 +243,8 @@ def _assemble(tensors: Mapping[str, Array], header: Mapping[str, Any]) -> Model:
     )
 
 
-def _check_classes(classes: tuple[Any, ...], tree: bool) -> None:
+def check_classes(classes: tuple[Any, ...], tree: bool) -> None:
+    """Check that classes are different names, and in a tree if they must be."""
     if not classes or not all(isinstance(name, str) and name for name in classes):
         raise ValueError("its classes are not names")
     if len(set(classes)) != len(classes):
@@ -245,7 +260,7 @@ def _features(values: Mapping[str, Any], version: int) -> Features:
         raise ValueError("its features are not those of this version")
     encoder = values.get("encoder")
     if encoder is not None:
-        _typed(encoder, {"name": str, "revision": str, "probe": list}, "the encoder")
+        typed(encoder, {"name": str, "revision": str, "probe": list}, "the encoder")
         if len(encoder) != len(fields(EncoderIdentity)) or not _is_probe(encoder["probe"]):
             raise ValueError("its encoder must have a name, a revision and a probe of numbers")
         encoder = EncoderIdentity(**{**encoder, "probe": tuple(map(tuple, encoder["probe"]))})
@@ -278,13 +293,14 @@ def _vectorizer(features: Features, vocabulary: Array, idf: Array, center: Array
     if not all(words) or any(first >= second for first, second in pairwise(words)):
         raise ValueError("its words are not sorted, not distinct, or empty")
     n_words = n_columns if kind in WORD_KINDS else len(words)
-    _check_numbers("idf", idf, (n_words,), 1.0, LARGEST_IDF, "float32")
+    check_numbers("idf", idf, (n_words,), 1.0, LARGEST_IDF, "float32")
     has_center = kind in ENCODER_KINDS or (kind == "vectors" and center.size > 0)
-    _check_numbers("center", center, (features.n_features if has_center else 0,), -1.0, 1.0, "float32")
+    check_numbers("center", center, (features.n_features if has_center else 0,), -1.0, 1.0, "float32")
     return vectorizer
 
 
-def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float, high: float, *types: str) -> None:
+def check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float, high: float, *types: str) -> None:
+    """Check the type, the shape and the range of a tensor."""
     if numbers.dtype not in types:
         raise ValueError(f"{name} must be {' or '.join(types)}, but is {numbers.dtype}")
     if numbers.shape != shape:
@@ -296,7 +312,7 @@ def _check_numbers(name: str, numbers: Array, shape: tuple[int, ...], low: float
 def _check_about(about: Any, classes: tuple[str, ...]) -> None:
     """Check what `report`, `inspect`, `evaluate` and `predict` rely on."""
     about = {**_OPTIONAL, **about} if isinstance(about, dict) else about
-    _typed(about, _ABOUT, "about")
+    typed(about, _ABOUT, "about")
     if type(about.get("seed", "")) not in (int, type(None)):
         raise ValueError("about must have a whole number or null as its 'seed'")
     if not 0.0 <= about["smoothing"] < 1.0:
@@ -313,13 +329,14 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
     if about["labelled_rows"]:
         read_digests(about["labelled_rows"])
     if "accuracy" in about:
-        _typed(about["accuracy"], _ACCURACY, "the accuracy")
+        typed(about["accuracy"], _ACCURACY, "the accuracy")
+        typed({"n_answered": 0} | about["accuracy"], {"n_answered": int}, "the accuracy")
     if "none" in about:
-        _typed(about["none"], {**_NONE, **({"score": float} if "score" in about["none"] else {})}, "none")
+        typed(about["none"], {**_NONE, **({"score": float} if "score" in about["none"] else {})}, "none")
     for name, types in _ROWS.items():
         for row in about[name]:
-            _typed(row, types, f"a row of {name}")
-            _typed(row, {key: kind for key, kind in _SIZE_ESTIMATE.items() if key in row}, f"a row of {name}")
+            typed(row, types, f"a row of {name}")
+            typed(row, {key: kind for key, kind in _SIZE_ESTIMATE.items() if key in row}, f"a row of {name}")
     if about["sizes"] and sorted(size["class"] for size in about["sizes"]) != sorted(classes):
         raise ValueError("its sizes must be those of its classes")
 
@@ -329,7 +346,7 @@ def _is_integer(name: str) -> bool:
     return re.fullmatch(r"-?[0-9]{1,19}", name) is not None and -(2**63) <= int(name) < 2**63
 
 
-def _typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, Any]:
+def typed(values: Any, types: Mapping[str, type], what: str) -> Mapping[str, Any]:
     """Check that all keys are there with values of their type and within bounds; an int may stand for a float."""
     if not isinstance(values, dict):
         raise ValueError(f"{what} is not an object")

@@ -7,9 +7,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from transduce.arrays import Array
+from transduce.contract import read_rows
 from transduce.engines.common import Calibration, best_scores
 from transduce.engines.device.arrays import Arrays, is_on_device, to_host
 from transduce.engines.device.engine import linear_scores, predict_probabilities
@@ -17,7 +18,6 @@ from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
 from transduce.taxonomy import Taxonomy
-from transduce.validation import check_structure, texts_explained
 
 
 class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,9 +63,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_on_device(self.coef_):
             found = linear_scores(X, self.coef_, self.intercept_)
             return found[:, 0] if len(self.classes_) == 2 else found  # type: ignore[no-any-return]
-        check_structure(X)
-        with texts_explained(X):
-            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        X = read_rows(X, self, reset=False)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
 

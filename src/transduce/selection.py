@@ -107,6 +107,7 @@ def spread_rows(
     rng = np.random.default_rng(seed)
     pool = _distinct(vectors, rng)[: max(MAX_POOL, n)]
     weights = np.ones(pool.size) if probabilities is None else expected_error(probabilities)[pool]
+    weights = np.where(vectors[pool].any(axis=1), weights, 0.0)  # an empty text teaches nothing
     known = np.zeros((0, vectors.shape[1])) if labeled is None else labeled
     known = known[rng.permutation(len(known))[: max(MAX_CLUSTERS - n, 1)]]
     k = min(n + len(known), pool.size)
@@ -138,7 +139,9 @@ def expected_error(probabilities: Array) -> FloatArray:
 
 
 def reduce_rows(X: Any, seed: int = 0) -> FloatArray:
-    """Dense rows of length 1 with few columns: by a truncated SVD if the rows are sparse; rows of zeros stay so."""
+    """Dense rows of length 1 with few columns: by a truncated SVD if they are sparse with many; zeros stay zeros."""
+    if sparse.issparse(X) and X.shape[1] <= N_DIMENSIONS:
+        X = X.toarray()
     if sparse.issparse(X):
         k = min(N_DIMENSIONS, *(side - 1 for side in X.shape)) if X.nnz else 0
         X = TruncatedSVD(k, random_state=seed).fit_transform(X) if k > 0 else X[:, :1].toarray()

@@ -18,7 +18,7 @@ _SHORTEST = 4
 
 
 def install_advice(extra: str) -> str:
-    """Say how to install an extra; the package is in no registry, so it is installed from its checkout.
+    """Say how to install an extra, from the checkout.
 
     >>> install_advice("app")
     "In the checkout of transduce, run: pip install '.[app]'"

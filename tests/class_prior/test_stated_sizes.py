@@ -114,7 +114,8 @@ def test_a_few_fractions_that_sum_to_slightly_more_than_1_are_divided_too():
     assert rough_sizes(found)[:2].sum() == pytest.approx(1000)
     with pytest.raises(PriorError) as caught:
         state({"coffee": 0.71, "milk": 0.29 + ROUNDING + 0.001})
-    assert caught.value.kind is PriorErrorKind.SUM
+    assert caught.value.kind is PriorErrorKind.SUM_OF_SOME
+    assert caught.value.fractions == pytest.approx([0.71, 0.29 + ROUNDING + 0.001])
 
 
 def test_exact_fractions_of_all_classes_become_the_nearest_counts():

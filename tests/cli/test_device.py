@@ -41,7 +41,7 @@ def test_a_device_that_is_not_there(documents, run_command, tmp_path, torch):
     pytest.importorskip("array_api_compat")
     result = run_command("label", documents, "-o", tmp_path / "out.csv", *QUICK, "--device", "cuda:99")
     assert result.code != 0
-    assert "--device cuda:99 is no device that PyTorch can use here. Leave it out." in result.err
+    assert "--device cuda:99 is not a device that PyTorch can use here. Leave it out." in result.err
 
 
 class NoTorch:

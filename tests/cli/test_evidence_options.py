@@ -6,6 +6,7 @@ import pytest
 from helpers.commands import QUICK, read
 from helpers.documents import DOMAINS, documents
 
+from transduce.cli.evidence_options import check_spelling
 from transduce.cli.formats import write_table
 
 WORDS = {
@@ -27,7 +28,13 @@ def guessed(tmp_path_factory):
 
 
 @pytest.fixture
-def encoder(monkeypatch):
+def installed(monkeypatch):
+    """Whether an encoder is installed does not matter."""
+    monkeypatch.setattr("transduce.cli.evidence_options.default_encoder", lambda: "any")
+
+
+@pytest.fixture
+def encoder(monkeypatch, installed):
     """An encoder that knows which words belong to which class."""
 
     def scores(texts, descriptions, encoding):
@@ -116,6 +123,23 @@ def test_misspelled_guesses_are_noted(guessed, run_ok, tmp_path):
     assert "'bankinng' (row 1) is rare and close to 'banking'" in done.err
 
 
+def test_class_names_without_an_encoder_say_what_to_install(guessed, run_command, tmp_path, monkeypatch):
+    monkeypatch.setattr("transduce.cli.evidence_options.default_encoder", lambda: None)
+    done = run_command("label", guessed, "--classes", "tea, coffee", "-o", tmp_path / "out.csv")
+    assert done.err.startswith("transduce: --classes needs an encoder, but neither")
+    assert "pip install" in done.err
+
+
+@pytest.mark.parametrize("command", ["label", "export"])
+def test_a_class_name_that_is_nearly_a_label_is_refused(encoder, run_command, tmp_path, command):
+    write_table(documents(60), str(tmp_path / "in.csv"))
+    names = "banking, travle, auto_and_commute"
+    done = run_command(command, tmp_path / "in.csv", "--text", "text", "-o", tmp_path / "out.csv", "--classes", names)
+    assert done.code == 2
+    assert "--classes names 'travle', which no row is labelled with. Did you mean 'travel'?" in done.err
+    check_spelling(["travle", "travel"], ["travel", None])  # both are named
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -128,7 +152,7 @@ def test_misspelled_guesses_are_noted(guessed, run_ok, tmp_path):
         (("--guess", "llm", "--device", "cpu"), "--guess is for rows in memory, not for --device"),
     ],
 )
-def test_contradictory_options_are_refused(guessed, run_command, tmp_path, options, message):
+def test_contradictory_options_are_refused(guessed, installed, run_command, tmp_path, options, message):
     done = run_command("label", guessed, *options, "--text", "text", "-o", tmp_path / "out.csv")
     assert done.code == 2
     assert message in done.err

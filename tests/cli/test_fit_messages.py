@@ -20,7 +20,9 @@ def caught(warning: Warning) -> warnings.WarningMessage:
     return found[0]
 
 
-@pytest.mark.parametrize("kind", [PriorWarningKind.AGAINST_LABELS, PriorWarningKind.AGAINST_ROWS])
+@pytest.mark.parametrize(
+    "kind", [PriorWarningKind.AGAINST_LABELS, PriorWarningKind.AGAINST_ROWS, PriorWarningKind.AGAINST_EVIDENCE]
+)
 @pytest.mark.parametrize("labeled", [0.2, None])
 def test_conflicts_of_class_sizes_suggest_a_range_as_an_option_takes_it(kind, labeled):
     conflict = PriorConflict("tea", 0.5, 0.6, labeled, 0.18, (0.18, 0.6), 24)

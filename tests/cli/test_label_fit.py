@@ -107,6 +107,8 @@ def test_a_file_without_a_row_to_label_is_reported_and_written(run_ok, tmp_path,
     assert "'label' is not the column of labels, name another with --label." in result.err
     assert "Estimating" not in result.err
     assert "class sizes decided" not in result.err
+    assert "Labelled 0" not in result.err
+    assert "All rows are labelled, so the model learnt from your labels alone. Wrote" in result.err
     assert read(tmp_path / "out.csv")["label"].to_list() == frame["label"].to_list()
 
 

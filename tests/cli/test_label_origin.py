@@ -53,6 +53,20 @@ def test_answers_are_not_a_random_sample(fitted, answered):
     assert read(out)["given"].to_list() == [str(origin != "predicted").lower() for origin in origins(out)]
 
 
+def test_the_accuracy_says_how_many_labels_are_answers(example, run_ok, tmp_path):
+    rows = "".join(f"{row},{example.frame['truth'][row - 1]}\n" for row in ANSWERED)
+    (tmp_path / "ask.csv").write_text(f"row,label\n{rows}101,new\n")  # the only label of a class is not hidden
+    model, report = tmp_path / "m.safetensors", tmp_path / "r.html"
+    typed = ("label", example.file, "-o", tmp_path / "o.csv", "--model", model, "--report", report, *QUICK)
+    note = "3 of these labels were chosen because they are difficult, so the true figure is probably higher."
+    result = run_ok(*typed, "--answers", tmp_path / "ask.csv", "--json")
+    assert json.loads(result.out)["accuracy"]["n_answered"] == len(ANSWERED)
+    for text in (result.err, run_ok("inspect", model).out, report.read_text(encoding="utf-8")):
+        assert note in text
+    for options in ((), ("--answers", tmp_path / "ask.csv", "--labels-are", "random")):
+        assert "because they are difficult" not in run_ok(*typed, *options).err + report.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_answers_stay_known_when_results_are_labelled_again(fitted, answered, run_ok, tmp_path, suffix):
     first, second = tmp_path / f"first.{suffix}", tmp_path / f"second.{suffix}"

@@ -17,7 +17,7 @@ def test_output_paths_are_checked(tmp_path):
         (str(tmp_path), "must end in"),
         (str(tmp_path / "no" / "out.csv"), "there is no folder"),
         (str(source), "nothing is lost"),
-        ("out.xlsx", "must end in .csv, .tsv"),
+        ("out.xlsx", "must end in .csv, .tsv, .jsonl, .ndjson, .parquet or .pq\\. Rename"),
         (str(tmp_path / "folder.csv"), "is a folder"),
     ):
         with pytest.raises(InputError, match=message):

@@ -51,3 +51,21 @@ def test_a_checked_label_counts_as_given(example, run_command, tmp_path):
     write_table(edited.drop("n"), str(tmp_path / "edited.csv"))
     run_command("label", tmp_path / "edited.csv", "-o", tmp_path / "b.csv", *QUICK)
     assert read(tmp_path / "b.csv").row(row, named=True)["label"] == "banking"
+
+
+def test_corrections_of_results_count_as_answers_only_where_given_is_true(example, run_ok, tmp_path):
+    """Without the old label, a corrected cell looks like one that `label` filled in."""
+    corrected, marked = N_LABELED + 5, N_LABELED + 6
+    edited = read(example.out).with_row_index("n").with_columns(
+        pl.when(pl.col("n") == marked).then(pl.lit("true")).otherwise("given").alias("given"),
+        pl.when(pl.col("n").is_in([corrected, marked])).then(pl.lit("banking")).otherwise("label").alias("label"),
+    )  # fmt: skip
+    write_table(edited.drop("n"), str(tmp_path / "edited.csv"))
+    result = run_ok("label", example.file, "--answers", tmp_path / "edited.csv", "-o", tmp_path / "b.csv", *QUICK)
+    note = f"{tmp_path / 'edited.csv'} was written by `label`: its labels count only where column 'given' is true"
+    assert result.err.count(f"{note} ({N_LABELED + 1} rows). Set it to true in rows that you have corrected") == 1
+    assert read(tmp_path / "b.csv")["given"][corrected : marked + 1].to_list() == ["false", "true"]
+    every = edited.with_columns(given=pl.lit("true")).drop("n")
+    write_table(every, str(tmp_path / "every.csv"))
+    again = run_ok("label", example.file, "--answers", tmp_path / "every.csv", "-o", tmp_path / "c.csv", *QUICK)
+    assert "was written by" not in again.err

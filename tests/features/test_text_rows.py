@@ -97,12 +97,12 @@ def test_words_that_are_all_rare_are_none(encoding):
 
 @pytest.mark.parametrize("kind", ["tfidf", "hashing", "mix"])
 def test_texts_without_a_word_are_refused_where_words_are_asked_for(kind, encoding):
-    with pytest.raises(InputError, match=r"None of the 4 texts contains a word\. Check .* or use vectors"):
+    with pytest.raises(InputError, match=r"none of the 4 texts contains a word\. Check .* or use vectors"):
         fit_texts(WORDLESS["emoji"], kind, encoding)
 
 
 def test_without_an_encoder_texts_without_a_word_are_refused():
-    with pytest.raises(InputError, match=r"None of the 4 texts contains a word\. Check .* or use vectors"):
+    with pytest.raises(InputError, match=r"none of the 4 texts contains a word\. Check .* or use vectors"):
         fit_texts(WORDLESS["emoji"], "auto", Encoding())
 
 

@@ -112,12 +112,12 @@ def test_empty_texts_give_empty_rows():
 @pytest.mark.parametrize("kind", ["tfidf", "hashing"])
 @pytest.mark.parametrize("texts", [[], ["", "?", "a b"]])
 def test_texts_without_words_are_refused(kind, texts):
-    with pytest.raises(InputError, match=rf"None of the {len(texts)} texts contains a word"):
+    with pytest.raises(InputError, match=rf"none of the {len(texts)} texts contains a word"):
         fit_vectorizer(texts, Features(kind))
 
 
 def test_texts_with_only_rare_words_are_refused():
-    with pytest.raises(InputError, match="No word occurs in at least 2 of the 1000 texts"):
+    with pytest.raises(InputError, match="no word occurs in at least 2 of the 1000 texts"):
         fit_vectorizer([f"word{i}" for i in range(1000)], Features())
 
 

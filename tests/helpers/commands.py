@@ -64,7 +64,8 @@ def run_in_new_process(*arguments: object, code: str | None = None) -> subproces
     return subprocess.run([sys.executable, *first, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
-def without_map(page: str) -> str:
-    """A report of a fit without its map of the documents, which `transduce report` leaves out."""
-    section = re.search('<section id="document_map">.*?</section>\n', page, re.S).group()
-    return page.replace(section, "").replace('<li><a href="#document_map">Map</a></li>\n', "")
+def without_features(page: str) -> str:
+    """A report without what needs features, which `transduce report` has not: the map, and documents to review."""
+    page = re.sub('<section id="document_map">.*?</section>\n', "", page, flags=re.S)
+    page = re.sub('<section id="uncertain">.*?</section>\n', "", page, flags=re.S)
+    return page.replace('<li><a href="#document_map">Map</a></li>\n', "")

@@ -42,7 +42,8 @@ class AccuracyEstimate(NamedTuple):
     mean, low, high : float
         Fraction of the labels that are right.
     macro_f, macro_f_low, macro_f_high : float
-        Macro F of the classes with labels.
+        Macro F of the classes with at least two labels, which alone can be hidden; those with the fewest labels count
+        for classes with a single one, too, and classes without a label are left out.
     n_labels : int
         Number of labels that were hidden.
     """

@@ -43,7 +43,11 @@ def parse_prior(text: str, file_format: str, source: str) -> Prior:
 def _parse_csv(text: str, source: str) -> Prior:
     """Read lines of class, size or class, low, high; the first line may be a header."""
     prior: Prior = {}
-    rows = _csv_rows(text)
+    try:
+        rows = _csv_rows(text)
+    except csv.Error as error:
+        reason = as_sentence(str(error).partition(" - ")[0])
+        raise PriorError(PriorErrorKind.BAD_FILE, source=source, format="CSV", reason=reason) from None
     for position, (line, row) in enumerate(rows):
         where, name = f"{source}, line {line},", row[0].strip()
         if len(row) not in (2, 3) or not name:

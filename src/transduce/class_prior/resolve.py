@@ -144,5 +144,6 @@ def labeled_counts(n_classes: int, labels: IntArray, weights: FloatArray | None 
     """
     if weights is None:
         return np.bincount(labels, minlength=n_classes).astype(np.float64)
+    weights = weights / weights.max(initial=np.finfo(np.float64).tiny)  # their squares could overflow
     sums = np.bincount(labels, weights=weights, minlength=n_classes)
     return np.asarray(sums * weights.sum() / np.dot(weights, weights))

@@ -18,7 +18,7 @@ from transduce.class_prior.groups import Groups
 from transduce.class_prior.rounding import apportion, on_both_sides, rounding_noise
 from transduce.class_prior.spec import UNKNOWN, Prior, Size, read_sizes
 from transduce.class_prior.statement import Statement
-from transduce.errors import Names, PriorError, PriorErrorKind
+from transduce.errors import Names, Percents, PriorError, PriorErrorKind
 from transduce.suggest import did_you_mean
 from transduce.taxonomy import Taxonomy
 
@@ -139,8 +139,11 @@ def _match_sums(stated: Statement, labeled: IntArray) -> Statement:
     scaled = is_single & ~is_count if closed else stated.is_rough
     movable, fixed = (float(stated.low[top & each].sum()) for each in (scaled, ~scaled))
     is_contradiction = closed and (abs(total - 1) > ROUNDING or not movable or fixed >= n_rows)
-    if is_contradiction or (movable and total > 1 + ROUNDING):
+    if is_contradiction:
         raise PriorError(PriorErrorKind.SUM, total=total, n_rows=n_rows)
+    if movable and total > 1 + ROUNDING:
+        fractions = Percents((stated.low[top & (stated.low > 0)] / n_rows).tolist())
+        raise PriorError(PriorErrorKind.SUM_OF_SOME, total=total, n_rows=n_rows, fractions=fractions)
     if not movable or (not closed and total <= 1):
         return stated
     factor = np.where(scaled, max(n_rows - fixed, 0.0) / movable, 1.0)

@@ -6,7 +6,7 @@ labelled with, or one that several sets contain. Otherwise "|" is part of plain 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -177,7 +177,7 @@ def read_candidate_sets(counts: Mapping[str, int], *, flat: bool = False) -> Can
     rows: Counter[str] = Counter()
     for name, parts in sets.items():
         rows.update({part: counts[name] for part in parts if part and part not in known})
-    near = _misspelled(rows, sorted(single, key=lambda name: -counts[name]))
+    near = misspelled_names(rows, sorted(single, key=lambda name: -counts[name]))
     if not any(_is_set(parts, known, near, bool(single)) for parts in sets.values()):
         return CandidateSets(frozenset(counts), {}, plain=tuple(sets))
     only_in_sets = {part for part, n_rows in rows.items() if n_rows > 1 and part not in near}
@@ -198,8 +198,8 @@ def _is_set(parts: Iterable[str], known: set[str], near: Mapping[str, str], any_
     return any(not known.isdisjoint(nodes_of(part)) or part in near or (any_single and not part) for part in parts)
 
 
-def _misspelled(parts: Mapping[str, int], names: list[str]) -> dict[str, str]:
-    """Parts that are probably misspellings, with the label that was probably meant."""
+def misspelled_names(parts: Collection[str], names: list[str]) -> dict[str, str]:
+    """Names that are probably misspellings, with the label that was probably meant."""
     if len(parts) > MAX_UNKNOWN:
         return {}
     found = {part: find_misspelled(part, names[:MAX_NAMES]) for part in parts}

@@ -24,15 +24,15 @@ Say = Callable[..., None]
 """Prints each of its arguments as a line."""
 
 
-def choose_label(table: Table, label: str | None, text: Sequence[str], say: Say) -> str:
-    """Return the label column; `say` reports a guess."""
+def choose_label(table: Table, label: str | None, text: Sequence[str], say: Say, advice: str = "") -> str:
+    """Return the label column; `say` reports a guess, and `advice` is for a table without one."""
     if label is not None:
         return label
     likely = [table.label] if table.label else _likely(table.frame.drop(text, strict=False), LABEL_NAMES, _is_label)
     if len(likely) != 1:
         raise InputError(
-            f"cannot tell which column of {table.name} holds the labels. Its columns are "
-            f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --label."
+            f"cannot tell which column of {table.name} holds the labels. {_column_list(table)} Name one with "
+            f"--label.{advice}"
         )
     say(f"Using column {likely[0]!r} as the label.")
     return likely[0]
@@ -66,12 +66,17 @@ def choose_text(
         if not required:
             return ()
         raise InputError(
-            f"{table.name} has {'several columns' if likely else 'no column'} that could be the text. Its columns are "
-            f"{name_list(table.frame.columns, MAX_LISTED)}. Name one with --text, or several with several --text."
+            f"{table.name} has {'several columns' if likely else 'no column'} that could be the text. "
+            f"{_column_list(table)} Name one with --text, or several with several --text."
         )
     if required:
         say(f"Using column {likely[0]!r} as the text.")
     return (likely[0],)
+
+
+def _column_list(table: Table) -> str:
+    names = table.frame.columns
+    return f"Its {'only column is' if len(names) == 1 else 'columns are'} {name_list(names, MAX_LISTED)}."
 
 
 def _likely(frame: pl.DataFrame, names: Sequence[str], fits: Callable[[pl.Series], bool]) -> list[str]:

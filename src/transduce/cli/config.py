@@ -10,7 +10,7 @@ import click
 from transduce.cli.errors import InputError
 from transduce.suggest import as_sentence
 
-COMMANDS = ("label", "predict", "review", "export", "evaluate", "check", "queue", "report")
+COMMANDS = ("label", "predict", "review", "export", "evaluate", "check", "queue", "report", "tag")
 RENAMED = {"format": "format_", "json": "as_json"}
 OPTION_TYPES: Mapping[type, tuple[tuple[type, ...], str]] = {
     click.types.BoolParamType: ((bool,), "true or false"),

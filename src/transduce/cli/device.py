@@ -29,7 +29,7 @@ def check_device(device: str | None, options: Mapping[str, Any]) -> None:
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
-        raise InputError(f"--device {device} is no device that PyTorch can use here. Leave it out.") from None
+        raise InputError(f"--device {device} is not a device that PyTorch can use here. Leave it out.") from None
 
 
 def fit_on_device(

@@ -23,6 +23,7 @@ _PRIOR_ERRORS: Mapping[Kind, str] = {
         "they sum to {total:.6g}, not 1. Divide them by their sum, state numbers of the {n_rows} rows to label, or "
         "leave out a class that you are not sure of."
     ),
+    Kind.SUM_OF_SOME: "{fractions} are {total:.0%} together, more than all rows. Lower them.",
     Kind.COUNT_SUM: (
         "they count {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. Correct "
         "them, or leave out a class that you are not sure of."
@@ -33,9 +34,9 @@ _PRIOR_ERRORS: Mapping[Kind, str] = {
     ),
     Kind.LOW_SUM: "they ask for at least {total} rows, but {n_rows} are to be labelled ({fraction:.1%}). Lower some.",
     Kind.HIGH_SUM: "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some.",
-    Kind.TOO_MANY_ROWS: "--prior gives {name!r} {value:.6g} rows, but only {n_rows} need a label. Count those only.",
+    Kind.TOO_MANY_ROWS: "{option} gives {name!r} {value:.6g} rows, but only {n_rows} need a label. Count those only.",
     Kind.NO_WHOLE_NUMBER: (
-        "--prior gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
+        "{option} gives {name!r} between {low:.6g} and {high:.6g} of the {n_rows} rows to label, a range without a "
         "whole number. Widen it."
     ),
     Kind.UNKNOWN_CLASS: (
@@ -64,8 +65,13 @@ _PRIOR_WARNINGS: Mapping[PriorWarningKind, str] = {
         "--prior and the texts disagree: {conflicts} The numbers of labels are so equal that they say nothing about "
         "class sizes. Unless you are sure of --prior, leave it out: class sizes are then estimated from all rows."
     ),
+    PriorWarningKind.AGAINST_EVIDENCE: (
+        "--prior and the class names or guesses disagree: {conflicts} Wrong sizes do harm. Unless you are sure of "
+        "--prior, leave it out: class sizes are then estimated from all rows."
+    ),
 }
 _STATUSES = {
+    FitStatus.SUPERVISED: "All rows are labelled, so the model learnt from your labels alone.",
     FitStatus.OUT_OF_ROUNDS: "Stopped while labels were still changing.",
     FitStatus.NOT_CONVERGED: "The last weight step stopped before it reached its tolerance. Increase --alpha.",
 }
@@ -76,12 +82,12 @@ _INFEASIBLE = {
 }
 
 
-def describe_prior_error(error: PriorError) -> str:
-    """Why stated class sizes cannot be used."""
+def describe_prior_error(error: PriorError, option: str = "--prior") -> str:
+    """Why class sizes that an option states cannot be used."""
     sentence = _PRIOR_ERRORS.get(error.kind, error.kind.value)
     fields = {name: "/".join(value) if type(value) is tuple else value for name, value in error.fields.items()}
-    opening = "" if "source" in fields else "the class sizes of --prior cannot be used: "
-    return opening + sentence.format_map(fields)
+    opening = "" if "source" in fields else f"the class sizes of {option} cannot be used: "
+    return opening + sentence.format_map(fields | {"option": option})
 
 
 def describe_error(error: ValueError, file: str) -> str:
@@ -119,6 +125,6 @@ def _describe_conflict(conflict: PriorConflict) -> str:
     labels = f"it has {conflict.labeled or 0:.1%} of the {conflict.n_labeled} labels and "
     low, high = conflict.suggestion
     return (
-        f"--prior gives {conflict.name!r} {stated} of the rows, but {'' if conflict.labeled is None else labels}the "
-        f"supervised classifier gives it {conflict.predicted:.1%}; {low:g}:{high:g} would fit."
+        f"--prior gives {conflict.name!r} {stated} of the rows, but {'' if conflict.labeled is None else labels}"
+        f"{conflict.witness} it {conflict.predicted:.1%}; {low:g}:{high:g} would fit."
     )

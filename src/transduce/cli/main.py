@@ -20,18 +20,20 @@ from transduce.cli.commands.predict import predict
 from transduce.cli.commands.queue import queue
 from transduce.cli.commands.report import report
 from transduce.cli.commands.review import review
+from transduce.cli.commands.tag import tag
+from transduce.cli.commands.warm import warm
 from transduce.cli.errors import InputError, InterruptedFitError
 from transduce.io.atomic_write import WriteError
 from transduce.suggest import as_sentence
 
-COMMANDS = (label, predict, review, export, evaluate, inspect, check, queue, report, demo)
+COMMANDS = (label, predict, review, export, evaluate, inspect, check, queue, report, tag, demo, warm)
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(commands=COMMANDS, no_args_is_help=False, context_settings=SETTINGS)
 @click.version_option(transduce.__version__, prog_name="transduce")
 def cli() -> None:
-    """Label documents, given labels for a few of them and the size of each class.
+    """Label documents, given labels for a few of them and whatever you know of the class sizes.
 
     \b
     transduce label tickets.csv -o labelled.csv --model m.safetensors --report r.html

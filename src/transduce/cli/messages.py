@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from transduce.cli.errors import output_list
-from transduce.suggest import number_of
+from transduce.suggest import name_list, number_of
 
 NAME = "transduce"
 MAX_CLASSES = 20
@@ -32,20 +32,43 @@ def print_json(values: Mapping[str, Any]) -> None:
     click.echo(json.dumps(values, ensure_ascii=False, indent=2))
 
 
-def accuracy_sentence(accuracy: Mapping[str, Any]) -> str:
-    """How many of the new labels are right, with 90 % intervals.
+def accuracy_lines(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many of the new labels are right, with 90 % intervals, and how far that can be trusted; `sizes` by class.
 
     >>> figures = {"mean": 0.78, "low": 0.7, "high": 0.86, "macro_f": 0.71, "macro_f_low": 0.6, "macro_f_high": 0.8}
-    >>> accuracy_sentence(figures | {"n_labels": 80})
-    'About 78 % of the new labels are right (90 % interval 70-86 %), macro F about 0.71 (0.60-0.80), by 80 labels \
-hidden in turn.'
+    >>> figures["n_labels"] = 80
+    >>> accuracy_lines(figures, [{"labelled": 50}, {"labelled": 30}])
+    ['About 78 % of the new labels are right (90 % interval 70-86 %), macro F about 0.71 (0.60-0.80), by 80 labels \
+hidden in turn.']
+    >>> accuracy_lines(figures, [{"labelled": 1}, *[{"labelled": 16}] * 5])[-1]
+    'Macro F cannot be estimated: 1 of 6 classes has fewer than two labels.'
     """
     mean, low, high = (round(100 * accuracy[key]) for key in ("mean", "low", "high"))
     f, f_low, f_high = (f"{accuracy[key]:.2f}" for key in ("macro_f", "macro_f_low", "macro_f_high"))
     right = f"About {mean} % of the new labels are right (90 % interval {low}-{high} %)"
-    n_labels = accuracy["n_labels"]
-    by = f"by {n_labels} label{'' if n_labels == 1 else 's'} hidden in turn"
-    return f"{right}, macro F about {f} ({f_low}-{f_high}), {by}."
+    by = f"by {number_of(accuracy['n_labels'], 'label')} hidden in turn"
+    n_few, n_classes = count_few_labels(sizes), len(sizes)
+    if not n_few:
+        return [f"{right}, macro F about {f} ({f_low}-{f_high}), {by}.", *answered_note(accuracy)]
+    few = f"{n_few} of {n_classes} classes {'has' if n_few == 1 else 'have'} fewer than two labels"
+    macro_f = f"Macro F cannot be estimated: {few}."
+    return [f"{right}, {by}.", *answered_note(accuracy), *single_label_note(sizes), macro_f]
+
+
+def answered_note(accuracy: Mapping[str, Any]) -> list[str]:
+    """Say that answers among the hidden labels make the estimate of the accuracy too low, if there are any.
+
+    >>> answered_note({"n_labels": 200, "n_answered": 130})
+    ['130 of these labels were chosen because they are difficult, so the true figure is probably higher.']
+    """
+    n = accuracy.get("n_answered", 0)
+    chosen = "was chosen because it is difficult" if n == 1 else "were chosen because they are difficult"
+    return [f"{n} of these labels {chosen}, so the true figure is probably higher."] if n else []
+
+
+def count_few_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
+    """Number of classes with fewer than two labels, which cannot be hidden."""
+    return sum(size["labelled"] < 2 for size in sizes)
 
 
 def count_single_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
@@ -76,7 +99,8 @@ def size_table(
     rows += [(f"{_short(one['branch'])}, total", one["assigned"]) for one in branches[:MAX_CLASSES]]
     rows += [] if none is None else [(NO_CLASS, none["assigned"])]
     n_rows = max(1, sum(size["assigned"] for size in sizes) + (0 if none is None else none["assigned"]))
-    width, digits = max(len(name) for name, _ in rows), max(len(str(count)) for _, count in rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    digits = max((len(str(count)) for _, count in rows), default=0)
     lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows]
     if len(sizes) > MAX_CLASSES:
         lines.insert(MAX_CLASSES, f"  and {len(sizes) - MAX_CLASSES} more")
@@ -107,6 +131,19 @@ def overruled_clause(n_overruled: int) -> str:
     ('', '; class sizes decided 1 label', '; class sizes decided 20 labels')
     """
     return f"; class sizes decided {number_of(n_overruled, 'label')}" if n_overruled else ""
+
+
+def setting_text(value: Any) -> str:
+    """A setting of a model as people write it.
+
+    >>> [setting_text(value) for value in (False, None, ["title", "body"], 0.5)]
+    ['no', 'none', 'title and body', '0.5']
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value == []:
+        return "none"
+    return name_list(value, len(value), quote=False) if isinstance(value, list) else str(value)
 
 
 def wrote(written: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -32,18 +32,32 @@ class _FiniteRange(click.FloatRange):
         return number if number == number else self.fail(f"{number} is not in the range.", param, ctx)
 
 
-INPUT_OPTIONS = with_options(
-    click.option("--text", multiple=True, metavar="COL", help="Text column; repeat it to join several."),
-    click.option("--vectors", metavar="FILE|COL", help="Vectors in place of text: .npy, .npz or a list column."),
-    click.option("--format", "format_", type=click.Choice(READ_FORMATS), help="Format of FILE; else by its name."),
-    click.option(
-        "--max-size",
-        type=click.IntRange(min=1),
-        metavar="MB",
-        callback=lambda context, option, value: None if value is None else value * 1_000_000,
-        help="Megabytes that FILE may become in memory, where a small one expands to more than 100 times its size.",
-    ),
-    click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
+def _input_options(formats: Sequence[str]) -> Callable[[Command], Command]:
+    return with_options(
+        click.option("--text", multiple=True, metavar="COL", help="Text column; repeat it to join several."),
+        click.option("--vectors", metavar="FILE|COL", help="Vectors in place of text: .npy, .npz or a list column."),
+        click.option(
+            "--format", "format_", type=click.Choice(formats), help="Format of FILE (default: from its name)."
+        ),
+        click.option(
+            "--max-size",
+            type=click.IntRange(min=1),
+            metavar="MB",
+            callback=lambda context, option, value: None if value is None else value * 1_000_000,
+            help="Allow a compressed FILE to expand to this many megabytes, if that is more than 100 times its size.",
+        ),
+        click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
+    )
+
+
+INPUT_OPTIONS = _input_options(READ_FORMATS)
+MODEL_INPUT_OPTIONS = _input_options((*READ_FORMATS, "conll", "xml"))
+"""Options of commands whose model may be a tagger."""
+ALPHA_OPTION = click.option(
+    "--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."
+)
+SEED_OPTION = click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."
 )
 FEATURES_OPTION = click.option(
     "--features",
@@ -60,7 +74,6 @@ MESSAGE_OPTIONS = with_options(
     click.option("--config", metavar="FILE", is_eager=True, callback=use_config, help="Read options from a TOML file."),
 )
 FIT_OPTIONS = with_options(
-    click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled."),
     click.option(
         "--classes", metavar="NAMES|FILE", help="Class names, to start without labels: 'billing, outage'; or a file."
     ),
@@ -77,15 +90,12 @@ FIT_OPTIONS = with_options(
     click.option(
         "--none", metavar="SIZE", help="Rows that fit no class and stay without a label: 5%; at most 5%: 0%:5%; 120."
     ),
-    click.option(
-        "--no-accuracy", is_flag=True, help="If all class sizes are exact: do not estimate how many labels are right."
-    ),
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     FEATURES_OPTION,
     click.option("--words-share", type=_FiniteRange(0, 1, min_open=True, max_open=True), hidden=True),
     click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
-    click.option("--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."),
+    ALPHA_OPTION,
     click.option(
         "--annealing",
         type=click.Choice(("auto", "soft", "paper", "none")),
@@ -93,16 +103,21 @@ FIT_OPTIONS = with_options(
         show_default=True,
         help="soft is better for words and slower; auto is soft for words and paper for vectors.",
     ),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."),
+    SEED_OPTION,
     click.option(
         "--answers",
         multiple=True,
         metavar="FILE",
-        help="Labels that a person gave, in a file from `queue` or `export`; repeat it: the last word counts.",
+        help="Labels that a person gave, in a file from `queue` or `export`; may be repeated; the last file that "
+        "answers a row decides.",
     ),
-    click.option("--new-class", multiple=True, metavar="NAME", help="An answer that is a new class, not a slip."),
+    click.option("--new-class", multiple=True, metavar="NAME", help="Accept this answer as a new class."),
 )
-OUTPUT_OPTIONS = with_options(
-    click.option("-o", "--out", required=True, metavar="OUT", help="File to write: csv, tsv, jsonl or parquet."),
-    click.option("--keep-formulas", is_flag=True, help="Do not guard CSV cells that begin with = + - @."),
-)
+
+
+def output_options(formats: str = "csv, tsv, jsonl or parquet") -> Callable[[Command], Command]:
+    """The file that a command writes, in one of these formats."""
+    return with_options(
+        click.option("-o", "--out", required=True, metavar="OUT", help=f"File to write: {formats}."),
+        click.option("--keep-formulas", is_flag=True, help="Do not guard CSV cells that begin with = + - @."),
+    )

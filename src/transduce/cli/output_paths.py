@@ -40,7 +40,8 @@ def check(outputs: Iterable[tuple[str | None, Sequence[str]]], options: Mapping[
 def _check_place(name: str, path: Path, suffixes: Sequence[str]) -> None:
     if not name.lower().endswith(tuple(suffixes)):
         plain = [suffix for suffix in suffixes if not suffix.endswith(COMPRESSED)]
-        raise InputError(f"the output {name} must end in {', '.join(plain)}. Rename it.")
+        listed = f"{', '.join(plain[:-1])} or {plain[-1]}" if len(plain) > 1 else plain[0]
+        raise InputError(f"the output {name} must end in {listed}. Rename it.")
     if path.is_dir():
         raise InputError(f"the output {name} is a folder. Name a file in it.")
     if path.exists() and not path.is_file():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from transduce.cli.columns import choose_text
+from transduce.cli.columns import MAX_LISTED, choose_text
 from transduce.cli.errors import InputError
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
@@ -17,6 +17,7 @@ from transduce.cli.progress import Progress
 from transduce.features.centering import center_and_scale
 from transduce.features.text_rows import transform_texts
 from transduce.model_file import Model, load_model
+from transduce.suggest import name_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +57,22 @@ def predict_rows(model: Model, scores: NDArray[np.float64]) -> Predictions:
     return make_predictions(label, model.probabilities(scores), (scores - model.shift).argmax(axis=1))
 
 
+def load_classifier(source: str) -> Model:
+    """Read a model of documents; a tagger of sequences is refused, with what reads it."""
+    from transduce.sequences.tagger_file import is_tagger  # which imports scikit-learn
+
+    if is_tagger(source):
+        raise InputError(
+            f"{source} is a tagger of sequences. `transduce predict` and `transduce evaluate` read it; `transduce tag "
+            "--report` writes its report."
+        )
+    return load_model(source)
+
+
 def read_model_and_table(model: str, file: str, options: Mapping[str, Any]) -> tuple[Model, Table]:
     """Read MODEL and FILE of a command line, or say that they were swapped."""
     try:
-        loaded = load_model(model)
+        loaded = load_classifier(model)
     except InputError:
         try:
             load_model(file)
@@ -82,14 +95,27 @@ def feature_rows(
         raise InputError(f"the model needs texts, but {table.name} holds vectors. Pass a file with a text column.")
     if vectors is not None:
         raise InputError(f"the model needs texts, but --vectors names {vectors}. Name a text column with --text.")
-    trained_on = model.about["settings"].get("text", ())
-    if not text and all(name in table.frame.columns for name in trained_on):
-        text = tuple(trained_on)
-    columns = choose_text(table, text, None, progress.say)
+    columns = choose_text(table, text or _trained_text(model, table), None, progress.say)
     if options["encoder"] is not None and model.vectorizer.features.encoder is None:
         progress.say("Note: the model uses the words of the texts, so --encoder has no effect.")
     with encoding_of(options, progress) as encoding:
         return transform_texts(model.vectorizer, texts_of(table, columns).to_list(), encoding), columns
+
+
+def _trained_text(model: Model, table: Table) -> tuple[str, ...]:
+    """The text columns that the model was trained on; none if it has none stored or the table defines its own."""
+    trained_on = tuple(model.about["settings"].get("text", ()))
+    missing = [name for name in trained_on if name not in table.frame.columns]
+    if not missing:
+        return trained_on
+    if table.text is not None:  # a folder
+        return ()
+    columns = f"column{'' if len(trained_on) == 1 else 's'} {name_list(trained_on, MAX_LISTED)}"
+    lacks = f"which {table.name} does not have" if len(trained_on) == 1 else f"but {table.name} has no {missing[0]!r}"
+    raise InputError(
+        f"the model was trained on {columns}, {lacks}. Its columns are {name_list(table.frame.columns, MAX_LISTED)}. "
+        "Name the text with --text."
+    )
 
 
 def _vectors(model: Model, table: Table, vectors: str | None) -> Any:

@@ -4,12 +4,11 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from transduce.features.encode import EncodingStatus
     from transduce.history import HistoryRow
-    from transduce.solvers.plan import FitPlan
 
 SECONDS_BETWEEN_LINES = 2.0
 MAX_SECONDS = 120
@@ -18,13 +17,22 @@ MIN_FRACTION = 0.1
 """No estimate of the time left before this fraction of the work is done."""
 
 
+class Plan(Protocol):
+    """How much of a fit is done, by its rounds."""
+
+    fraction: float
+
+    def add(self, row: "HistoryRow") -> None:
+        """Count a round."""
+
+
 class Progress(AbstractContextManager["Progress"]):
     """Messages and progress for a person; a context manager, so that the bar is always removed."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self.start = self.last_line = time.perf_counter()
-        self.plan: FitPlan | None = None
+        self.plan: Plan | None = None
         self.live: Any = None
 
     @classmethod
@@ -51,7 +59,7 @@ class Progress(AbstractContextManager["Progress"]):
             else:
                 print(line, file=sys.stderr, flush=True)
 
-    def start_fit(self, plan: "FitPlan") -> None:
+    def start_fit(self, plan: Plan) -> None:
         """Start the clock of a fit with this plan."""
         self.plan, self.start = plan, time.perf_counter()
         self._show("Learning", 0.0)

@@ -29,8 +29,19 @@ def describe_fit(
         "prior": task.describe_prior(contradicted=clf._contradicted),
         "settings": {**about["settings"], "flat": flat, "text": list(task.text), "label": task.label},
         "sizes": sizes,
+        **({"accuracy": about["accuracy"] | _answered(task)} if "accuracy" in about else {}),
         **({"branches": branches} if (branches := _branch_sizes(task, sizes)) else {}),
     }
+
+
+def _answered(task: LabelTask) -> dict[str, int]:
+    """How many of the hidden labels are answers to a queue or a review, and no random sample, if any."""
+    if task.sampled is None:
+        return {}
+    counts = np.bincount(task.codes[task.codes >= 0], minlength=len(task.parsed.classes))
+    was_hidden = (task.codes >= 0) & (counts[task.codes] > 1)  # the only label of a class never is
+    n_answered = int(np.count_nonzero(task.answered & ~task.sampled & was_hidden))
+    return {"n_answered": n_answered} if n_answered else {}
 
 
 def _with_stated(sizes: Sequence[Mapping[str, Any]], task: LabelTask) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
         return None
     before = frame.columns[frame.columns.index(names[0]) - 1]
     filled = before if re.fullmatch(r"label_\d+", before) else "label"
-    if column != filled:
+    if column != filled or column not in frame.columns:
         return None
     return frame.select(_is_true(pl.col(names[-1]))).to_series() | corrected_rows(frame, column)
 

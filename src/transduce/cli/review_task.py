@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from transduce.cli.columns import Say, choose_label, choose_text
+from transduce.cli.columns import Say, choose_label, choose_text, named_label
 from transduce.cli.errors import InputError
+from transduce.cli.evidence_options import check_evidence, check_spelling, class_names, fit_evidence, has_evidence
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.formats import Table, read_table, texts_of, write_table
 from transduce.cli.labeled_table import with_labels
@@ -22,6 +23,7 @@ from transduce.features.pretrained import local_encoder
 from transduce.features.text_rows import fit_texts
 from transduce.io.atomic_write import atomic_write
 from transduce.reviewing.documents import Documents
+from transduce.reviewing.hints import Hints
 from transduce.reviewing.log import Event
 from transduce.reviewing.proposals import Proposals
 from transduce.reviewing.state import NO_CLASS, UNDECIDED, ReviewState
@@ -34,7 +36,7 @@ FOLDER_SUFFIX = ".review"
 
 @dataclass(frozen=True, eq=False)
 class ReviewTask:
-    """A file to review: its table, text columns, the label column if there is one, and the labels of the file."""
+    """A file to review: its table, text columns, the label column if there is one, labels, and classes of hints."""
 
     table: Table
     text: tuple[str, ...]
@@ -42,6 +44,7 @@ class ReviewTask:
     given: list[str | None]
     texts: list[str]
     folder: Path
+    named: list[str]
 
 
 def read_review(file: str, options: Mapping[str, Any], say: Say) -> ReviewTask:
@@ -49,17 +52,25 @@ def read_review(file: str, options: Mapping[str, Any], say: Say) -> ReviewTask:
     if file == "-":
         raise InputError("a review needs a file that stays where it is, not standard input. Name one.")
     table = read_table(file, options["format_"], options.get("max_size"))
+    check_evidence({"vectors": None, **options})
+    named = class_names(table, options)
+    if options["guess"] is not None and any("|" in name for name in named):
+        say('Note: guesses with "|" name several classes. These documents count as without a guess.')
+        named = [name for name in named if "|" not in name]
     column = _label_column(table, options, say)
-    text = choose_text(table, options["text"], column, say)
+    guess = () if options["guess"] is None else (options["guess"],)
+    text = choose_text(replace(table, frame=table.frame.drop(guess)), options["text"], column, say)
     given: list[str | None] = [None] * table.frame.height
     if column is not None:
         source = with_labels(table, column, {"flat": False, **options, "answers": ()}, say)
         table, given = source.table, source.labels
+    if options["classes"] is not None:
+        check_spelling(named, given)
     if any(name is not None and "|" in name for name in given):
         say('Note: labels with "|" name several classes. These documents count as undecided.')
         given = [None if name is None or "|" in name else name for name in given]
     folder = Path(options["project"] or f"{file.rstrip('/')}{FOLDER_SUFFIX}")
-    return ReviewTask(table, text, column, given, texts_of(table, text).to_list(), folder)
+    return ReviewTask(table, text, column, given, texts_of(table, text).to_list(), folder, named)
 
 
 def answer_events(task: ReviewTask, state: ReviewState, options: Mapping[str, Any], say: Say) -> list[Event]:
@@ -79,6 +90,8 @@ def _label_column(table: Table, options: Mapping[str, Any], say: Say) -> str | N
     """The label column; None if none is named and none is obvious."""
     if options["label"] is not None:
         return str(options["label"])
+    if has_evidence(options):
+        return named_label(table, (*options["text"], options["guess"]))
     try:
         return choose_label(table, None, options["text"], say)
     except InputError:
@@ -92,7 +105,10 @@ def read_rows(task: ReviewTask, options: Mapping[str, Any], progress: "Progress"
     progress.say(f"Reading {len(task.texts)} texts.")
     with encoding_of(options, progress) as encoding:
         rows = fit_texts(task.texts, "mix" if kind == "auto" else kind, encoding)
-    return Documents(task.texts, rows.X, rows.vectorizer.vocabulary, Path(task.table.name).name)
+    evidence = fit_evidence(task.table, task.text, options, progress)
+    if "guesses" in evidence:
+        evidence["guesses"] = np.where(np.isin(evidence["guesses"].astype(str), task.named), evidence["guesses"], "")
+    return Documents(task.texts, rows.X, rows.vectorizer.vocabulary, Path(task.table.name).name, Hints(**evidence))
 
 
 def write_decisions(

@@ -33,7 +33,11 @@ def read_class_names(stated: str) -> dict[str, str]:
         raise InputError(f"{stated} is not UTF-8 text. Save it as UTF-8.") from None
     lines = [line for line in text.splitlines() if line.strip()]
     tabs = any("\t" in line for line in lines)
-    cells = list(csv.reader(io.StringIO("\n".join(lines)), delimiter="\t" if tabs else ",", skipinitialspace=True))
+    rows = csv.reader(io.StringIO("\n".join(lines)), delimiter="\t" if tabs else ",", skipinitialspace=True)
+    try:
+        cells = list(rows)
+    except csv.Error as error:
+        raise InputError(f"line {rows.line_num} of {stated} cannot be read ({error}). Check the quotes.") from None
     return describe_classes([(row[0], ", ".join(row[1:])) for row in cells])
 
 
@@ -66,9 +70,10 @@ def describe_classes(classes: Any) -> dict[Any, str]:
         found[name] = (description or "").strip() or words
     if len(found) < 2:
         raise InputError(f"there must be two or more class names, but there is {len(found)}. Add the others.")
-    twice = [name for name, text in found.items() if list(found.values()).count(text) > 1]
-    if twice:
-        raise InputError(f"classes {twice[0]!r} and {twice[1]!r} have the same description. Tell them apart.")
+    described: dict[str, Any] = {}
+    for name, text in found.items():
+        if described.setdefault(text, name) != name:
+            raise InputError(f"classes {described[text]!r} and {name!r} have the same description. Tell them apart.")
     return found
 
 

@@ -39,7 +39,7 @@ def fit_embeddings(texts: Sequence[str], encoding: Encoding) -> tuple[Vectorizer
     X = _unit_vectors(texts, encoder, encoding)
     _remember(encoder, encoding.cache)
     if not X.any():
-        raise InputError(f"None of the {len(texts)} texts has a vector. Check that this is the text column.")
+        raise InputError(f"none of the {len(texts)} texts has a vector. Check that this is the text column.")
     return fit_vectors(X, Features("embeddings", n_features=X.shape[1], encoder=identity))
 
 

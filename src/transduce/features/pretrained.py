@@ -26,7 +26,7 @@ DEFAULTS = {
 }
 """The encoder to use with each package."""
 NONE_INSTALLED = (
-    "embeddings need an encoder, but neither sentence-transformers nor model2vec is installed. "
+    "neither sentence-transformers nor model2vec is installed. "
     f"{install_advice('embeddings')}, or '.[static]' for small models without PyTorch."
 )
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
@@ -70,7 +70,7 @@ def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     """
     source = default_encoder() if source is None else source
     if source is None or default_encoder() is None:
-        raise EncoderError(NONE_INSTALLED)
+        raise EncoderError(f"embeddings need an encoder, but {NONE_INSTALLED}")
     folder = Path(source).expanduser()
     if folder.is_dir():
         name, revision = Path(os.path.abspath(folder)).name, _digest(folder)

@@ -26,7 +26,7 @@ WORD_KINDS, ENCODER_KINDS = ("tfidf", "hashing"), ("embeddings", "mix")
 LIMITS = {"ngrams": (1, 2), "min_df": (1, 2**31), "hash_bits": (1, 24), "n_features": (0, 2**31)}
 FEW_DOCUMENTS = 1000
 """Below this number of documents min_df is ignored: there are too few to tell which words are rare."""
-_NO_WORDS = "None of the {} texts contains a word. "
+_NO_WORDS = "none of the {} texts contains a word. "
 _NO_WORDS_ADVICE = "Check that this is the text column, or use vectors instead of words."
 
 
@@ -160,7 +160,7 @@ def _fit_words(texts: list[str], features: Features, n_jobs: int | None) -> tupl
     min_df = features.min_df if len(texts) >= FEW_DOCUMENTS else 1
     vocabulary = tuple(sorted(word for word, n in zip(index, df.tolist(), strict=True) if n >= min_df))
     if not vocabulary:
-        raise NoWordsError(f"No word occurs in at least {min_df} of the {len(texts)} texts. {_NO_WORDS_ADVICE}")
+        raise NoWordsError(f"no word occurs in at least {min_df} of the {len(texts)} texts. {_NO_WORDS_ADVICE}")
     kept = np.array([index[word] for word in vocabulary])
     columns = np.full(len(index), -1, np.int32)
     columns[kept] = np.arange(len(vocabulary))

@@ -16,10 +16,10 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from transduce.arrays import Array
 from transduce.features.encoders import Encoder
+from transduce.io.file_lock import FileLock
 
 LOCK_SECONDS = 30
 _RECORD = np.dtype([("key", "V16"), ("checksum", "<u4")])
@@ -91,7 +91,7 @@ class VectorCache:
                     with open(path, "ab") as file:
                         file.truncate(n * size)
                         file.write(content.tobytes())
-        except (OSError, Timeout) as error:
+        except OSError as error:
             self._fail(error)
 
     def _stored(self, dimension: int) -> tuple[Array, Array]:
@@ -104,7 +104,7 @@ class VectorCache:
         return np.fromfile(paths[1], _RECORD, n) if n else np.empty(0, _RECORD), vectors.view(np.ndarray)
 
     def _fail(self, error: OSError) -> None:
-        problem = f"Vectors cannot be stored in {self.folder} ({error.strerror or error})"
+        problem = f"vectors cannot be stored in {self.folder} ({error.strerror or error})"
         warnings.warn(f"{problem}, so texts are encoded each time. Choose another folder for the cache.", stacklevel=4)
         self.folder = None
 

@@ -78,6 +78,7 @@ METHODS: Mapping[str, LabelStep] = MappingProxyType(
         "greedy": Greedy(),
     }
 )
+"""Label steps by the names that `solve_labels` and the parameter `label_step` take."""
 
 
 def solve_labels(

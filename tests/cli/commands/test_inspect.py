@@ -15,8 +15,9 @@ def test_inspect_shows_classes_words_and_settings(example, run_ok):
     text = run_ok("inspect", example.model).out
     for shown in (
         *DOMAINS,
-        "loss hinge",
-        "annealing paper",
+        "loss: hinge",
+        "annealing: paper",
+        "flat: no, text: text",
         "seed 0",
         "documents.csv",
         transduce.__version__,

@@ -120,16 +120,27 @@ def test_exact_sizes_stay_exact_whether_accuracy_is_estimated_or_not(example, ru
     assert read(tmp_path / "o.csv")["label"].to_list() == read(example.out)["label"].to_list()
 
 
-def test_classes_with_one_label_make_the_estimate_rough(example, run_ok, tmp_path):
+def test_classes_with_one_label_make_the_estimate_rough_and_macro_f_unknown(example, run_ok, run_command, tmp_path):
     few = example.frame.with_columns(label=pl.when(pl.int_range(pl.len()) < 4).then("truth"))
     names = few["label"].drop_nulls().value_counts()
     n_single = names.filter(pl.col("count") == 1).height
     assert 0 < n_single < names.height
     write_table(few, str(tmp_path / "few.csv"))
-    result = run_ok("label", tmp_path / "few.csv", "-o", tmp_path / "o.csv", "--report", tmp_path / "r.html", *QUICK)
+    model, report = tmp_path / "m.safetensors", tmp_path / "r.html"
+    result = run_ok(
+        "label", tmp_path / "few.csv", "-o", tmp_path / "o.csv", "--model", model, "--report", report, *QUICK
+    )
+    page, shown = report.read_text(encoding="utf-8"), run_ok("inspect", model).out
     assert f"Note: {n_single} of {names.height} classes ha" in result.err
-    assert "one label only, which cannot be hidden" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert f"Note: {n_single} of {names.height} classes ha" in shown
+    assert "one label only, which cannot be hidden" in page
     assert "one label only" not in example.report.read_text(encoding="utf-8")
+    few_labels = f"cannot be estimated: {n_single} of {names.height} classes {'has' if n_single == 1 else 'have'} fewer"
+    for text in (result.err, page, shown, run_command("evaluate", model, tmp_path / "few.csv", "--label", "label").err):
+        assert few_labels in text
+        assert "macro F about" not in text
+        assert "macro F1 of hidden labels" not in text
+    assert "macro F1 of hidden labels" in example.report.read_text(encoding="utf-8")
 
 
 def test_columns_that_are_guessed_are_reported(example, run_ok, tmp_path):

@@ -85,3 +85,37 @@ def test_predict_is_as_confident_as_label(example, run_ok, tmp_path):
     is_new = label["given"] == "false"
     both = label.filter(is_new)["confidence"], predict.filter(is_new)["confidence"]
     assert (both[0] - both[1]).abs().mean() < 0.02
+
+
+@pytest.mark.parametrize(
+    "command", [("predict", "-o", "o.csv"), ("evaluate", "--label", "truth"), ("report", "-o", "r.html")]
+)
+def test_a_file_without_the_text_column_of_the_model_is_refused(example, run_command, tmp_path, monkeypatch, command):
+    """Any other column would be labelled too, and nonsense would come out."""
+    monkeypatch.chdir(tmp_path)
+    frame = example.frame.drop("label").rename({"text": "body"})
+    write_table(frame, "other.csv")
+    refused = run_command(command[0], example.model, "other.csv", *command[1:])
+    assert refused.code == 2
+    assert "the model was trained on column 'text', which other.csv does not have." in refused.err
+    assert refused.err.endswith("Name the text with --text.\n")
+    assert run_command(command[0], example.model, "other.csv", *command[1:], "--text", "body").code == 0
+
+
+def test_of_several_text_columns_the_missing_one_is_named(run_command, run_ok, tmp_path):
+    frame, model = documents().with_columns(pl.col("text").alias("title")), tmp_path / "m.safetensors"
+    write_table(frame, str(tmp_path / "a.csv"))
+    write_table(frame.drop("text"), str(tmp_path / "b.csv"))
+    texts = ("--text", "title", "--text", "text")
+    run_ok("label", tmp_path / "a.csv", "-o", tmp_path / "o.csv", "--model", model, *texts, *QUICK)
+    refused = run_command("predict", model, tmp_path / "b.csv", "-o", tmp_path / "p.csv")
+    assert f"trained on columns 'title' and 'text', but {tmp_path / 'b.csv'} has no 'text'." in refused.err
+
+
+def test_a_folder_has_its_own_text_column(run_ok, tmp_path):
+    write_table(documents().rename({"text": "body"}), str(tmp_path / "a.csv"))
+    model = tmp_path / "m.safetensors"
+    run_ok("label", tmp_path / "a.csv", "--text", "body", "-o", tmp_path / "o.csv", "--model", model, *QUICK)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("what is my balance")
+    run_ok("predict", model, tmp_path / "folder", "-o", tmp_path / "p.csv")

@@ -82,6 +82,26 @@ def test_what_a_queue_cannot_hold_is_refused_before_the_fit(example, run_command
     assert "XML" in run_command("queue", tmp_path / "odd.parquet", "-o", tmp_path / "q.json").err
 
 
+@pytest.mark.parametrize("name", ["ask.csv", "ask.jsonl", "ask.parquet", "ask.json"])
+def test_a_queue_with_answers_is_not_overwritten(example, run_command, run_ok, tmp_path, name):
+    queue = tmp_path / name
+    typed = ("queue", example.file, "-o", queue, "-n", 5, "--model", example.model)
+    run_ok(*typed)
+    run_ok(*typed)  # nobody has answered it yet
+    if name == "ask.json":
+        tasks = json.loads(queue.read_text())
+        choice = {"type": "choices", "value": {"choices": ["travel"]}}
+        queue.write_text(json.dumps([task | {"annotations": [{"result": [choice]}]} for task in tasks[:2]]))
+    else:
+        write_table(read(queue).with_columns(label=pl.Series(["travel", " ", "banking", None, ""])), str(queue))
+    before = queue.read_bytes()
+    refused = run_command(*typed)
+    assert refused.code == 2
+    assert f"{queue} has 2 answers, which would be lost. Write to another file" in refused.err
+    assert queue.read_bytes() == before
+    run_ok(*typed[:3], tmp_path / "more.csv", *typed[4:], "--answers", queue)
+
+
 def test_fewer_rows_than_asked_for_are_explained(run_command, tmp_path):
     frame = documents(n_rows=40)
     frame = frame.with_columns(pl.when(pl.col("id") > 30).then(pl.lit("the same text")).otherwise("text").alias("text"))

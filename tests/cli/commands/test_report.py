@@ -9,14 +9,21 @@ from helpers.documents import DOMAINS, documents
 from transduce.cli.formats import write_table
 
 
-def test_a_report_of_the_output_is_that_of_the_fit_without_the_map(example, run_ok, tmp_path):
+def test_a_report_of_the_output_is_that_of_the_fit_but_for_what_needs_features(example, run_ok, tmp_path):
     result = run_ok("report", example.model, example.out, "-o", tmp_path / "r.html", "--truth", "truth")
     assert "labelled by the model" not in result.err
-    of_the_fit = example.report.read_text()
-    section = re.search('<section id="document_map">.*?</section>\n', of_the_fit, re.S).group()
-    link = '<li><a href="#document_map">Map</a></li>\n'
-    assert section.count("<svg") == 2
-    assert (tmp_path / "r.html").read_text() == of_the_fit.replace(section, "").replace(link, "")
+    of_the_fit, of_the_output = example.report.read_text(), (tmp_path / "r.html").read_text()
+    link, of_map = '<li><a href="#document_map">Map</a></li>\n', section(of_the_fit, "document_map")
+    assert of_map.count("<svg") == 2
+    without_map = of_the_fit.replace(of_map, "").replace(link, "")
+    queue, least_confident = section(of_the_fit, "uncertain"), section(of_the_output, "uncertain")
+    assert "most useful first" in queue
+    assert "lowest confidence" in least_confident
+    assert of_the_output.replace(least_confident, "") == without_map.replace(queue, "")
+
+
+def section(page, name):
+    return re.search(f'<section id="{name}">.*?</section>\n', page, re.S).group()
 
 
 def test_a_report_shows_texts_of_any_kind(example, run_ok, tmp_path):

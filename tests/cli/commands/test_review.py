@@ -57,6 +57,28 @@ def test_export_writes_decisions_and_labels_the_rest(tickets, run_ok):
     assert tickets.read_bytes() == before
 
 
+def test_guesses_label_documents_without_decisions(tmp_path, run_ok, run_command):
+    guesses = [CLASSES[(CLASSES.index(name) + (k % 5 == 0)) % 4] for k, name in enumerate(TRUTH)]
+    file, out = tmp_path / "tickets.csv", tmp_path / "out.csv"
+    write_table(pl.DataFrame({"text": TEXTS, "llm": guesses}), str(file))
+    decide(file, {"op": "decide", "rows": [0], "label": TRUTH[0], "how": "queue"})
+    run_ok("export", file, "-o", out, "--guess", "llm")
+    frame = read(out)
+    assert frame["label"][0] == TRUTH[0]
+    assert sum(frame["label"][row] == TRUTH[row] for row in range(40)) >= 28
+    assert 'there is no column "lm"' in run_command("export", file, "-o", out, "--guess", "lm").err
+
+
+def test_guesses_that_name_several_classes_count_as_none(tmp_path, run_ok):
+    file, out = tmp_path / "tickets.csv", tmp_path / "out.csv"
+    write_table(pl.DataFrame({"text": TEXTS, "llm": [f"{CLASSES[0]}|{CLASSES[1]}", *TRUTH[1:]]}), str(file))
+    decide(file, {"op": "decide", "rows": [5], "label": TRUTH[5], "how": "queue"})
+    said = run_ok("export", file, "-o", out, "--guess", "llm")
+    assert 'guesses with "|" name several classes' in said.err
+    assert set(read(out)["label"]) <= set(CLASSES)
+    assert read(out)["llm"][0] == f"{CLASSES[0]}|{CLASSES[1]}"
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "json"])
 def test_every_format_holds_the_decisions(tickets, run_ok, suffix):
     decide(tickets, {"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"})
@@ -78,7 +100,8 @@ def test_corrections_in_an_exported_file_are_read_back(tickets, run_ok):
     labels[wrong] = CLASSES[2]
     write_table(frame.with_columns(pl.Series("label", labels)), str(out))
     for arguments in ((tickets, "--answers", out), (out,)):
-        run_ok("label", *arguments, "-o", again, "--annealing", "none")
+        said = run_ok("label", *arguments, "-o", again, "--annealing", "none").err
+        assert "was written by `label`" not in said
         found = read(again)
         assert found["label"][wrong] == CLASSES[2]
         assert found["given"][wrong] == "true"

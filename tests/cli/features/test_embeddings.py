@@ -118,7 +118,7 @@ def test_texts_without_vectors_are_refused(example, encoder, run_command, tmp_pa
         "label", tmp_path / "d.csv", "--features", "embeddings", "--encoder", encoder, "-o", tmp_path / "o.csv"
     )
     assert result.code == 2
-    assert "None of the 120 texts has a vector" in result.err
+    assert "none of the 120 texts has a vector" in result.err
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_the_cache_can_be_elsewhere_or_nowhere(labeled, cache, tmp_path):
     assert len(list((tmp_path / "mine").iterdir())) == 1
     (tmp_path / "file").write_text("")
     result, _ = labeled("--cache", tmp_path / "file")
-    assert result.err.count("Note: Vectors cannot be stored in") == 1
+    assert result.err.count("Note: vectors cannot be stored in") == 1
 
 
 def test_the_encoder_may_be_set_once_for_all(example, encoder, run_ok, tmp_path, monkeypatch):

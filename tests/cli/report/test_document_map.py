@@ -9,6 +9,7 @@ import pytest
 from helpers.report_example import example_model, example_names, example_results
 from helpers.report_page import Page
 from scipy import sparse
+from scipy.special import softmax
 
 from transduce.cli.report import build_report
 from transduce.cli.report.document_map import MAX_COLORS, MAX_POINTS, OTHERS, map_chart, place_points, sample_rows
@@ -132,6 +133,7 @@ def mapped_report(classes, n=40, X=None):
     model, rng = example_model(classes, vocabulary=("one", "two", "three")), np.random.default_rng(0)
     about = {name: getattr(model, name) for name in ("classes", "coef", "vectorizer", "tree", "about")}
     model = SimpleNamespace(**about, shift=np.zeros(len(classes)), scores=lambda X: np.asarray(X @ model.coef.T))
+    model.probabilities = lambda scores: softmax(scores, axis=1)
     X = rng.normal(size=(n, 3)) if X is None else X
     html = build_report(model, example_results(classes, ["text"] * n), example_names(), X=X)
     return html, Page(html)

@@ -5,8 +5,11 @@ import polars as pl
 import pytest
 from helpers.report_example import example_model, example_names, example_results
 from helpers.report_page import CLASSES, TEXTS, Page, cells, report
+from scipy import sparse
+from scipy.special import softmax
 from sklearn.metrics import f1_score
 
+from transduce.cli.queue import choose_rows
 from transduce.cli.report import build_report
 
 
@@ -99,6 +102,18 @@ def test_uncertain_rows_have_the_lowest_confidence(plain):
     shown = [int(row[0]) for row in cells(plain[0], "uncertain")[1:]]
     frame = example_results(CLASSES, TEXTS).with_row_index("row", 1).filter(~pl.col("given"))
     assert shown == frame.sort("confidence")["row"].head(30).to_list()
+
+
+def test_with_features_the_rows_are_those_of_the_queue(quick):
+    frame, model = example_results(CLASSES, TEXTS), example_model(CLASSES)
+    model.shift, model.scores = 0.0, lambda X: X @ model.coef.T
+    model.probabilities = lambda scores: softmax(scores, axis=1)
+    X = sparse.random(len(TEXTS), 2, 1.0, format="csr", random_state=0)
+    shown = [int(row[0]) - 1 for row in cells(build_report(model, frame, example_names(), X=X), "uncertain")[1:]]
+    given = frame["given"].to_numpy()
+    rows = np.flatnonzero(~given)
+    P = model.probabilities(model.scores(X[rows]))
+    assert shown == rows[choose_rows(P, X[rows], 30, labeled=X[np.flatnonzero(given)])].tolist()
 
 
 def test_given_rows_are_not_uncertain(plain, quick):

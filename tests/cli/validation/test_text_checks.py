@@ -20,7 +20,7 @@ from helpers.checked_documents import check, clean, only
         ("nul \x00 here", "warning", "control characters"),
         ("escape \x1b[31m", "warning", "control characters"),
         ("\ufeffmark at the start", "warning", "control characters"),
-        ("word " * 1000, "note", "up to 5000 characters"),
+        ("word " * 1000, "note", "has 5000 characters; the median is"),
         ("?!", "note", "is nearly empty"),
         ("ok", "note", "is nearly empty"),
     ],

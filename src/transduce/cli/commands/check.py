@@ -10,7 +10,7 @@ from transduce.cli import messages
 from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
 
 
-@click.command()
+@click.command(short_help="Check a file for common problems.")
 @click.argument("file")
 @click.option("--label", metavar="COL", help="Column of the labels.")
 @click.option("--prior", multiple=True, metavar="NAME=SIZE|FILE", help="Class sizes to compare with the labels.")

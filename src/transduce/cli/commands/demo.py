@@ -26,7 +26,7 @@ NEW_REQUESTS = (
 """Requests that are not in the corpus, for `transduce predict`."""
 
 
-@click.command()
+@click.command(short_help="Try it on the built-in corpus.")
 @click.option("-o", "--out", default="transduce-demo", show_default=True, metavar="FOLDER", help="Folder to write to.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @FEATURES_OPTION

@@ -9,7 +9,7 @@ import click
 
 from transduce.cli import messages
 from transduce.cli.errors import InputError
-from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, MESSAGE_OPTIONS, MODEL_INPUT_OPTIONS
 
 if TYPE_CHECKING:
     from transduce.cli.columns import Say
@@ -21,18 +21,27 @@ CLASS_SCORES = ("name", "precision", "recall", "f", "rows")
 MAX_CONFUSIONS = 15
 
 
-@click.command()
+@click.command(short_help="Compare the predictions of a model with true labels.")
 @click.argument("model")
 @click.argument("file")
 @click.option("--label", metavar="COL", help="Column of the true labels.")
-@INPUT_OPTIONS
+@MODEL_INPUT_OPTIONS
 @ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def evaluate(model: str, file: str, label: str | None, **options: Any) -> None:
-    """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree."""
+    """Compare the predictions of MODEL with the labels in FILE: F-scores, confusions, levels of a tree.
+
+    With a MODEL that `transduce tag` wrote, FILE holds sequences, which are compared by token and by block.
+    """
     from transduce.cli.predictions import read_model_and_table
     from transduce.cli.progress import Progress
+    from transduce.cli.tagging import evaluation
+    from transduce.sequences.tagger_file import is_tagger, load_tagger
 
+    if is_tagger(model):
+        scores = evaluation.evaluate_tagger(*load_tagger(model), file, {**options, "label": label})
+        messages.print_json(scores) if options["as_json"] else messages.print_text(evaluation.as_text(scores))
+        return
     with Progress.from_options(options) as progress:
         found = _evaluate(*read_model_and_table(model, file, options), label, options, progress)
     if options["as_json"]:
@@ -94,10 +103,10 @@ def _without_training_rows(
     trained = find_training_rows(stored, contents, truth)
     left = [None if known else label for label, known in zip(truth, trained, strict=True)]
     if trained.any() and not any(left):
-        estimate = model.about.get("accuracy")
-        known = (
-            "" if estimate is None else f" The estimate of `transduce label`: {messages.accuracy_sentence(estimate)}"
-        )
+        estimate, known = model.about.get("accuracy"), ""
+        if estimate is not None:
+            lines = messages.accuracy_lines(estimate, model.about["sizes"])
+            known = f" The estimate of `transduce label`: {' '.join(lines)}"
         raise InputError(
             f"the model was trained with every label in {where}, so its scores would be meaningless. Pass other "
             f"labelled rows.{known}"
@@ -172,18 +181,18 @@ def score_labels(
     }
 
 
-def as_text(found: Mapping[str, Any]) -> str:
-    """Format scores for a terminal."""
+def as_text(found: Mapping[str, Any], rows: str = "rows") -> str:
+    """Format scores for a terminal; `rows` is what was scored."""
     left_out = f", {found['left_out']} without" if found["left_out"] else ""
-    lines = [f"{found['rows']} rows with a known label{left_out}"]
+    lines = [f"{found['rows']} {rows} with a known label{left_out}"]
     if found["trained"]:
-        lines.append(f"{found['trained']} rows left out, because the model was trained with their labels")
+        lines.append(f"{found['trained']} {rows} left out, because the model was trained with their labels")
     if sum(found.get("none", ())):
         lines.append(f"{sum(found['none'])} rows left without a label, because they fit no class")
     lines.append(f"macro F {found['macro_f']:.4f}   micro F {found['micro_f']:.4f}")
     lines += ["  level {depth}: macro F {macro_f:.4f}, micro F {micro_f:.4f}".format(**one) for one in found["levels"]]
     width = max(5, *map(len, found["names"]))
-    lines.append(f"\n{'class':<{width}}  precision  recall      F    rows")
+    lines.append(f"\n{'class':<{width}}  precision  recall      F  {rows:>6}")
     row = f"{{name:<{width}}}  {{precision:9.3f}}  {{recall:6.3f}}  {{f:5.3f}}  {{rows:6}}"
     lines += [row.format(**one) for one in found["classes"]]
     wrong = [

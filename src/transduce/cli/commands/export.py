@@ -6,12 +6,12 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.commands.review import PROJECT_OPTIONS
-from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION, INPUT_OPTIONS, MESSAGE_OPTIONS, output_options
 
 
-@click.command()
+@click.command(short_help="Write the decisions of a review to a file.")
 @click.argument("file")
-@OUTPUT_OPTIONS
+@output_options("csv, tsv, jsonl, parquet, or .json for Label Studio")
 @PROJECT_OPTIONS
 @click.option("--decisions-only", is_flag=True, help="Do not label documents without a decision.")
 @FEATURES_OPTION
@@ -38,13 +38,13 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
         if not (task.folder / LOG_NAME).exists():
             start = messages.command_line("review", file)
             raise InputError(f"there are no decisions in {task.folder}. Begin with: {start}")
-        state = replay(len(task.texts), task.given, read_events(task.folder, task.texts))
+        state = replay(len(task.texts), task.given, read_events(task.folder, task.texts), task.named)
         for event in answer_events(task, state, options, progress.say):
             state.apply(event)
         proposals = None
         if not decisions_only:
             documents = read_rows(task, options, progress)
-            proposals = propose(documents.X, Labels.of(state, documents.group), n_jobs=options["jobs"])
+            proposals = propose(documents.X, Labels.of(state, documents.group, documents.hints), n_jobs=options["jobs"])
             if proposals is None:
                 progress.say("Note: fewer than two classes have decisions, so the other documents get no label.")
         written = write_decisions(task, state, proposals, out, keep_formulas=keep_formulas)

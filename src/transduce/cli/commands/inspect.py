@@ -1,5 +1,7 @@
 """transduce inspect: show what is in a model file."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ from transduce.cli import messages
 
 if TYPE_CHECKING:
     from transduce.model_file import Model
+    from transduce.sequences import TransductiveTagger
 
 NO_WORDS = {
     "hashing": "(no words: hashing does not store them)",
@@ -20,20 +23,37 @@ NOT_SHOWN = ("sizes", "history", "labelled_rows")
 """Parts of the provenance that are shown in another form, or not at all."""
 
 
-@click.command()
+TAGGER_LINES = (
+    "transduce {transduce}, {created}, from {source}",
+    "{n_labelled} labelled sequences and {n_unlabelled} others, {n_tokens} tokens",
+    "{ending}",
+)
+"""What `transduce tag` says of a fit."""
+
+
+@click.command(short_help="Show what is in a model file.")
 @click.argument("model")
 @click.option("--words", type=click.IntRange(0, 1000), default=10, show_default=True, help="Words for each class.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", is_flag=True, help="Print errors only: tells whether MODEL can be read.")
 def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
-    """Show the classes, counts, strongest words, settings and provenance of MODEL."""
-    from transduce.model_file import load_model
+    """Show the classes, counts, strongest words, settings and provenance of MODEL.
 
-    found = _inspection(load_model(model), words)
+    Of a MODEL that `transduce tag` wrote, show the labels, constraints, settings and provenance.
+    """
+    from transduce.model_file import load_model
+    from transduce.sequences.tagger_file import is_tagger, load_tagger
+
+    if is_tagger(model):
+        found = _tagger_inspection(*load_tagger(model))
+        text = _tagger_text(found)
+    else:
+        found = _inspection(load_model(model), words)
+        text = _as_text(found)
     if as_json:
         messages.print_json(found)
     elif not quiet:
-        messages.print_text(_as_text(found))
+        messages.print_text(text)
 
 
 def _inspection(model: "Model", n_words: int) -> dict[str, Any]:
@@ -64,6 +84,43 @@ def _none_sentence(none: dict[str, Any]) -> str:
     return f"{rows}; predict leaves rows with a best score below {none['score']:.4g} without a label."
 
 
+def _accuracy_lines(found: dict[str, Any]) -> list[str]:
+    """How good the labels are, as `label` said it."""
+    return messages.accuracy_lines(found["accuracy"], [one for one in found["classes"] if "labelled" in one])
+
+
+def _tagger_inspection(tagger: "TransductiveTagger", about: Mapping[str, Any]) -> dict[str, Any]:
+    """Format, labels, constraints, settings and provenance of a tagger."""
+    from transduce.sequences.tagger_file import FORMAT
+
+    shown = {key: value for key, value in about.items() if key not in NOT_SHOWN}
+    return {
+        **shown,
+        "format": FORMAT,
+        "loss": tagger.loss,
+        "scheme": tagger.scheme,
+        "constraints": list(tagger.constraints),
+        "n_features": tagger.n_features_in_,
+        "labels": tagger.classes_.tolist(),
+    }
+
+
+def _tagger_text(found: Mapping[str, Any]) -> str:
+    """Format the inspection of a tagger for a terminal; one that was saved in Python may not say how it was fitted."""
+    scheme = "" if found["scheme"] is None else f" in the {found['scheme']} scheme"
+    lines = [f"tagger of sequences, {len(found['labels'])} labels{scheme}, {found['n_features']} features"]
+    for line in TAGGER_LINES:
+        with suppress(KeyError):
+            lines.append(line.format_map(found))
+    lines += [_settings_text(found["settings"])] if found.get("settings") else []
+    lines += [f"labels: {', '.join(found['labels'])}"]
+    return "\n".join([*lines, *(f"constraint: {one}" for one in found["constraints"])])
+
+
+def _settings_text(settings: Mapping[str, Any]) -> str:
+    return "settings: " + ", ".join(f"{key}: {messages.setting_text(value)}" for key, value in settings.items())
+
+
 def _as_text(found: dict[str, Any]) -> str:
     """Format an inspection for a terminal."""
     kind, encoder = found["features"]["kind"], found["features"].get("encoder")
@@ -74,9 +131,9 @@ def _as_text(found: dict[str, Any]) -> str:
         f"({kind}), seed {found['seed']}",
         *(["encoder {name}, revision {revision}".format_map(encoder)] if encoder else []),
         *([found["choice"]] if "choice" in found else []),
-        "settings: " + ", ".join(f"{key} {value}" for key, value in found["settings"].items()),
+        _settings_text(found["settings"]),
         f"{found['prior']}\n{found['ending']}",
-        *([messages.accuracy_sentence(found["accuracy"])] if "accuracy" in found else []),
+        *(_accuracy_lines(found) if "accuracy" in found else []),
         *([_none_sentence(found["none"])] if "none" in found else []),
         "",
         f"{'class':<28}{'labelled':>9}{'assigned':>9}  {NO_WORDS.get(kind, 'strongest words')}",

@@ -6,13 +6,17 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InterruptedFitError
-from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, output_options
 
 
-@click.command()
+@click.command(short_help="Label the rows of a file that have no label.")
 @click.argument("file")
-@OUTPUT_OPTIONS
+@output_options()
+@click.option("--label", metavar="COL", help="Label column; rows with an empty cell are labelled.")
 @FIT_OPTIONS
+@click.option(
+    "--no-accuracy", is_flag=True, help="If all class sizes are exact: do not estimate how many labels are right."
+)
 @INPUT_OPTIONS
 @ENCODER_OPTIONS
 @click.option("--model", metavar="MODEL", help="Write the classifier to this file (.safetensors).")
@@ -70,10 +74,10 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         none = about.get("none")
         n_none = 0 if none is None else none["assigned"]
         labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
-        labeled += messages.overruled_clause(int(result.frame[result.names.overruled].sum()))
-        progress.say(f"{labeled}. {about['ending']} {messages.wrote(written)}")
+        labeled += f"{messages.overruled_clause(int(result.frame[result.names.overruled].sum()))}. "
+        progress.say(f"{labeled if about['n_unlabelled'] else ''}{about['ending']} {messages.wrote(written)}")
         if "accuracy" in about:
-            progress.say(messages.accuracy_sentence(about["accuracy"]), *messages.single_label_note(about["sizes"]))
+            progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"]))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
     if options["as_json"]:

@@ -5,18 +5,27 @@ from typing import Any
 import click
 
 from transduce.cli import messages, output_paths
-from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, OUTPUT_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, MESSAGE_OPTIONS, MODEL_INPUT_OPTIONS, output_options
 
 
-@click.command()
+@click.command(short_help="Label a file with a saved model.")
 @click.argument("model")
 @click.argument("file")
-@OUTPUT_OPTIONS
-@INPUT_OPTIONS
+@output_options("csv, tsv, jsonl or parquet, or the format of FILE for sequences")
+@MODEL_INPUT_OPTIONS
 @ENCODER_OPTIONS
 @MESSAGE_OPTIONS
 def predict(model: str, file: str, out: str, **options: Any) -> None:
-    """Label the rows of FILE with a saved MODEL, and write the result to OUT."""
+    """Label the rows of FILE with a saved MODEL, and write the result to OUT.
+
+    With a MODEL that `transduce tag` wrote, FILE holds sequences, and tokens without a label get one.
+    """
+    from transduce.cli.tagging.results import predict_sequences
+    from transduce.sequences.tagger_file import is_tagger
+
+    if is_tagger(model):
+        predict_sequences(model, file, out, options)
+        return
     output_paths.check([(out, output_paths.TABLES)], options, model, file)
 
     from transduce.cli.formats import write_table

@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from transduce.model_file import Model
 
     Choice = tuple[Model, Any, tuple[str, ...], NDArray[np.intp], NDArray[np.bool_]]
-    """A model, text columns, and for rows without a label: features, positions, and whether they fit no class."""
+    """A model, features of all rows, text columns, and rows without a label: where they are, and which fit no class."""
 
 
-@click.command()
+@click.command(short_help="Choose rows for a person to label.")
 @click.argument("file")
 @click.option("-o", "--out", required=True, metavar="OUT", help="csv, tsv, jsonl, parquet, or .json for Label Studio.")
 @click.option("-n", "--number", type=click.IntRange(min=1), default=50, show_default=True, help="Rows to choose.")
 @click.option("--model", metavar="MODEL", help="A saved model; without one, a model is fitted first.")
+@click.option("--label", metavar="COL", help="Label column; rows are chosen among those with an empty cell.")
 @FIT_OPTIONS
+@click.option("--no-accuracy", is_flag=True, hidden=True)
 @INPUT_OPTIONS
 @ENCODER_OPTIONS
 @MESSAGE_OPTIONS
@@ -38,14 +40,24 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
     """
     output_paths.check([(out, (*output_paths.TABLES, ".json"))], options, model, file)
 
+    import numpy as np
+
     from transduce.cli.evidence_options import evidence_arguments
     from transduce.cli.labeled_table import read_labeled_table
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
-    from transduce.cli.queue import choose_rows, interface_of, queue_frame, suspicious_first, write_queue
+    from transduce.cli.queue import (
+        check_unanswered,
+        choose_rows,
+        interface_of,
+        queue_frame,
+        suspicious_first,
+        write_queue,
+    )
 
     output_paths.check([(interface_of(out), (".xml",))], options, model, file)
+    check_unanswered(out)
     stated = read_prior(options["prior"])
     read_none(options["none"])  # so that a wrong one is refused before anything is read
     with Progress.from_options(options) as progress:
@@ -59,8 +71,10 @@ def queue(file: str, out: str, number: int, model: str | None, **options: Any) -
                 raise InputError("--model has learnt the classes already. Leave out --guess and --classes.")
             used, X, text, rows, fits_none = _load(model, source, out, options, progress)
             suspicion = None
-        probabilities = used.probabilities(used.scores(X))
-        picked = choose_rows(probabilities, X, number, seed=options["seed"], fits_none=fits_none)
+        probabilities, labeled = used.probabilities(used.scores(X[rows])), np.setdiff1d(np.arange(X.shape[0]), rows)
+        picked = choose_rows(
+            probabilities, X[rows], number, labeled=X[labeled], seed=options["seed"], fits_none=fits_none
+        )
         if suspicion is not None:
             picked = suspicious_first(suspicion[rows], picked)
         best = probabilities[picked].argmax(axis=1)
@@ -91,7 +105,7 @@ def _fit(
     result = label_rows(task, options, progress)
     fits_none = result.frame[result.names.label].is_null().to_numpy()
     suspicion = None if options["guess"] is None else result.frame[result.model.about["suspicion"]].to_numpy()
-    return (result.model, result.X[rows], task.text, rows, fits_none[rows]), suspicion
+    return (result.model, result.X, task.text, rows, fits_none[rows]), suspicion
 
 
 def _load(
@@ -99,16 +113,15 @@ def _load(
 ) -> "Choice":
     """Load a model, and read the rows as it expects them."""
     from transduce.cli.columns import choose_text
-    from transduce.cli.predictions import feature_rows, predict_rows
+    from transduce.cli.predictions import feature_rows, load_classifier, predict_rows
     from transduce.cli.queue import check_names
-    from transduce.model_file import load_model
 
-    model = load_model(model_file)
+    model = load_classifier(model_file)
     check_names(options["text"], model.classes, target)
     X, text = feature_rows(model, source.table, options, progress)
     text = choose_text(source.table, text, source.column, progress.say, required=False)
     rows = _unlabeled_rows(source.table.name, source.labels)
-    return model, X[rows], text, rows, predict_rows(model, model.scores(X[rows])).label < 0
+    return model, X, text, rows, predict_rows(model, model.scores(X[rows])).label < 0
 
 
 def _unlabeled_rows(name: str, labels: Sequence[str | None]) -> "NDArray[np.intp]":

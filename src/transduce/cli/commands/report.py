@@ -9,7 +9,7 @@ from transduce.cli import messages, output_paths
 from transduce.cli.options import ENCODER_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
 
 
-@click.command()
+@click.command(short_help="Write a report of a model and a file.")
 @click.argument("model")
 @click.argument("file")
 @click.option("-o", "--out", required=True, metavar="REPORT", help="The report to write (.html).")

@@ -12,11 +12,13 @@ PROJECT_OPTIONS = with_options(
     click.option("--label", metavar="COL", help="Label column, if there is one."),
     click.option("--project", metavar="DIR", help="Folder of the decisions; FILE.review by default."),
     click.option("--answers", multiple=True, metavar="FILE", help="Labels that a person gave elsewhere; repeat it."),
-    click.option("--new-class", multiple=True, metavar="NAME", help="An answer that is a new class, not a slip."),
+    click.option("--classes", metavar="NAMES|FILE", help="Class names, to begin with proposals by them; or a file."),
+    click.option("--guess", metavar="COL", help="Column of labels of which some are wrong, such as a model's."),
+    click.option("--new-class", multiple=True, metavar="NAME", help="Accept this answer as a new class."),
 )
 
 
-@click.command()
+@click.command(short_help="Review a file in the browser.")
 @click.argument("file")
 @PROJECT_OPTIONS
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server; a free one by default.")

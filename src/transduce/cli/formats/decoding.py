@@ -16,6 +16,8 @@ from transduce.cli.formats.errors import ContentError, FileError, quoted
 _ALIASES = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "svm": "svmlight", "libsvm": "svmlight"}
 FORMATS = {name: name for name in ("csv", "tsv", "jsonl", "json", "parquet", "svmlight")} | _ALIASES
 """The format of each suffix."""
+SEQUENCE_FORMATS = ("conll", "xml")
+"""Formats that `transduce tag` reads."""
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd"}
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -102,7 +104,9 @@ def decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].decode(encoding, "replace").count("\n") + 1
         expected = "UTF-16" if encoding == "utf-16" else "UTF-8"
-        advice = 'Save the file as UTF-8 (in Excel choose "CSV UTF-8").'
+        advice = (
+            'Save the file as UTF-8 (in Excel choose "CSV UTF-8", in LibreOffice the character set "Unicode (UTF-8)").'
+        )
         raise ContentError(f"expected {expected} text, but the encoding is different. {advice}", line) from None
     nul = text.find("\0")
     if nul >= 0:
@@ -124,6 +128,8 @@ def split_name(path: str) -> tuple[str | None, str | None]:
 
 def parse_format(name: str) -> str:
     """Return the format for a name given by the user, such as "NDJSON"."""
+    if name in SEQUENCE_FORMATS:
+        raise InputError(f"{name} files hold sequences of tokens. Label them with transduce tag.")
     names = {**FORMATS, "label-studio": "label-studio", "folder": "folder"}
     known = names.get(name.lower().lstrip("."))
     if known is None:

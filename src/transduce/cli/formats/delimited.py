@@ -118,10 +118,24 @@ def delimited_lines(
     if is_first:
         yield separator.join(_escaped(pl.Series(frame.columns, dtype=pl.String), separator, guards("")))
     if frame.width:
-        columns = enumerate(frame.iter_columns())
-        cells = pl.DataFrame([_escaped(one.alias(str(i)), separator, guards(one.name)) for i, one in columns])
+        cells = pl.DataFrame(_escaped_columns(frame, separator, guards))
         lines = cells.select(pl.concat_str(pl.all(), separator=separator)).to_series()
         yield from lines.set(lines == "", '""') if frame.width == 1 else lines
+
+
+def _escaped_columns(frame: pl.DataFrame, separator: str, guards: Callable[[str], str | None]) -> list[pl.Series]:
+    """Escape all columns with the same guard at once; one call a column takes half a minute for 40 000 columns."""
+    places: dict[str | None, list[int]] = {}
+    for place, (name, dtype) in enumerate(frame.schema.items()):
+        is_plain = dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean
+        places.setdefault(None if is_plain else guards(name), []).append(place)
+    columns, found = frame.get_columns(), [pl.Series(dtype=pl.String)] * frame.width
+    for guarded, group in places.items():
+        cells = pl.concat([as_text(columns[place]).alias("") for place in group], rechunk=True)
+        cells = _escaped(cells, separator, guarded)
+        for number, place in enumerate(group):
+            found[place] = cells.slice(number * frame.height, frame.height).alias(str(place))
+    return found
 
 
 def guard_pattern(column: str, class_columns: Container[str]) -> str:
@@ -129,13 +143,13 @@ def guard_pattern(column: str, class_columns: Container[str]) -> str:
     return f"^{GUARD}*[{FORMULA_BEGINNINGS}]" if column in class_columns else f"^[{FORMULA_BEGINNINGS}]"
 
 
-def _escaped(column: pl.Series, separator: str, guarded: str | None) -> pl.Series:
-    dtype = column.dtype
+def _escaped(cells: pl.Series, separator: str, guarded: str | None) -> pl.Series:
+    """Write texts as cells of a table: in quotes where needed, and with an apostrophe where `guarded` matches."""
     cell = pl.col("cell").fill_null("").str.replace_all("\0", "\ufffd", literal=True)
-    if guarded is not None and not (dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean):
+    if guarded is not None:
         is_formula = cell.str.contains(guarded) & ~cell.str.contains(_NUMBER)
         cell = pl.when(is_formula).then(pl.lit(GUARD) + cell).otherwise(cell)
     separators = "\t" if separator == "\t" else ",;"  # both, because readers guess the separator from the header
     in_quotes = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
     quoted = pl.when(cell.str.contains(f'[{separators}"\r\n\ufeff]')).then(in_quotes).otherwise(cell)
-    return as_text(column).to_frame("cell").select(quoted.alias(column.name)).to_series()
+    return cells.to_frame("cell").select(quoted).to_series()

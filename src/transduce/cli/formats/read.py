@@ -2,9 +2,10 @@
 
 import os
 
+from transduce.cli.errors import InputError
 from transduce.cli.formats.decoding import FORMATS, decompress, guess_format, parse_format, read_bytes, split_name
 from transduce.cli.formats.delimited import read_delimited
-from transduce.cli.formats.errors import ContentError, errors_in
+from transduce.cli.formats.errors import ContentError, errors_in, printable
 from transduce.cli.formats.folder import read_folder
 from transduce.cli.formats.json_lines import read_json_lines
 from transduce.cli.formats.label_studio import read_json
@@ -13,6 +14,10 @@ from transduce.cli.formats.svmlight import read_svmlight
 from transduce.cli.formats.table import Table
 
 _EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb")
+_ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How the files of Excel begin: new ones are zip archives."""
+_SEQUENCES = (".conll", ".conllu", ".conll2003", ".iob", ".iob2", ".bio", ".bioes")
+"""Suffixes of files that only `transduce tag` reads."""
 
 
 def read_table(source: str, format: str | None = None, limit: int | None = None) -> Table:
@@ -37,6 +42,7 @@ def read_table(source: str, format: str | None = None, limit: int | None = None)
         if chosen is None:
             _refuse_unknown_suffix(source)
         data = decompress(read_bytes(source, name), compression, limit)
+        _refuse_excel(data, name)
         return _parse(data, name, chosen or guess_format(data), limit)
 
 
@@ -54,9 +60,27 @@ def _refuse_unknown_suffix(source: str) -> None:
     if source.lower().endswith(_EXCEL):
         raise ContentError('Excel files are not supported. Save the file as CSV (in Excel choose "CSV UTF-8").')
     if source != "-" and os.path.isfile(source):
+        _refuse_sequences(source)
         suffixes = f"{' '.join(f'.{suffix}' for suffix in FORMATS)} (optionally followed by .gz or .zst)"
         advice = f"Pass --format, or use a name that ends in one of {suffixes}."
         raise ContentError(f"cannot tell the format from the file name. {advice}")
+
+
+def _refuse_sequences(source: str) -> None:
+    name = source.lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith(_SEQUENCES):
+        raise InputError(f"{printable(source)} has sequences of tokens. Label them with transduce tag.")
+    if name.endswith(".xml"):
+        advice = "Label tokens in tagged XML with transduce tag, and save documents as CSV or JSONL."
+        raise ContentError(f"documents are not read from XML. {advice}")
+
+
+def _refuse_excel(data: bytes, name: str) -> None:
+    """Refuse a workbook that has the name of another format."""
+    if data.startswith(_OLD_EXCEL) or (data.startswith(_ZIP) and b"xl/" in data):
+        raise InputError(f"{printable(name)} is an Excel workbook, whatever its name. In Excel, save it as CSV UTF-8.")
+    if data.startswith(_ZIP):
+        raise ContentError("it is a zip archive or an office document. Extract it, or save it as CSV UTF-8.")
 
 
 def _parse(data: bytes, name: str, format: str, limit: int | None) -> Table:

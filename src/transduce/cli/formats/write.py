@@ -4,7 +4,7 @@ import gzip
 import os
 import sys
 from collections.abc import Callable, Container, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import IO, Any
 
@@ -55,8 +55,15 @@ def write_table(
         return
     if os.path.exists(target) and not os.path.isfile(target):
         raise FileError(target, "expected a file name, but this is a folder, a device or a pipe. Choose another name.")
-    with atomic_write(target) as file, _compressed(file, compression) as body:
+    with open_output(target, compression) as body:
         _write(frame, body, format, guards, dialect)
+
+
+@contextmanager
+def open_output(target: str, compression: str | None) -> Iterator[IO[bytes]]:
+    """Open a file that is written completely or not at all, and compressed as gzip ("gz") or zstd ("zst")."""
+    with atomic_write(target) as file, _compressed(file, compression) as body:
+        yield body
 
 
 def _write(

@@ -2,10 +2,11 @@
 
 from transduce.cli.queue.answers import merge_answers
 from transduce.cli.queue.selection import choose_rows, suspicious_first
-from transduce.cli.queue.write import check_names, interface_of, queue_frame, write_queue
+from transduce.cli.queue.write import check_names, check_unanswered, interface_of, queue_frame, write_queue
 
 __all__ = [
     "check_names",
+    "check_unanswered",
     "choose_rows",
     "interface_of",
     "merge_answers",

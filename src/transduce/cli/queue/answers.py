@@ -13,6 +13,7 @@ from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
+from transduce.cli.formats.errors import printable
 from transduce.cli.results import RESULTS, corrected_rows, given_rows, is_export, result_columns, without_guard
 from transduce.suggest import did_you_mean, find_misspelled, number_of
 
@@ -68,15 +69,25 @@ def _over(labels: Labels, answers: Labels) -> Labels:
     return [old if new is None else new for old, new in zip(labels, answers, strict=True)]
 
 
-def _as_answers(answers: Table, labels: Labels, reviewed: bool) -> Table:
-    """The labels that people gave in a file that `label` or `export` wrote, as answers; other files as they are."""
+def _as_answers(answers: Table, labels: Labels, say: Callable[[str], None], reviewed: bool) -> Table:
+    """The labels that people gave in a file that `label` or `export` wrote, as answers; other files as they are.
+
+    Only `export` keeps its own labels, so that a label which was changed since is known to be a person's.
+    """
     frame, n_rows = answers.frame, len(labels)
-    if ROW in frame.columns or result_columns(frame) is None or frame.height != n_rows:
+    results = result_columns(frame)
+    if ROW in frame.columns or results is None or frame.height != n_rows:
         return answers
     label = next((name for name in reversed(frame.columns) if re.fullmatch(r"label(_\d+)?", name)), RESULTS[0])
     given = given_rows(frame, label)
     if given is None:
         return answers
+    if not is_export(frame) and not given.all():
+        column, n_given = results[-1], number_of(int(given.sum()), "row")
+        say(
+            f"Note: {answers.name} was written by `label`: its labels count only where column {column!r} is true "
+            f"({n_given}). Set it to true in rows that you have corrected, or correct a file from `transduce export`."
+        )
     if reviewed and is_export(frame):
         given &= corrected_rows(frame, label) | pl.Series([name is None for name in labels], dtype=pl.Boolean)
     answer = pl.Series(LABEL, labels_of(answers, label)).zip_with(given, pl.Series([None], dtype=pl.String))
@@ -120,7 +131,7 @@ def read_answers(
 ) -> Labels:
     """Return the answer of a file to each row, None without one; the arguments are those of `merge_all`."""
     may_change = reviewed or is_export(answers.frame)
-    answers = _as_answers(answers, labels, reviewed)
+    answers = _as_answers(answers, labels, say, reviewed)
     answered = LABEL if LABEL in answers.frame.columns else column
     for name in (ROW, answered):
         if name not in answers.frame.columns:
@@ -210,7 +221,7 @@ def _summary(
         if meant is not None:
             raise InputError(
                 f"{name} has the answer {answer!r}, which is no class. Did you mean {meant!r}? Correct it, or pass "
-                f"--new-class {answer} if it is a class of its own."
+                f"--new-class {printable(answer)} if it is a class of its own."
             )
     for answer in new[:MAX_NEW_CLASSES]:
         yield f"Note: the answer {answer!r} in {name} is a new class.{did_you_mean(answer, known)}"

@@ -12,9 +12,10 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from transduce.cli.errors import InputError
-from transduce.cli.formats import Dialect, Table, texts_of, write_table
+from transduce.cli.formats import Dialect, Table, labels_of, read_table, texts_of, write_table
 from transduce.cli.queue.answers import CONFIDENCE, LABEL, ROW, SUGGESTED
 from transduce.io.atomic_write import atomic_write
+from transduce.suggest import number_of
 
 _PLAIN = Dialect()
 _INTERFACE = "<View>\n  <Text name="
@@ -40,6 +41,24 @@ def _check_interface(interface: str, target: str) -> None:
     path = Path(interface)
     if path.exists() and not (path.is_file() and path.read_bytes()[: len(_INTERFACE)] == _INTERFACE.encode()):
         raise InputError(f"{interface}, which belongs to {target}, would replace another file. Name another output.")
+
+
+def check_unanswered(target: str) -> None:
+    """Check that the target is not a queue that a person has answered; any other file may be replaced."""
+    if not Path(target).is_file():
+        return
+    try:
+        table = read_table(target)
+    except InputError:
+        return
+    if not {ROW, LABEL} <= set(table.frame.columns):
+        return
+    n_answers = labels_of(table, LABEL).count()
+    if n_answers:
+        raise InputError(
+            f"{target} has {number_of(n_answers, 'answer')}, which would be lost. Write to another file, and use the "
+            f"answers with --answers {target}."
+        )
 
 
 def queue_frame(

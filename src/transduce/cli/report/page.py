@@ -48,7 +48,7 @@ def build_report(
     strongest = strongest_words(model) if words is None else words
     data = ReportData(model, results, names, truth, strongest, file, X)
     contents = {section.__name__: section(data) for section in sections.SECTIONS}
-    return _template().render(
+    return load_template("report.html").render(
         **contents,
         contents=contents,
         about=model.about,
@@ -82,7 +82,8 @@ def strongest_words(model: Model, n: int = 12) -> list[list[tuple[str, float]]]:
     return found
 
 
-def _template() -> jinja2.Template:
+def load_template(name: str) -> jinja2.Template:
+    """Load a template that escapes all values, and knows the style sheet and its hash."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("transduce.cli.report", "templates"),
         autoescape=True,
@@ -93,7 +94,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"hash": _hash, "name": _breakable, "percent": percent_text}
     environment.filters |= {"thousands": thousands, "score": "{:.3f}".format}
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def _printable(value: Any) -> Any:

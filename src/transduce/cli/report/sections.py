@@ -10,7 +10,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 
 from transduce.class_prior.statement import ROUGHNESS
 from transduce.cli.evidence_options import SUSPICION
-from transduce.cli.messages import NO_CLASS, count_single_labels
+from transduce.cli.messages import NO_CLASS, answered_note, count_few_labels, count_single_labels, setting_text
+from transduce.cli.queue.selection import choose_rows
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
 from transduce.cli.report.document_map import document_map
@@ -43,6 +44,8 @@ def summary(data: ReportData) -> Section:
         "n_empty": int(data.model.about.get("n_empty", 0)) if data.file is None else 0,
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
         "accuracy": data.model.about.get("accuracy") if data.file is None else None,
+        "answered_note": answered_note(data.model.about.get("accuracy", {})),
+        "n_few": count_few_labels(data.model.about["sizes"]),
         "n_single": count_single_labels(data.model.about["sizes"]),
         "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,
         "settings": sorted(_flat(data.model.about["settings"])),
@@ -54,7 +57,7 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key} ")
         else:
-            yield f"{prefix}{key}", str(value)
+            yield f"{prefix}{key}", setting_text(value)
 
 
 def sizes(data: ReportData) -> Section:
@@ -191,9 +194,15 @@ def tree(data: ReportData) -> Section | None:
 
 
 def uncertain(data: ReportData) -> Section:
-    """The labels with the lowest confidence."""
+    """Documents that `queue` would ask about; without their features, the labels with the lowest confidence."""
     rows = data.new_labels.filter(pl.col("confidence").is_not_nan())
-    return {"rows": _documents(rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN))}
+    if data.X is None or not rows.height:
+        least = rows.sort("confidence", "row", nulls_last=True).head(N_UNCERTAIN)
+        return {"rows": _documents(least), "is_queue": False}
+    places, known = rows["row"].to_numpy() - 1, data.rows.filter(pl.col("given"))["row"].to_numpy() - 1
+    probabilities = data.model.probabilities(data.model.scores(data.X[places]))
+    chosen = choose_rows(probabilities, data.X[places], N_UNCERTAIN, labeled=data.X[known])
+    return {"rows": _documents(rows[chosen]), "is_queue": True}
 
 
 def guesses(data: ReportData) -> Section | None:

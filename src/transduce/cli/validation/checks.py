@@ -49,11 +49,11 @@ def check_documents(
 
 
 def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
-    """Describe obvious problems of labels; texts are not examined, so that this takes no time."""
+    """Describe obvious problems of labels, to follow "Note:"; texts are not examined, so that this takes no time."""
     tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
     documents = Documents((), labels, {}, tree, flat)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
-    return [f"{one.message} {one.advice}" for one in found if one.severity != "note"]
+    return [f"{one.message[:1].lower()}{one.message[1:]} {one.advice}" for one in found if one.severity != "note"]
 
 
 def has_warnings(findings: Sequence[Finding]) -> bool:

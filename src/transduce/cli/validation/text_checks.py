@@ -122,6 +122,8 @@ def unusual_lengths(documents: Documents) -> Iterator[Finding]:
     if long:
         longest = max(lengths[row - 1] for row in long)
         message = f"{_texts_have(long)} up to {longest} characters; the median is {median:.0f} ({row_list(long)})."
+        if len(long) == 1:
+            message = f"The text of {row_list(long)} has {longest} characters; the median is {median:.0f}."
         advice = "Check whether several documents were merged into one, for example by a missing quotation mark."
         yield finding("note", message, long, advice)
     least = median / LENGTH_RATIO if median >= _MIN_MEDIAN_FOR_SHORT else 0
