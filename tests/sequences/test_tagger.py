@@ -227,7 +227,7 @@ def test_without_unlabelled_sequences_the_tagger_is_the_supervised_one():
         ({"constraints": [f"{each}: at least once" for each in ("author", "title", "journal", "year")]},
          "allow no labels for sequence"),
         ({"label_prior": {"yeer": 0.1}}, "states a size for 'yeer', which y does not have. Did you mean 'year'"),
-        ({"label_prior": {"year": 0.9, "author": 0.9}}, "states 90% and 90% of the tokens, 180% together, more than all"),
+        ({"label_prior": {"year": 0.9, "author": 0.9}}, "states 90% and 90% of the tokens, 180% together"),
         ({"block_prior": {"yeer": 5}}, "block_prior names 'yeer'"),
         ({"loss": "squared"}, "loss must be"),
         ({"scheme": "BIO"}, "scheme='BIO' needs labels such as 'B-title', 'I-title' and 'O', but one is 'author'"),
