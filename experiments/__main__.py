@@ -1,7 +1,8 @@
-"""Run studies and report the results: `python -m experiments NAME|all|page [--smoke] --data DIR`.
+"""Run studies and report the results: `python -m experiments NAME|all|page|check [--smoke] --data DIR`.
 
 Existing cells are not run again, and Ctrl-C loses none of them. NAME prints the section of that study; `all` writes
-docs/reproduction.md. `page` runs nothing: it writes the figures and docs/reproduction.md from existing results.
+docs/reproduction.md. `page` runs nothing: it writes the figures and docs/reproduction.md from existing results. `check`
+runs a few cells of each study again, those of measured times left out, and compares them with the stored results.
 """
 
 import argparse
@@ -13,16 +14,18 @@ from pathlib import Path
 from benchmarks.data import data_folder
 from experiments import STUDIES, page
 from experiments.cells import DATA, SMOKE, WorkerError, collect, locked, missing, module, origin, read, shown, tidy
+from experiments.check import check
 from experiments.data import Source
 from experiments.study import save
 
 HERE = Path(__file__).parent
 Grids = dict[str, list[dict]]
+SEVERAL = ("all", "page", "check")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("name", choices=[*STUDIES, "all", "page"], help="a study, all of them, or the page alone")
+    parser.add_argument("name", choices=[*STUDIES, *SEVERAL], help="a study, all of them, the page alone, or a check")
     parser.add_argument("--data", help="folder of the paper's data sets; or the environment variable TRANSDUCE_DATA")
     parser.add_argument("--vectors", help="folder of sentence vectors; or the environment variable TRANSDUCE_VECTORS")
     parser.add_argument(
@@ -37,14 +40,16 @@ def main() -> int:
         "--only", action="append", default=[], metavar="KEY=VALUE,...",
         help="only cells with these values, such as set=r8,la1 or seed=0,1; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--cells", type=int, default=3, help="cells of each study for `check`")
+    parser.add_argument("--seed", type=int, default=0, help="random seed for the cells of `check`")
     options = parser.parse_args()
     if options.vectors:
         os.environ["TRANSDUCE_VECTORS"] = str(Path(options.vectors).resolve())  # workers inherit it
-    if options.only and options.name in ("all", "page"):
+    if options.only and options.name in SEVERAL:
         parser.error("--only needs the name of one study")
     if options.name == "page" and options.smoke and options.results is None:
         parser.error("page --smoke needs --results, the folder with the results of a smoke run")
-    names = STUDIES if options.name in ("all", "page") else (options.name,)
+    names = STUDIES if options.name in SEVERAL else (options.name,)
     try:
         grids = {name: limited(name, module(name).grid(options.smoke), options.only) for name in names}
     except ValueError as error:
@@ -53,6 +58,9 @@ def main() -> int:
         show(options, grids, options.results or HERE / "results")
         return 0
     source = Source(None if options.smoke else str(data_folder(options.data).resolve()))
+    if options.name == "check":
+        print(check(grids, source, options.results or HERE / "results", options.cells, options.seed, options.jobs))
+        return 0
     if options.smoke and options.results is None:
         with tempfile.TemporaryDirectory() as folder:
             return run(options, grids, source, Path(folder))

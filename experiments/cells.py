@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -92,6 +92,11 @@ def tidy(name: str, folder: Path, cells: Sequence[Row], source: str = DATA) -> N
 def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
     """Run cells and append their rows to the files in the folder as they finish; return how many failed."""
     folder.mkdir(parents=True, exist_ok=True)
+    return run_all(tasks, n_jobs, lambda name, rows: _append(name, folder, rows))
+
+
+def run_all(tasks: Sequence[Task], n_jobs: int, store: Callable[[str, list[Row]], None]) -> int:
+    """Run cells and pass their study and rows to `store` as they finish; return how many failed."""
     begin, n_failed, is_broken = time.monotonic(), 0, False
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
@@ -109,7 +114,7 @@ def collect(tasks: Sequence[Task], folder: Path, n_jobs: int) -> int:
                     n_failed += 1
                     print(f"{name}: {text} failed: {error}", file=sys.stderr, flush=True)
                     continue
-                _append(name, folder, rows)
+                store(name, rows)
                 left = (time.monotonic() - begin) / number * (len(tasks) - number)
                 print(f"{number} of {len(tasks)}: {name}: {text}; about {left / 60:.0f} min left", flush=True)
         except BrokenProcessPool:  # a worker ended while cells were being submitted

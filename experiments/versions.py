@@ -1,7 +1,8 @@
 """The version of the code that a cell depends on: a digest of what it computes, not of how it is written down.
 
-Of a study what its `run` reaches counts, not what it merely shows; comments, docstrings and layout never do, nor does
-the application. How data are read and the built-in corpus count for all cells. A peer's cell depends on the module of
+Of a study what its `run` reaches counts, not what it merely shows; comments, docstrings, layout and the words of errors
+never do, nor do the application and the engines that cells do not use. Of a library its major version counts: others
+change rounding. How data are read and the built-in corpus count for all cells. A peer's cell depends on the module of
 peers and the libraries below it, not on our method. A study whose peers are elsewhere defines `peer_code(cell)`: files,
 as paths or patterns below the root, and names of libraries with their versions; nothing for a cell of ours. MORE_CODE
 of a study are files of the application that its own cells depend on.
@@ -22,8 +23,9 @@ CORE = Path(transduce.__file__).parent
 HERE = Path(__file__).parent
 NOT_OF_THE_METHOD = {
     "cli", "testing", "datasets", "model_selection", "text.py", "model_file.py", "provenance.py", "plots.py",
-    "__main__.py", "reviewing", "selection.py", "placement.py", "sequences",
+    "__main__.py", "reviewing", "selection.py", "placement.py", "sequences", "errors.py", "contract.py", "dask.py",
 }  # fmt: skip
+UNUSED_ENGINES = ("engines/dask", "engines/device")
 BELOW_PEERS = ("numpy", "scipy", "scikit-learn")
 BELOW_OURS = (*BELOW_PEERS, "numba")
 
@@ -57,13 +59,16 @@ def _named(root: Path, names: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _libraries(names: tuple[str, ...]) -> str:
-    return " ".join(f"{name} {installed(name)}" for name in names)
+    return " ".join(f"{name} {installed(name).split('.')[0]}" for name in names)
 
 
 @cache
 def _core(core: Path) -> tuple[Path, ...]:
+    found = ((path, path.relative_to(core)) for path in sorted(core.rglob("*.py")))
     return tuple(
-        path for path in sorted(core.rglob("*.py")) if path.relative_to(core).parts[0] not in NOT_OF_THE_METHOD
+        path
+        for path, inside in found
+        if inside.parts[0] not in NOT_OF_THE_METHOD and not inside.as_posix().startswith(UNUSED_ENGINES)
     )
 
 
@@ -126,6 +131,8 @@ def _defined(statement: ast.stmt) -> set[str]:
 def _without_text(path: Path) -> ast.Module:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc.args, node.exc.keywords = [], []  # the words of the error
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [s for s in body if not _is_text(s)]  # type: ignore[attr-defined]

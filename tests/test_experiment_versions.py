@@ -38,6 +38,9 @@ def test_versions_see_code_and_not_its_words(tmp_path):
         ("from a import B, C", "from a import C, D", True),
         ("C = 1\nD = [x for x in (1, 2)]", "C = 1\nD = [x for x in (3, 4)]", True),  # x is D's own
         ("C = 1\nD = (C, 2)", "C = 1\nD = (C, 3)", True),
+        ("def C():\n    raise E(f'no {1}')", "def C():\n    raise E(f'not {1}.')", True),  # words of errors
+        ("def C():\n    raise E('no')", "def C():\n    raise F('no')", False),
+        ("def C():\n    return 'no'", "def C():\n    return 'not'", False),
     ],
 )
 def test_versions_see_what_run_reaches(tmp_path, one, other, is_same):
@@ -68,6 +71,8 @@ def test_versions_of_another_checkout(tmp_path):
         ("src/transduce/datasets/__init__.py", (True, True)),
         ("src/transduce/datasets/clinc150.txt.gz", (True, True)),
         ("src/transduce/estimators.py", (True, False)),
+        ("src/transduce/engines/local.py", (True, False)),
+        ("src/transduce/engines/dask/engine.py", (False, False)),
         ("experiments/peers.py", (False, True)),
         ("experiments/study.py", (False, False)),
     ):
@@ -82,8 +87,11 @@ def test_versions_see_libraries(monkeypatch):
     found = {}
     for name in ("", "numpy", "scipy", "scikit-learn", "numba"):
         versions._libraries.cache_clear()
-        monkeypatch.setattr(versions, "installed", lambda library, name=name: f"{library == name}")
+        monkeypatch.setattr(versions, "installed", lambda library, name=name: f"{2 if library == name else 1}.0")
         found[name] = [versions.version(leaderboard, {"method": m}) for m in ("default", "LinearSVC")]
+    versions._libraries.cache_clear()
+    monkeypatch.setattr(versions, "installed", lambda library: "1.1")  # a minor version
+    assert found[""] == [versions.version(leaderboard, {"method": m}) for m in ("default", "LinearSVC")]
     versions._libraries.cache_clear()
     assert len({ours for ours, _ in found.values()}) == 5
     assert len({peer for _, peer in found.values()}) == 4

@@ -9,6 +9,7 @@ from helpers.studies import cell_of, row_of, run
 
 from experiments import STUDIES, cells, page, study
 from experiments.__main__ import limited
+from experiments.check import check, largest_difference
 from experiments.class_sizes import SIZED_PEERS
 from experiments.data import Source, Split, dotted
 
@@ -182,6 +183,25 @@ def test_a_row_that_was_cut_off_does_not_stop_the_next_run(tmp_path):
     assert cells.collect([("figure2", Source(None), cell_of())], tmp_path, 1) == 0
     (row,) = cells.read(tmp_path / "figure2.csv")
     assert {key: row[key] for key in cell_of()} == cell_of()
+
+
+def test_a_check_compares_cells_with_the_stored_ones(tmp_path, capsys):
+    source, cell = Source(None), cell_of()
+    cells.collect([("figure2", source, cell)], tmp_path, 1)
+    grids = {"figure2": [cell]}
+    assert "| figure2 | 1 | 1 | 1 | 0 |  |" in check(grids, source, tmp_path, 2, 0, 1)
+    (row,) = cells.read(tmp_path / "figure2.csv")
+    write(tmp_path, row | {"macro_f": row["macro_f"] + 0.5, "seconds": 1e6})
+    assert "| figure2 | 1 | 1 | 0 | 0.5 | macro_f |" in check(grids, source, tmp_path, 2, 0, 1)
+
+
+def test_differences_of_results_see_missing_values_and_rows():
+    row = row_of()
+    same = [row | {"macro_f": float("nan"), "seconds": 5.0}]
+    assert largest_difference("figure2", same, same) == (0.0, "")
+    assert largest_difference("figure2", same, [row])[0] == np.inf
+    assert largest_difference("figure2", [row], [row, row]) == (np.inf, "number of rows")
+    assert largest_difference("figure2", [row | {"macro_f": ""}], [row]) == (np.inf, "macro_f")
 
 
 def test_splits_are_apart_and_true():
