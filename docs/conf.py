@@ -8,9 +8,11 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "tools"))
 
 import api_pages  # noqa: E402 -- it is in docs/tools
+import command_pages  # noqa: E402
 import inventories  # noqa: E402
 
 import transduce  # noqa: E402
+from transduce.cli.main import cli  # noqa: E402
 
 MODULES = ["transduce", *re.findall(r"^    (transduce\.\S+)", str(transduce.__doc__), re.MULTILINE)]
 """Modules of the API reference: the package, and those that its docstring lists."""
@@ -57,7 +59,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "reproduction": []}  # the latter has wide tables
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
@@ -73,7 +75,9 @@ html_theme_options = {
 
 
 def setup(app):
-    """Write the pages of the API reference before Sphinx looks for pages, and link names by their last parts."""
-    app.connect("config-inited", lambda app, config: api_pages.write(MODULES, DOCS / "reference" / "generated"))
+    """Write the pages of the reference before Sphinx looks for pages, and link names by their last parts."""
+    generated = DOCS / "reference" / "generated"
+    app.connect("config-inited", lambda app, config: api_pages.write(MODULES, generated))
+    app.connect("config-inited", lambda app, config: command_pages.write(cli, "transduce", generated / "commands"))
     app.connect("missing-reference", api_pages.resolve)
     app.connect("doctree-resolved", api_pages.link_literals)

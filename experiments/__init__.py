@@ -9,6 +9,8 @@ A module defines KEYS and RESULTS, the columns of its CSV file, and
     verdicts(rows)      what the paper claims, what we find, and why they differ
     unready(source, cells)  why cells cannot be run, None if they can; optional
 
+and, if it draws a figure of the paper, PAPER_SHOWS: what that figure shows, and what the text says of it.
+
 `python -m experiments NAME` runs the cells that are missing, writes results/NAME.csv and results/NAME.svg, and prints
 its section of the page; `--only KEY=VALUE,...` limits it to some cells. `all` runs every study and writes
 docs/reproduction.md. `page` writes it from existing results.
@@ -38,3 +40,5 @@ STUDIES = (
     "sequences",
 )
 """Names of the modules, in the order of the page."""
+OF_VECTORS = ("vectors", "text_features", "zero_labels", "noisy_guesses")
+"""Those that also need --vectors DIR."""

@@ -118,6 +118,9 @@ def _gains(name: str, whole: dict[tuple[str, float], dict[str, float]]) -> Verdi
         f"{gains[FIXED][0]:+z.3f} and {gains[FIXED][1]:+z.3f}" + (f" ({others})" if others else ""),
         AGREES if not less else PARTLY if FIXED not in less else DIFFERS,
         f"Not above by more than {WORTH:g}: {'; '.join(map(_described, less))}." if less else "",
+        f"True at alpha {FIXED[1]:g}, not at the other value that the paper's λ may mean"
+        if less and FIXED[1] not in {alpha for _, alpha in less}
+        else "",
     )
 
 

@@ -12,6 +12,7 @@ from experiments.methods import measure
 from experiments.study import (
     AGREES,
     DIFFERS,
+    NOT_EVERYWHERE,
     PARTLY,
     Row,
     Verdict,
@@ -28,6 +29,11 @@ KEYS, RESULTS = ("set", "classes", "n_labeled", "seed", "method"), ("macro_f", "
 SIZES = {"news20_train": (40, 80, 160, 320, 1280, 3187), "rcv_mcat": (20, 40, 80, 160, 320, 1522)}
 N_SEEDS = 10
 GOOD, ALMOST = 0.03, 0.02
+PAPER_SHOWS = (
+    "Macro F of 20 newsgroups and rcv-mcat in their trees against the number of labels. A dashed black line is the "
+    "supervised classifier, a continuous one the method, and a level red line the supervised classifier that knows "
+    "the labels of all training rows. The text adds that the tree makes almost no difference for 20 newsgroups."
+)
 
 
 def grid(smoke: bool) -> list[Row]:
@@ -58,7 +64,7 @@ def named(rows: list[Row]) -> list[Row]:
 
 
 def plot(rows: list[Row]) -> Figure:
-    return curves(named(rows), "n_labeled", "labels", n_columns=2)
+    return curves(named(rows), "n_labeled", "labels")
 
 
 def table(rows: list[Row]) -> str:
@@ -120,5 +126,6 @@ def _alike(rows: list[Row], name: str) -> list[Verdict]:
             if is_almost
             else f"Largest at {most} labels: {scatter(each[most])} (mean ± its standard error) on {each[most].size} "
             "splits.",
+            "" if is_almost else NOT_EVERYWHERE,
         )
     ]

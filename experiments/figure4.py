@@ -37,6 +37,10 @@ SIZES = {
 N_SEEDS = 10
 GOOD, SHARP, MILD, SIMILAR = 0.03, 0.1, 0.06, 0.05
 """Thresholds for a good, a sharp, a mild and a similar improvement."""
+PAPER_SHOWS = (
+    "Macro F of six flat sets against the number of labels, with the lines of Figure 3. The text calls the improvement "
+    "sharp on reut8 and mild on sector, and mnist and usps similar."
+)
 
 
 def grid(smoke: bool) -> list[Row]:

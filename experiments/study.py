@@ -14,6 +14,8 @@ from experiments.methods import METHOD_NAMES
 
 Row = dict[str, Any]
 AGREES, PARTLY, DIFFERS = "agrees", "in part", "differs"
+NOT_EVERYWHERE = "Not true at every number of labels"
+"""The cause of claims about a whole curve that fail at some of its points."""
 NOT_THEIRS = ("not in the paper", "our target", "not said of this set")
 """What a verdict says of the paper where the claim is our own."""
 STYLES: dict[str, dict[str, Any]] = {
@@ -27,13 +29,17 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 class Verdict(NamedTuple):
-    """A claim, what the paper says, what we see, and whether they agree: AGREES, PARTLY or DIFFERS, and why not."""
+    """A claim, what the paper says, what we see, and whether they agree: AGREES, PARTLY or DIFFERS, and why not.
+
+    The cause is the reason in general terms, which several claims may share; the summary groups claims by it.
+    """
 
     claim: str
     paper: str
     ours: str
     word: str
     reason: str = ""
+    cause: str = ""
 
     @property
     def is_own(self) -> bool:
@@ -118,21 +124,39 @@ def curves_table(rows: Sequence[Row], x: str, text: str) -> str:
     return markdown(["set", "method", f"macro F against {text}"], lines)
 
 
-def curves(rows: Sequence[Row], x: str, text: str, n_columns: int = 3) -> Figure:
+def curves(rows: Sequence[Row], x: str, text: str) -> Figure:
     """Macro F against x: one panel per set, one line per method with its deviation; a level line for all labels."""
     names = unique(rows, "set")
-    n_lines = -(-len(names) // n_columns)
-    figure = Figure(figsize=(3.6 * min(n_columns, len(names)), 2.9 * n_lines), layout="constrained")
-    panels = figure.subplots(n_lines, min(n_columns, len(names)), squeeze=False).ravel()
-    for panel, name in zip(panels, names, strict=False):
+    figure, panels = panels_of(len(names))
+    for panel, name in zip(panels, names, strict=True):
         _panel(panel, select(rows, set=name), x)
-        panel.set_title(name, fontsize=10)
-        panel.set_xlabel(text)
-        panel.set_ylabel("macro F")
-    for panel in panels[len(names) :]:
-        panel.set_axis_off()
-    panels[0].legend(fontsize=7)
+        panel.set_title(name, fontsize=9)
+        panel.set_xlabel(text, fontsize=8)
+        panel.set_ylabel("macro F", fontsize=8)
+    add_legend(figure)
     return figure
+
+
+def panels_of(n: int, **settings: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with n panels in two columns, narrow enough to stand beside a column of text."""
+    n_lines = -(-n // 2)
+    figure = Figure(figsize=(2.9 * min(n, 2), 2.3 * n_lines + 0.4 * (n % 2 == 0)), layout="constrained")
+    panels = figure.subplots(n_lines, min(n, 2), squeeze=False, **settings).ravel()
+    for panel in panels[n:]:
+        panel.remove()
+    for panel in panels[:n]:
+        panel.grid(alpha=0.3)
+        panel.tick_params(labelsize=7)
+    return figure, list(panels[:n])
+
+
+def add_legend(figure: Figure) -> None:
+    """One legend for all panels: in the free place of an odd number of panels, otherwise below them."""
+    lines = {text: line for p in figure.axes for line, text in zip(*p.get_legend_handles_labels(), strict=True)}
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 4 if len(lines) <= 4 else 3}
+    if len(figure.axes) > 1 and len(figure.axes) % 2:
+        place = {"loc": "center", "bbox_to_anchor": (0.77, 0.5 / -(-len(figure.axes) // 2))}
+    figure.legend(lines.values(), lines.keys(), fontsize=8, **place)
 
 
 def _panel(panel: Axes, rows: list[Row], x: str) -> None:
@@ -148,9 +172,18 @@ def _panel(panel: Axes, rows: list[Row], x: str) -> None:
         panel.fill_between(sizes, mean - deviation, mean + deviation, color=STYLES[method]["color"], alpha=0.12, lw=0)
     every = sorted({row[x] for row in rows if row["method"] != "all labels"} or {row[x] for row in rows})
     panel.set_xscale("log")
-    panel.set_xticks(every, [str(size) for size in every], fontsize=7)
+    shown = _apart(every)
+    panel.set_xticks(shown, [str(size) for size in shown])
     panel.minorticks_off()
-    panel.grid(alpha=0.3)
+
+
+def _apart(sizes: Sequence[int]) -> list[int]:
+    """Sizes whose labels do not touch on a log scale; the largest is among them."""
+    found = [sizes[-1]]
+    for size in reversed(sizes[:-1]):
+        if np.log(found[0] / size) >= np.log(sizes[-1] / sizes[0]) / 8:
+            found.insert(0, size)
+    return found
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -10,11 +10,13 @@ of a study are files of the application that its own cells depend on.
 
 import ast
 import hashlib
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version as installed
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import transduce
 from experiments.peers import PEERS
@@ -49,6 +51,21 @@ def version(study: ModuleType, cell: dict[str, Any], root: Path | None = None) -
         parts += [_digest(_core(core)), _digest((here / "methods.py",)), _libraries(BELOW_OURS)]
         parts += _named(here.parent, getattr(study, "MORE_CODE", ()))
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:10]
+
+
+class Stamp(NamedTuple):
+    """A version that stored results have, the number of their cells, and whether the present code would give it."""
+
+    version: str
+    n_cells: int
+    is_present: bool
+
+
+def stamps(study: ModuleType, rows: Iterable[dict[str, Any]]) -> list[Stamp]:
+    """The versions of the cells in rows of results, in the order in which they come."""
+    cells = {tuple(str(row[key]) for key in study.KEYS): row for row in rows}
+    counts = Counter((str(row["version"]), row["version"] == version(study, row)) for row in cells.values())
+    return [Stamp(name, n, is_present) for (name, is_present), n in counts.items()]
 
 
 @cache

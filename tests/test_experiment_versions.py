@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from helpers.studies import ROOT
+from helpers.studies import ROOT, cell_of, row_of
 
 from experiments import cells, none_of_these, versions
 from experiments.class_sizes import SIZED_PEERS
@@ -80,6 +80,14 @@ def test_versions_of_another_checkout(tmp_path):
             file.write(b"\nMORE = 1\n")
         before, found = found, both()
         assert tuple(a != b for a, b in zip(before, found, strict=True)) == changed, name
+
+
+def test_stamps_count_cells_and_tell_the_present_code_from_earlier_code():
+    figure2 = cells.module("figure2")
+    now = versions.version(figure2, cell_of())
+    rows = [row_of(version=now, seed=0), row_of(version="other", seed=1), row_of(version=now, seed=2)]
+    rows.append(rows[0] | {"macro_f": 0.25})  # a second row of the same cell
+    assert versions.stamps(figure2, rows) == [(now, 2, True), ("other", 1, False)]
 
 
 def test_versions_see_libraries(monkeypatch):

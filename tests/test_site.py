@@ -5,13 +5,17 @@ import runpy
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.append(str(DOCS / "tools"))
 
+import command_pages  # noqa: E402
 import inventories  # noqa: E402
 import links  # noqa: E402
+
+from transduce.cli.main import cli  # noqa: E402
 
 
 def in_navigation(page="index"):
@@ -28,7 +32,7 @@ def in_navigation(page="index"):
 def test_every_page_is_in_the_navigation_once():
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} - {"index"}
     found = list(in_navigation())
-    assert sorted(found) == sorted(pages | {"reference/generated/index"})
+    assert sorted(found) == sorted(pages | {"reference/generated/index", "reference/generated/commands/index"})
 
 
 def test_every_figure_is_drawn_by_the_script_and_shown():
@@ -47,6 +51,44 @@ def test_the_configuration_loads_and_names_public_modules(monkeypatch, tmp_path)
     pages = {path.stem for path in tmp_path.iterdir()}
     assert {"index", "transduce.TextClassifier", "transduce.testing.blobs", *settings["MODULES"]} <= pages
     assert ":members: " in (tmp_path / "transduce.TextClassifier.rst").read_text()
+
+
+def options_of(page):
+    """Names of the options on the page of commands, by the path of the command."""
+    found = re.split(r"^\.\. program:: (.*)$", page, flags=re.MULTILINE)
+    return {
+        path: set(re.findall(r"(?<!\S)--?[\w-]+", " ".join(re.findall(r"^\.\. option:: (.*)$", text, re.MULTILINE))))
+        for path, text in zip(found[1::2], found[2::2], strict=True)
+    }
+
+
+def test_the_page_of_commands_has_every_option_that_is_not_hidden():
+    expected = {"transduce": {"--version", "-h", "--help"}}
+    for name, command in cli.commands.items():
+        shown = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+        expected[f"transduce {name}"] = {n for o in shown for n in (*o.opts, *o.secondary_opts)} | {"-h", "--help"}
+    assert options_of(command_pages.page(cli, "transduce")) == expected
+
+
+def test_the_page_of_commands_follows_the_commands():
+    @click.command()
+    @click.argument("file")
+    @click.option("--tone/--no-tone", help="Play `A` with --volume, not 'a|b' or *loud*.")
+    @click.option("--volume", type=click.IntRange(1, 11), default=5, show_default=True)
+    @click.option("--secret", hidden=True)
+    def play(file, **options):
+        """Play FILE.
+
+        \b
+        band play song --volume 11
+        """
+
+    page = command_pages.page(click.Group("band", commands=[play]), "band")
+    assert options_of(page)["band play"] == {"--tone", "--no-tone", "--volume", "--help"}
+    assert "   band play [OPTIONS] FILE\n" in page
+    assert "::\n\n   band play song --volume 11\n" in page
+    assert "Play ``A`` with ``--volume``, not ``'a|b'`` or \\*loud\\*." in page
+    assert "default: 5; 1<=x<=11" in page
 
 
 def test_inventories_are_read_by_sphinx(tmp_path):
