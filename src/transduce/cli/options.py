@@ -26,6 +26,8 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
 class _FiniteRange(click.FloatRange):
     """A range of numbers that refuses NaN."""
 
+    name = "number"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert and check a number."""
         number = super().convert(value, param, ctx)
