@@ -46,8 +46,8 @@ class _Filler(string.Formatter):
 def _fill(sentence: str, fields: Mapping[str, Any]) -> str:
     """Fill a sentence with fields; a quoted one that is not a string is cut to one short line.
 
-    >>> _fill("it is {value!r}", {"value": list(range(1000))})[-30:]
-    '1, 22, 23, 24, 25, 26, 27, 28…'
+    >>> _fill("it is {value!r}. Correct it.", {"value": list(range(1000))})[-18:]
+    '21, …. Correct it.'
     """
     return _Filler().vformat(sentence, (), fields)
 

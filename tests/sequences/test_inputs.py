@@ -130,6 +130,7 @@ def test_every_sentence_about_sizes_speaks_of_labels():
     fields |= {
         "classes": Names(["x"]),
         "hint": "",
+        "with_labeled": "",
         "source": "s",
         "fraction": 0.1,
         "fractions": "50% and 70%",
