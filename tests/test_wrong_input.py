@@ -98,6 +98,8 @@ CALLS = {
     "tol, huge": (lambda: fit(tol=10**400), "tol must be a number above 0, but is 10+…"),
     "fit_intercept, a word": (lambda: fit(fit_intercept="no"), "fit_intercept must be True or False, but is 'no'"),
     "random_state": (lambda: fit(random_state=-1), r"random_state must be a whole number from 0 to 2\*\*32 - 1"),
+    "weights, huge": (lambda: PAPER.fit(X, Y, [10**400] * 8), "sample_weight must be numbers, one for each row"),
+    "scores, huge": (lambda: PAPER.fit(X, Y, scores=X * 1e200), "scores must be at most 1e.15 in size"),
     "unlabeled, a list": (lambda: fit(unlabeled=[-1, 0]), "unlabeled must be 'auto', None or one value"),
     "class_prior, a generator": (lambda: fit(class_prior=(p for p in (0.5, 0.5))), "must be a list with one size"),
     "class_prior, huge": (lambda: fit(class_prior={"a": 1e300}), "must be from 0 to 1e15, but is 1e.300"),

@@ -272,7 +272,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError("sample_weight must be numbers, one for each row. Correct it, or leave it out.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -349,6 +349,9 @@ def check_scores(scores: Any, n_rows: int) -> tuple[list[Any] | None, Array]:
             "Add a small number to probabilities before you take logarithms."
         )
     known = ~np.isnan(values)
+    largest = float(np.abs(values[known]).max(initial=0.0))
+    if largest > LARGEST_FLOAT32:
+        raise ValueError(f"scores must be at most {LARGEST_FLOAT32:g} in size, but reach {largest:g}. Scale them.")
     highest, lowest = np.where(known, values, -np.inf).max(axis=1), np.where(known, values, np.inf).min(axis=1)
     if not np.any(highest > lowest):
         raise ValueError("scores say nothing: they are the same for all classes in every row. Leave them out.")
