@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from transduce.arrays import Array
 from transduce.class_prior.accuracy import estimate_accuracy
@@ -43,7 +42,14 @@ from transduce.solvers.first_labels import is_uncalibrated
 from transduce.solvers.first_sizes import first_estimate, supervised_counts
 from transduce.solvers.loop import CatchInterrupt, FitContext
 from transduce.solvers.schedule import stages
-from transduce.validation import check_alpha, check_fractions, check_iterations, check_positive
+from transduce.validation import (
+    check_alpha,
+    check_flag,
+    check_fractions,
+    check_iterations,
+    check_positive,
+    random_generator,
+)
 
 EARLY_TOL = 0.25
 """Relative gap at which weight steps stop while labels still move: later steps continue from there."""
@@ -125,7 +131,7 @@ class BaseTransductiveClassifier(LinearPredictor):
 
     def _draw_seeds(self) -> list[int]:
         """Draw the seeds of the fit and of the fits that labels are hidden from."""
-        random = check_random_state(self.random_state)
+        random = random_generator(self.random_state)
         return [int(random.randint(2**31 - 1)) for _ in range(2)]
 
     def hidden_log_likelihood(self, X: Any, y: Any, sample_weight: Any = None, sampled: Any = None) -> float:
@@ -305,6 +311,7 @@ class BaseTransductiveClassifier(LinearPredictor):
         check_alpha(self.alpha)
         check_positive(self, "tol")
         check_iterations(self.max_iter, self.n_jobs)
+        check_flag("fit_intercept", self.fit_intercept)
 
     def _set_model(self, result: FitResult, W: Array, bounds: Bounds, constant: float) -> None:
         """Set weights, class sizes and what happened as fitted attributes.

@@ -11,7 +11,7 @@ Kernels assume all of it and check nothing. What y and class sizes must be depen
 `class_prior.resolve` check them next, before the problem is built. Errors name the place of the first bad value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from transduce.arrays import Array
+from transduce.suggest import as_sentence, short_repr
 
 LARGEST_FLOAT32, LARGEST_FLOAT64 = 1e15, 1e140
 """Largest value of X whose squares can be summed over many columns; the least is 1 by it."""
@@ -78,6 +79,7 @@ def read_rows(X: Any, estimator: Any = None, *, reset: bool = True, is_part: boo
     from sklearn.utils.validation import check_array, validate_data  # here, because it takes long to import
 
     check_structure(X)
+    check_matrix(X)
     how: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "ensure_all_finite": False}
     with texts_explained(X):
         if estimator is None:
@@ -90,6 +92,61 @@ def read_rows(X: Any, estimator: Any = None, *, reset: bool = True, is_part: boo
     if reset:
         check_largest(largest, str(X.dtype), is_part=is_part)
     return X
+
+
+def check_matrix(X: Any) -> None:
+    """Raise an error about X that is no matrix of real numbers, before scikit-learn prints all of it.
+
+    >>> check_matrix([[1.0, 2.0], [3.0]])
+    Traceback (most recent call last):
+    ValueError: X must have rows of equal length, but some have 1 and 2. Correct them.
+    """
+    if X is None or isinstance(X, (Mapping, Set, Iterator)) or np.isscalar(X):
+        if not isinstance(X, (str, bytes)):
+            raise TypeError(f"X must be a matrix with one row for each sample, but is {short_repr(X)}. Pass an array.")
+        return
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError("X has masked values. Fill them, for example with X.filled(0).")
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind in ("M", "m"):
+        raise ValueError(f"X must hold numbers, but has dtype {X.dtype}. Convert dates and times to numbers.")
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: X must hold real numbers, but has dtype {X.dtype}. Pass X.real.")
+    shape = getattr(X, "shape", None) or _shape_of_list(X)
+    if shape is not None and len(shape) == 1 and _first_text(X) is None:
+        raise ValueError(
+            f"X must be a matrix with one row for each sample, but has shape {tuple(shape)}. Reshape your data, with "
+            "X.reshape(-1, 1) if it is one column or X.reshape(1, -1) if it is one row."
+        )
+
+
+def _shape_of_list(X: Any) -> tuple[int, ...] | None:
+    """The shape of a list, or None of anything else; rows of unequal length raise ValueError."""
+    if not isinstance(X, (list, tuple)):
+        return None
+    lengths = {len(row) if isinstance(row, (list, tuple)) else None for row in X}
+    if lengths <= {None}:
+        return None if X and hasattr(X[0], "__array__") and np.ndim(X[0]) else (len(X),)
+    if len(lengths) > 1:
+        found = " and ".join(sorted("no list" if n is None else str(n) for n in lengths)[:2])
+        raise ValueError(f"X must have rows of equal length, but some have {found}. Correct them.")
+    return None
+
+
+def read_numbers(values: Any, name: str, expected: str) -> Array:
+    """Return values as an array of float64, or raise TypeError: `name` must be what is `expected`.
+
+    >>> read_numbers([["a"]], "proba", "a matrix of probabilities")
+    Traceback (most recent call last):
+    TypeError: proba must be a matrix of probabilities, but is [['a']]. Convert it.
+    """
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind not in "cSUMmV":
+            return np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError(f"{name} must be {expected}, but is {short_repr(values)}. Convert it.")
 
 
 def check_finite(X: Any, name: str = "X", start: int = 0) -> None:
@@ -181,8 +238,10 @@ def texts_explained(X: Any) -> Iterator[None]:
     """Where X cannot be read as numbers and holds texts, say so, and what to do."""
     try:
         yield
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         text = _first_text(X)
+        if text is None and str(error).startswith(("float() ", "could not convert", "setting an array")):
+            raise type(error)(f"X must hold numbers only. {as_sentence(str(error))} Convert its entries.") from None
         if text is None:
             raise
         raise ValueError(
@@ -213,13 +272,14 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError("sample_weight must be numbers, one for each row. Correct it, or leave it out.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have one number for each of the {n_rows} rows, but has shape {weights.shape}."
+            f"sample_weight must have one number for each of the {n_rows} rows, but has shape {weights.shape}. "
+            "Correct it, or leave it out."
         )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise ValueError("sample_weight must be finite and 0 or more. Correct it, or leave it out.")
@@ -258,7 +318,8 @@ def check_sampled(sampled: object, is_full: Array) -> Array | None:
     flags = np.asarray(sampled)
     if flags.dtype != bool or flags.shape not in ((), is_full.shape):
         raise ValueError(
-            f"sampled must be True, False, or one of these for each of the {is_full.size} rows, but is {sampled!r}."
+            f"sampled must be True, False, or one of these for each of the {is_full.size} rows, but is "
+            f"{short_repr(sampled)}."
         )
     return np.array(np.broadcast_to(flags, is_full.shape)[is_full])
 
@@ -288,6 +349,9 @@ def check_scores(scores: Any, n_rows: int) -> tuple[list[Any] | None, Array]:
             "Add a small number to probabilities before you take logarithms."
         )
     known = ~np.isnan(values)
+    largest = float(np.abs(values[known]).max(initial=0.0))
+    if largest > LARGEST_FLOAT32:
+        raise ValueError(f"scores must be at most {LARGEST_FLOAT32:g} in size, but reach {largest:g}. Scale them.")
     highest, lowest = np.where(known, values, -np.inf).max(axis=1), np.where(known, values, np.inf).min(axis=1)
     if not np.any(highest > lowest):
         raise ValueError("scores say nothing: they are the same for all classes in every row. Leave them out.")

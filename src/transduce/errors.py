@@ -5,12 +5,14 @@ end, such as the command line, fills sentences of its own: `SENTENCES[error.kind
 also attributes: `error.name` is `error.fields["name"]`.
 """
 
+import string
 import sys
+from collections.abc import Mapping
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
-from transduce.suggest import name_list
+from transduce.suggest import name_list, short_repr
 
 
 class Names(tuple[Any, ...]):
@@ -35,6 +37,21 @@ class Percents(tuple[float, ...]):
         return name_list((f"{100 * fraction:.4g}%" for fraction in self), quote=False)
 
 
+class _Filler(string.Formatter):
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        is_any = conversion == "r" and not isinstance(value, str)
+        return short_repr(value) if is_any else super().convert_field(value, conversion)
+
+
+def _fill(sentence: str, fields: Mapping[str, Any]) -> str:
+    """Fill a sentence with fields; a quoted one that is not a string is cut to one short line.
+
+    >>> _fill("it is {value!r}. Correct it.", {"value": list(range(1000))})[-18:]
+    '21, …. Correct it.'
+    """
+    return _Filler().vformat(sentence, (), fields)
+
+
 class InputError(ValueError):
     """Texts, vectors, an encoder or a model file that cannot be used; the command line prints it and exits with 2."""
 
@@ -56,7 +73,7 @@ class Record(Exception):  # noqa: N818 -- the base of errors and of warnings
         self.fields = fields
 
     def __str__(self) -> str:
-        return str(self.kind.value).format_map(self.fields)
+        return _fill(self.kind.value, self.fields)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -72,9 +89,9 @@ class PriorErrorKind(Enum):
     """Why a class prior cannot be used; the value is the sentence for Python users.
 
     Fields: `name` a class or branch, `value`, `low`, `high` what is stated for it, `total` a sum, `n_rows` the rows to
-    label, `n_total` those and the labelled ones, `n_labeled` the labelled ones of a class, `classes` the known classes,
-    `hint` a clause that may be empty, `near` a similar name, `fractions` stated sizes, `source` an entry of
-    class_prior, an option, or a file and a line.
+    label, `n_total` those and the labelled ones, `with_labeled` a clause about these that may be empty, `n_labeled` the
+    labelled ones of a class, `classes` the known classes, `hint` a clause that may be empty, `near` a similar name,
+    `fractions` stated sizes, `source` an entry of class_prior, an option, or a file and a line.
     """
 
     # the class prior as a whole
@@ -99,8 +116,8 @@ class PriorErrorKind(Enum):
         "class_prior states {fractions} of the rows for some classes, {total:.0%} together, more than all. Lower them."
     )
     COUNT_SUM = (
-        "class_prior counts {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. "
-        "Correct the counts, or leave out a class that you are not sure of."
+        "class_prior counts {total} rows, but there are {n_rows} rows to label{with_labeled}. Correct the counts, or "
+        "leave out a class that you are not sure of."
     )
     LOW_SUM = (
         "class_prior asks for at least {total} rows, but there are {n_rows} to label ({fraction:.1%}). "
@@ -144,7 +161,7 @@ class PriorErrorKind(Enum):
         "{source} is {value!r}, which may be a fraction or thousands of rows. Write rows without a comma, fractions "
         "with a point."
     )
-    OUT_OF_RANGE = '{source} must be 0 or more and finite, but is {value!r}. Correct it, or write "?" if it is unknown.'
+    OUT_OF_RANGE = '{source} must be from 0 to 1e15, but is {value!r}. Correct it, or write "?" if it is unknown.'
     MORE_THAN_ALL = "{source} is {value!r}, more than all rows. Write 100% or less."
     NEITHER_UNIT = (
         "{source} has {value}, which is neither a fraction nor a whole number of rows: numbers up to 1 are fractions, "
@@ -178,7 +195,7 @@ class LabelErrorKind(Enum):
     `hint` a question that may be empty.
     """
 
-    NOT_A_LIST = "y must be a list or array with one label for each row, but is a {type}. Convert it."
+    NOT_A_LIST = "y must be a list or array with one label for each row, but is of type {type}. Convert it."
     SHAPE = "y should be a 1d array with one label for each row, but has shape {shape}. Pass one column."
     LENGTH = "X has {n_rows} rows and y has {n_labels}: inconsistent numbers of samples. Match them."
     NOTHING_LABELED = "y has no label: every row is unlabelled. Label a few rows, of each class if you can."

@@ -16,7 +16,10 @@ from transduce.arrays import Array
 from transduce.class_prior.estimation import estimate_from_predictions
 from transduce.class_prior.resolve import ResolvedPrior
 from transduce.class_prior.spec import read_prior
+from transduce.contract import LARGEST_FLOAT64, read_numbers
 from transduce.label_step import Exact, LabelProblem
+from transduce.labels.missing import is_missing
+from transduce.suggest import name_list
 
 SMALLEST = 1e-12
 """Probabilities below this count as this much, so that every label is possible."""
@@ -64,16 +67,22 @@ def match_class_sizes(proba: ArrayLike, class_prior: Any, classes: ArrayLike | N
     >>> found.labels.tolist(), found.gap
     (['ham', 'ham', 'spam', 'spam'], 0.0)
     """
-    P = np.asarray(proba, dtype=np.float64)
+    P = read_numbers(proba, "proba", "a matrix of probabilities")
     if P.ndim != 2 or P.shape[1] < 2 or not len(P):
-        raise ValueError(f"proba must have a row for each sample and a column for each class, but has shape {P.shape}.")
-    if not np.all((P >= 0) & (np.inf > P)) or not np.all(P.sum(axis=1) > 0):
+        raise ValueError(
+            f"proba must have a row for each sample and a column for each class, at least two, but has shape {P.shape}."
+        )
+    if not np.all((P >= 0) & (P <= LARGEST_FLOAT64)) or not np.all(P.sum(axis=1) > 0):
         raise ValueError("proba must be 0 or more and finite, with a probability above 0 in each row. Correct it.")
     names = np.arange(P.shape[1]) if classes is None else np.asarray(classes)
     if names.shape != (P.shape[1],):
         raise ValueError(f"classes must name the {P.shape[1]} columns of proba, but have shape {names.shape}.")
+    if len(set(names.tolist())) < names.size:
+        raise ValueError(
+            f"classes must have a name for each column, but some are the same: {name_list(names.tolist())}."
+        )
     P = np.maximum(P / P.sum(axis=1, keepdims=True), SMALLEST)
-    if isinstance(class_prior, str) and class_prior in ("estimate", "labeled"):
+    if class_prior is None or (isinstance(class_prior, str) and class_prior in ("estimate", "labeled")):
         raise ValueError(f"class_prior must state class sizes, but is {class_prior!r}. Pass sizes, or 'equal'.")
     prior = ResolvedPrior.create(read_prior(class_prior), names, np.zeros(0, np.int64), len(P))
     bounds = prior.bounds(estimate_from_predictions(P.sum(axis=0)))
@@ -135,6 +144,12 @@ class ClassSizeAdjuster(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         -------
         self : object
         """
+        is_list = np.iterable(y) and getattr(y, "ndim", 1) == 1
+        missing = [row for row, label in enumerate(y) if is_missing(label)] if is_list else []
+        if missing:
+            raise ValueError(
+                f"y must have a label in every row, but row {missing[0]} has none. Pass such rows as X_unlabeled."
+            )
         base = LogisticRegression() if self.classifier is None else self.classifier
         self.classifier_ = clone(base).fit(X, y, **fit_params)
         self.classes_ = self.classifier_.classes_

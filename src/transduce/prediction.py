@@ -10,10 +10,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transduce.arrays import Array
-from transduce.contract import read_rows
+from transduce.contract import check_labeled_weight, check_sample_weight, read_rows
 from transduce.engines.common import Calibration, best_scores
 from transduce.engines.device.arrays import Arrays, is_on_device, to_host
 from transduce.engines.device.engine import linear_scores, predict_probabilities
+from transduce.errors import LabelError, LabelErrorKind
 from transduce.labels.classes import as_objects, with_none
 from transduce.labels.encode import find_full_labels
 from transduce.losses import Loss
@@ -125,11 +126,15 @@ class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _accuracy(self, predicted: Array, y: Any, sample_weight: Any) -> float:
         values, labeled = find_full_labels(y, self.unlabeled, self.taxonomy, self.classes_.tolist())
+        if values.size != len(predicted):
+            raise LabelError(LabelErrorKind.LENGTH, n_rows=len(predicted), n_labels=values.size)
         if not labeled.any():
             raise ValueError("y must label at least one row to be scored, but every row is unlabelled. Pass the truth.")
         pairs = zip(predicted[labeled].tolist(), as_objects(values[labeled]), strict=True)
         correct = np.array([guess == truth for guess, truth in pairs], dtype=np.float64)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        weights = check_sample_weight(sample_weight, values.size)
+        weights = None if weights is None else weights[labeled]
+        check_labeled_weight(weights)
         return float(np.average(correct, weights=weights))
 
     def __sklearn_tags__(self) -> Any:

@@ -10,6 +10,7 @@ each of the best clusters, the row with the largest w_i times its mean cosine wi
 one, of which the classifier is not sure. With one row a cluster, rows are as diverse as the data.
 """
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_random_state
 
 from transduce.arrays import Array, FloatArray, IntArray
-from transduce.errors import InputError
+from transduce.errors import InputError, LabelError, LabelErrorKind
 from transduce.labels.missing import find_labeled
+from transduce.suggest import short_repr
+from transduce.validation import has_methods, random_generator
 
 N_DIMENSIONS, MAX_POOL, MAX_CLUSTERS, MAX_ITER = 64, 4000, 500, 20
 """Dimensions of the rows that are clustered, rows to choose from, clusters and steps of k-means."""
@@ -72,7 +74,14 @@ def select_rows(
     >>> select_rows(clf, X, 1, y=y, random_state=0).tolist()
     [4]
     """
-    random = check_random_state(random_state)
+    random = random_generator(random_state)
+    if clf is not None and not has_methods(clf, "predict_proba"):
+        found = f"is {short_repr(clf)}"
+        raise TypeError(f"clf must be a fitted classifier with predict_proba, or None, but {found}. Pass one.")
+    if not isinstance(n, Integral) or n < 1:
+        raise InputError(f"n must be a whole number of rows, 1 or more, but is {short_repr(n)}.")
+    if not isinstance(random_fraction, Real) or not 0 <= random_fraction <= 1:
+        raise InputError(f"random_fraction must be from 0 to 1, but is {short_repr(random_fraction)}.")
     vectorizer = getattr(clf, "vectorizer_", None)
     probabilities = None if clf is None else np.asarray(clf.predict_proba(X))
     if vectorizer is not None:
@@ -81,10 +90,10 @@ def select_rows(
         X = transform_texts(vectorizer, list(X), clf._encoding())
     X = X if isinstance(X, np.ndarray) else sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)
     missing = np.ones(X.shape[0], bool) if y is None else ~find_labeled(y, warn=False)[1]
-    if not 0 <= random_fraction <= 1:
-        raise InputError(f"random_fraction must be from 0 to 1, but is {random_fraction}.")
-    if n < 1:
-        raise InputError(f"the number of rows must be 1 or more, but is {n}.")
+    if missing.size != X.shape[0]:
+        raise LabelError(LabelErrorKind.LENGTH, n_rows=X.shape[0], n_labels=missing.size)
+    if not missing.any():
+        return np.zeros(0, np.int64)
     rows, vectors = np.flatnonzero(missing), reduce_rows(X)
     n_random = round(random_fraction * min(n, rows.size))
     drawn = rows[random.permutation(rows.size)[:n_random]]

@@ -31,10 +31,24 @@ def name_list(names: Iterable[object], most: int = 10, *, quote: bool = True) ->
 
     >>> name_list(["tea", "milk"]), name_list(["tea", "coffee", "milk", "juice"], most=2)
     ("'tea' and 'milk'", "'tea', 'coffee' and 2 more")
+    >>> name_list([])
+    ''
     """
     shown = [repr(name) if quote else str(name) for name in names]
+    if len(shown) < 2:
+        return "".join(shown)
     last = shown[-1] if len(shown) <= most else f"{len(shown) - most} more"
-    return f"{', '.join(shown[: min(most, len(shown) - 1)])} and {last}" if len(shown) > 1 else "".join(shown)
+    return f"{', '.join(shown[: min(most, len(shown) - 1)])} and {last}"
+
+
+def short_repr(value: object, width: int = 80) -> str:
+    """How a message quotes a value that may be anything: on one line, and cut.
+
+    >>> short_repr([1, 2]), short_repr("a long text", width=8)
+    ('[1, 2]', "'a long…")
+    """
+    line = " ".join(repr(value).split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def number_of(n: int, singular: str, plural: str | None = None) -> str:

@@ -1,8 +1,8 @@
 """TextClassifier: texts to labels, by words, vectors of an encoder or both, saved as the command line does."""
 
-import os
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 import transduce
 from transduce.arrays import Array
 from transduce.class_prior.rounding import outlier_counts
 from transduce.engines.common import Calibration
-from transduce.errors import InputError
+from transduce.errors import InputError, LabelError, LabelErrorKind
 from transduce.estimators import LOSSES, TransductiveClassifier
 from transduce.evidence import NamedScores
 from transduce.features.class_names import describe_classes, name_scores
@@ -30,7 +30,7 @@ from transduce.labels.missing import is_missing
 from transduce.parallel import effective_n_jobs
 from transduce.provenance import class_weights, describe_fit
 from transduce.taxonomy import Taxonomy
-from transduce.validation import check_fractions
+from transduce.validation import check_fractions, check_path
 from transduce.words_share import choose_share
 
 _PRIORS = {
@@ -130,7 +130,8 @@ class TextClassifier(TransductiveClassifier):
         start, texts = time.perf_counter(), read_texts(X)
         y = np.full(len(texts), None) if y is None and not (scores is guesses is class_names is None) else y
         self._check_fit(y)
-        check_consistent_length(texts, y)
+        if hasattr(y, "__len__") and len(y) != len(texts):
+            raise LabelError(LabelErrorKind.LENGTH, n_rows=len(texts), n_labels=len(y))
         if class_names is not None:
             if scores is not None or guesses is not None:
                 raise ValueError("class_names, scores and guesses cannot be combined. Pass one of them.")
@@ -170,7 +171,7 @@ class TextClassifier(TransductiveClassifier):
             raise ValueError(f"loss must be one of {', '.join(LOSSES)} to be saved, but is {self.loss!r}.")
         names = self._names()
         tree = self.taxonomy is not None and names == ["/".join(path) for path in self.taxonomy_.leaf_paths]
-        save_model(make_model(self, names, self.vectorizer_, self.about_, tree=tree), os.fspath(path))
+        save_model(make_model(self, names, self.vectorizer_, self.about_, tree=tree), check_path("path", path))
 
     @classmethod
     def load(cls, path: str | Path, *, encoder: Any = None, cache: bool | str | Path = True) -> "TextClassifier":
@@ -194,7 +195,7 @@ class TextClassifier(TransductiveClassifier):
         """
         from transduce.model_file import load_model
 
-        model = load_model(os.fspath(path))
+        model = load_model(check_path("path", path))
         kind = model.vectorizer.features.kind
         if kind == "vectors":
             raise InputError(f"{path} was trained on vectors, not on texts. Use it by transduce predict --vectors.")
@@ -281,7 +282,11 @@ def read_texts(X: Any) -> list[str]:
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) != 1:
         raise ValueError(f"X must be one column of texts, but has the shape {shape}. Pass a column, as frame['text'].")
-    return checked_texts(X if isinstance(X, str) else map(_as_text, X))
+    is_list = hasattr(X, "__iter__") and not isinstance(X, (str, Mapping))
+    texts = checked_texts(map(_as_text, X) if is_list else X)
+    if not texts:
+        raise ValueError("X has no texts. Pass a list with at least one text.")
+    return texts
 
 
 def _as_text(value: Any) -> Any:

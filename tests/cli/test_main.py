@@ -255,3 +255,19 @@ def test_a_missing_extra_is_reported():
     assert result.returncode == 1
     advice = "In the checkout of transduce, run: pip install '.[app]'"
     assert result.stderr == f"transduce: the command line needs the extra 'app'. {advice}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("label", "", "-o", "o.csv"), "the name of the file is empty. Name a file, or - for standard input."),
+        (("tag", "", "-o", "o.conll"), "the name of the file is empty. Name a file."),
+        (("inspect", ""), "a file without a name does not exist."),
+        (("label", "x.csv", "-o", "o.csv", "--seed", "x"), "'x' is not a valid whole number."),
+        (("label", "x.csv", "-o", "o.csv", "--alpha", "x"), "'x' is not a valid number."),
+    ],
+)
+def test_empty_names_and_words_for_numbers(arguments, message, run_command):
+    result = run_command(*arguments)
+    assert result.code == 2
+    assert message in result.err

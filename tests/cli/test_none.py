@@ -94,7 +94,7 @@ def test_the_option_can_be_in_a_config(labelled, run_ok, tmp_path, value):
         (["--none", "many"], "--none must be a fraction (0.2, 20% or 1/5), rows"),
         (["--none", "100%"], "--none must be below 100 % of the rows, but is '100%'"),
         (["--none", "20%:10%"], "the low end is above the high end"),
-        (["--none", "-3"], "--none must be 0 or more and finite"),
+        (["--none", "-3"], "--none must be from 0 to 1e15"),
         (["--none", "96"], "--none leaves 96 rows without a label, but 96 are to be labelled"),
         (["--none", "5%", "--workers", "2"], "--none needs all rows in one process, but --workers distributes them"),
         (["--none", "5%", "--dask", "tcp://host:8786"], "but --dask distributes them. Leave one of them out"),

@@ -173,7 +173,7 @@ def test_a_subclass_of_a_builtin_loss_is_user_defined():
 
 @every_loss
 def test_labels_out_of_range_raise(loss):
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="the class of each of the 500 rows"):
         loss.value(some_scores(), np.full(500, K))
 
 

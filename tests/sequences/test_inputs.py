@@ -107,7 +107,7 @@ def test_an_unknown_number_of_blocks_says_nothing():
 
 BAD_SIZES = {
     "syntax": ({"label_prior": {"x": "many"}}, r"label_prior\['x'\] must be .* a number of tokens"),
-    "of a list": ({"label_prior": [0.5, -1]}, r"label_prior\['y'\] must be 0 or more"),
+    "of a list": ({"label_prior": [0.5, -1]}, r"label_prior\['y'\] must be from 0 to 1e15"),
     "sum": ({"label_prior": {"x": 0.9, "y": 0.9}}, r"label_prior sums to 1\.8, not 1\. .* the 1 tokens to label"),
     "keyword": ({"label_prior": "even"}, "label_prior must be 'labeled', 'equal', None"),
     "too many": ({"label_prior": {"x": 7}}, "label_prior gives 'x' 7 tokens, but only 1 are to be labelled"),
@@ -130,6 +130,7 @@ def test_every_sentence_about_sizes_speaks_of_labels():
     fields |= {
         "classes": Names(["x"]),
         "hint": "",
+        "with_labeled": "",
         "source": "s",
         "fraction": 0.1,
         "fractions": "50% and 70%",

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from transduce.arrays import IntArray
+from transduce.suggest import short_repr
 
 
 def count_bounds(
@@ -44,8 +45,8 @@ def whole_numbers(
     """Check and convert counts; larger ones than `at_most`, infinity too, are cut to it."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{what} must be whole numbers, one for each {each}, but are {values!r}.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{what} must be whole numbers, one for each {each}, but are {short_repr(values)}.") from error
     if array.shape != (n_classes,):
         of = f"{n_classes} columns of costs" if each == "class" else f"{n_classes} groups"
         raise ValueError(

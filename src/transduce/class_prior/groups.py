@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from transduce.arrays import BoolArray, FloatArray, IntArray
 from transduce.class_prior.belief import Belief
 from transduce.class_prior.counts import check_order, whole_numbers
-from transduce.suggest import name_list
+from transduce.suggest import name_list, short_repr
 
 
 class CountConflict(NamedTuple):
@@ -63,8 +63,11 @@ class Groups:
         low = whole_numbers(np.atleast_1d(self.low), "low counts of groups", n_groups, each="group")
         high = whole_numbers(np.atleast_1d(self.high), "high counts of groups", n_groups, at_most=2**53, each="group")
         check_order(low, high, "group")
-        if self.names and len(self.names) != n_groups:
-            raise ValueError(f"names must be one for each of the {n_groups} groups, or none, but are {self.names!r}.")
+        if not isinstance(self.names, (tuple, list)) or len(self.names) not in (0, n_groups):
+            found = short_repr(self.names)
+            raise ValueError(
+                f"names must be one for each of the {n_groups} groups, in a tuple, or (), but are {found}."
+            )
         above = _nodes_above(self.above, n_groups)
         empty = np.setdiff1d(above.size - n_groups + np.flatnonzero(low), above)
         if empty.size:

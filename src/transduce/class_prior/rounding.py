@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from transduce.arrays import FloatArray, IntArray
+from transduce.contract import read_numbers
+from transduce.suggest import short_repr
 
 SUM_TOLERANCE = 1e-6
 """Fractions whose sum differs from 1 by more are not fractions of one whole."""
@@ -36,7 +38,7 @@ def counts_from_fractions(fractions: ArrayLike, n_rows: int) -> IntArray:
     >>> counts_from_fractions([0.5, 0.25, 0.25], 10)
     array([5, 3, 2])
     """
-    fractions = np.asarray(fractions, dtype=np.float64)
+    fractions = read_numbers(fractions, "fractions", "a list with one number for each class")
     if fractions.ndim != 1 or fractions.size == 0:
         raise ValueError(f"fractions must be a list with one number for each class, but have shape {fractions.shape}.")
     bad = ~(np.isfinite(fractions) & (fractions >= 0))
@@ -57,8 +59,8 @@ def apportion(weights: ArrayLike, n_rows: int) -> IntArray:
     array([4, 3, 3])
     """
     weights = np.asarray(weights, dtype=np.float64)
-    if not isinstance(n_rows, Integral) or n_rows < 0:
-        raise ValueError(f"n_rows must be a whole number, 0 or more, but is {n_rows!r}.")
+    if not isinstance(n_rows, Integral) or not 0 <= n_rows <= 2**53:
+        raise ValueError(f"n_rows must be a whole number from 0 to 2**53, but is {short_repr(n_rows)}.")
     if not weights.sum() > 0:
         raise ValueError("weights must not all be 0. Give at least one class a weight.")
     exact = weights / weights.sum() * n_rows

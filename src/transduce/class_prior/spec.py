@@ -24,7 +24,7 @@ The sum of plain numbers may decide their unit (`stated_sizes.with_units`): a co
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Integral, Real
@@ -113,7 +113,7 @@ def read_sizes(class_prior: object, classes: Sequence[Any]) -> Prior:
 
 def _in_order(class_prior: Any) -> list[object]:
     """Entries of a list or array."""
-    if isinstance(class_prior, (set, frozenset, bytes)) or not np.iterable(class_prior):
+    if isinstance(class_prior, (set, frozenset, bytes, Iterator)) or not np.iterable(class_prior):
         raise PriorTypeError(PriorErrorKind.NOT_SIZES, value=class_prior)
     return list(class_prior)
 

@@ -157,7 +157,9 @@ def _without_labeled(stated: Statement, top: BoolArray, labeled: IntArray) -> St
     if total == stated.n_rows:
         return stated
     if total != n_total:
-        raise PriorError(PriorErrorKind.COUNT_SUM, total=total, n_rows=stated.n_rows, n_total=n_total)
+        clause = f" and {n_total} with the labelled ones" if n_total > stated.n_rows else ""
+        about = {"n_rows": stated.n_rows, "n_total": n_total, "with_labeled": clause}
+        raise PriorError(PriorErrorKind.COUNT_SUM, total=total, **about)
     counts = np.where(stated.is_in_rows, stated.members @ labeled, 0)
     values = np.minimum(stated.high, n_total).astype(np.int64)
     _refuse(PriorErrorKind.BELOW_LABELED, stated, stated.high < counts, value=values, n_labeled=counts, n_total=n_total)

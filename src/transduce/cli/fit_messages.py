@@ -25,7 +25,7 @@ _PRIOR_ERRORS: Mapping[Kind, str] = {
     ),
     Kind.SUM_OF_SOME: "{fractions} are {total:.0%} together, more than all rows. Lower them.",
     Kind.COUNT_SUM: (
-        "they count {total} rows, but there are {n_rows} rows to label and {n_total} with the labelled ones. Correct "
+        "they count {total} rows, but there are {n_rows} rows to label{with_labeled}. Correct "
         "them, or leave out a class that you are not sure of."
     ),
     Kind.BELOW_LABELED: (

@@ -23,8 +23,16 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     return add
 
 
+class WholeNumber(click.IntRange):
+    """A range of whole numbers, called so in `--help` and in errors."""
+
+    name = "whole number"
+
+
 class _FiniteRange(click.FloatRange):
     """A range of numbers that refuses NaN."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert and check a number."""
@@ -41,12 +49,12 @@ def _input_options(formats: Sequence[str]) -> Callable[[Command], Command]:
         ),
         click.option(
             "--max-size",
-            type=click.IntRange(min=1),
+            type=WholeNumber(min=1),
             metavar="MB",
             callback=lambda context, option, value: None if value is None else value * 1_000_000,
             help="Allow a compressed FILE to expand to this many megabytes, if that is more than 100 times its size.",
         ),
-        click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default."),
+        click.option("--jobs", type=WholeNumber(min=1), help="Number of cores; all by default."),
     )
 
 
@@ -56,9 +64,7 @@ MODEL_INPUT_OPTIONS = _input_options((*READ_FORMATS, "conll", "xml"))
 ALPHA_OPTION = click.option(
     "--alpha", type=_FiniteRange(1e-12, 1e6), help="Regularisation; the default depends on the loss."
 )
-SEED_OPTION = click.option(
-    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Random seed."
-)
+SEED_OPTION = click.option("--seed", type=WholeNumber(0, 2**31 - 1), default=0, show_default=True, help="Random seed.")
 FEATURES_OPTION = click.option(
     "--features",
     type=click.Choice(("auto", "tfidf", "hashing", "embeddings", "mix")),
@@ -93,7 +99,7 @@ FIT_OPTIONS = with_options(
     click.option("--flat", is_flag=True, help="Treat 'a/b' labels as plain names, not as paths in a tree."),
     FEATURES_OPTION,
     click.option("--words-share", type=_FiniteRange(0, 1, min_open=True, max_open=True), hidden=True),
-    click.option("--ngrams", type=click.IntRange(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
+    click.option("--ngrams", type=WholeNumber(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
     click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
     ALPHA_OPTION,
     click.option(

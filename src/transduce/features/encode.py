@@ -1,6 +1,6 @@
 """From texts to vectors: each distinct text once, in batches of similar length, and none that is stored already."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from transduce.arrays import Array
 from transduce.features.encoders import Encoder, EncoderError, FunctionEncoder
 from transduce.features.pretrained import load_encoder
 from transduce.features.vector_cache import VectorCache, text_key
+from transduce.suggest import as_sentence, short_repr
 from transduce.validation import has_methods
 
 BATCH_CHARACTERS, LONG_TEXT = 1 << 15, 1 << 10
@@ -94,7 +95,7 @@ def as_encoder(encoder: Any) -> Encoder:
     if callable(encoder):
         return FunctionEncoder(encoder)
     raise TypeError(
-        f"encoder must be a name, a folder, an Encoder or a function, but is {encoder!r}. Pass one of them."
+        f"encoder must be a name, a folder, an Encoder or a function, but is {short_repr(encoder)}. Pass one of them."
     )
 
 
@@ -102,10 +103,14 @@ def checked_texts(texts: Any) -> list[str]:
     """Return texts as a list; anything else than texts raises TypeError."""
     if isinstance(texts, str):
         raise TypeError("texts must be a list of texts, but is a single one. Put it into a list.")
+    if isinstance(texts, Mapping) or not hasattr(texts, "__iter__"):
+        raise TypeError(f"texts must be a list of texts, but is {short_repr(texts)}. Pass a list.")
     listed = list(texts)
     for place, text in enumerate(listed):
         if not isinstance(text, str):
-            raise TypeError(f"texts must be strings, but text {place} is {text!r}. Convert it; '' is an empty text.")
+            raise TypeError(
+                f"texts must be strings, but text {place} is {short_repr(text)}. Convert it; '' is an empty text."
+            )
     return listed
 
 
@@ -134,7 +139,11 @@ def _encode(encoder: Encoder, texts: Sequence[str], dimension: int) -> Array:
     """Encode a batch, and check what comes back."""
     cut = [text[: encoder.max_characters] for text in texts]
     clean = [text.encode("utf-8", "replace").decode("utf-8") for text in cut]  # tokenizers refuse lone surrogates
-    vectors = np.asarray(encoder.encode(clean), dtype=np.float32)
+    try:
+        vectors = np.asarray(encoder.encode(clean), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        problem = f"the encoder {encoder.name} must return {dimension} numbers for each text, but it failed"
+        raise EncoderError(f"{problem}: {as_sentence(str(error))} Correct it.") from error
     if vectors.shape == (len(texts), dimension) and np.isfinite(vectors).all():
         return vectors
     found = "NaN or infinity" if vectors.shape == (len(texts), dimension) else f"the shape {vectors.shape}"

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 
 from transduce.arrays import Array
 from transduce.errors import InputError
+from transduce.suggest import short_repr
 
 MAX_CHARACTERS = 1 << 15
 
@@ -82,7 +84,22 @@ class FunctionEncoder:
     @cached_property
     def dimension(self) -> int:
         """See `Encoder.dimension`."""
-        return int(np.shape(self.function(["text"]))[-1])
+        shape = np.shape(self.function(["text"]))
+        if len(shape) != 2 or not shape[1]:
+            found = f"an array of shape {shape}"
+            raise EncoderError(f"the encoder {self.name} must return one vector for each text, but returned {found}.")
+        return int(shape[1])
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"function must take texts and return vectors, but is {short_repr(self.function)}.")
+        for key in ("name", "revision"):
+            if not isinstance(getattr(self, key), str):
+                raise TypeError(f"{key} must be a string, but is {short_repr(getattr(self, key))}.")
+        if not isinstance(self.max_characters, Integral) or self.max_characters < 1:
+            raise ValueError(
+                f"max_characters must be a whole number above 0, but is {short_repr(self.max_characters)}."
+            )
 
     def encode(self, texts: Sequence[str]) -> Array:
         """See `Encoder.encode`."""

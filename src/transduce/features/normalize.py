@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transduce.arrays import Array
+from transduce.contract import check_finite, check_matrix, texts_explained
 from transduce.features.centering import center_and_scale, mean_of_rows
 
 
@@ -53,9 +54,17 @@ class CenteredNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         CenteredNormalizer
             Itself.
         """
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._read(X)
         self.mean_ = mean_of_rows(X)
         return self
+
+    def _read(self, X: Any, **options: Any) -> Array:
+        """Return rows as an array of finite numbers."""
+        check_matrix(X)
+        with texts_explained(X):
+            rows: Array = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, **options)
+        check_finite(rows)
+        return rows
 
     def transform(self, X: Any) -> Array:
         """Centre and scale rows.
@@ -71,7 +80,6 @@ class CenteredNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Rows of length 1, or of zeros.
         """
         check_is_fitted(self)
-        options = {"dtype": (np.float64, np.float32), "copy": self.copy, "force_writeable": True}
-        rows: Array = validate_data(self, X, reset=False, **options)
+        rows = self._read(X, reset=False, copy=self.copy, force_writeable=True)
         center_and_scale(rows, self.mean_)
         return rows

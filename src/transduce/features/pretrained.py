@@ -19,6 +19,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.features.encoders import MAX_CHARACTERS, EncoderError
 from transduce.suggest import install_advice
+from transduce.validation import check_path
 
 DEFAULTS = {
     "sentence_transformers": "sentence-transformers/all-MiniLM-L6-v2",
@@ -71,7 +72,7 @@ def load_encoder(source: str | Path | None = None) -> "PretrainedEncoder":
     source = default_encoder() if source is None else source
     if source is None or default_encoder() is None:
         raise EncoderError(f"embeddings need an encoder, but {NONE_INSTALLED}")
-    folder = Path(source).expanduser()
+    folder = Path(check_path("encoder", source)).expanduser()
     if folder.is_dir():
         name, revision = Path(os.path.abspath(folder)).name, _digest(folder)
     else:

@@ -20,6 +20,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.features.encoders import Encoder
 from transduce.io.file_lock import FileLock
+from transduce.validation import check_path
 
 LOCK_SECONDS = 30
 _RECORD = np.dtype([("key", "V16"), ("checksum", "<u4")])
@@ -35,7 +36,11 @@ def cache_root(chosen: bool | str | Path) -> Path | None:
     """Return the folder of the caches; None if nothing is to be stored. `chosen` is that of `encode_texts`."""
     chosen = os.environ.get("TRANSDUCE_CACHE") or True if chosen is True else chosen
     if chosen is not True:
-        return None if chosen is False or chosen == "none" else Path(chosen).expanduser()
+        if chosen is False or chosen == "none":
+            return None
+        if chosen == "":
+            raise ValueError("cache must be a folder, True or False, but is ''. Name a folder, or pass False.")
+        return Path(check_path("cache", chosen)).expanduser()
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "transduce" / "Cache"

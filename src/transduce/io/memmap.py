@@ -22,6 +22,8 @@ from transduce.arrays import Array
 from transduce.contract import check_structure
 from transduce.io.atomic_write import atomic_write
 from transduce.io.strict_json import JsonError, dumps, loads
+from transduce.suggest import short_repr
+from transduce.validation import check_path
 
 FORMAT = 1
 HEADER = "rows.json"
@@ -55,8 +57,10 @@ def pack_rows(parts: Iterable[Any], folder: str | Path) -> sparse.csr_matrix:
     ...     X.shape, type(X.data.base).__name__, open_rows(f"{folder}/rows").nnz == X.nnz
     ((20, 3), 'memmap', True)
     """
-    path = Path(folder)
+    path = Path(check_path("folder", folder))
     is_new = not path.exists()
+    if not is_new and not path.is_dir():
+        raise ValueError(f"rows must be packed into a folder, but {path} is a file. Name another.")
     if not is_new and any(path.iterdir()):
         raise ValueError(f"rows must be packed into a new or empty folder, but {path} contains files.")
     path.mkdir(parents=True, exist_ok=True)
@@ -84,7 +88,7 @@ def open_rows(folder: str | Path) -> sparse.csr_matrix:
     csr_matrix
         The rows, memory-mapped and read-only.
     """
-    path = Path(folder)
+    path = Path(check_path("folder", folder))
     if not (path / HEADER).is_file():
         raise ValueError(f"{path} has no {HEADER}, so it is not a complete folder of packed rows. Use pack_rows.")
     try:
@@ -150,9 +154,9 @@ def npz_parts(folder: str | Path) -> Iterator[sparse.csr_matrix]:
     ------
     csr_matrix
     """
-    paths = sorted(Path(folder).glob("*.npz"))
+    paths = sorted(Path(check_path("folder", folder)).glob("*.npz"))
     if not paths:
-        raise ValueError(f"{folder} has no .npz files of scipy.sparse.save_npz.")
+        raise ValueError(f"{folder} has no .npz files of scipy.sparse.save_npz. Name their folder.")
     for path in paths:
         try:
             with path.open("rb") as file:
@@ -168,7 +172,7 @@ def _write(parts: Iterable[Any], path: Path) -> None:
     with ExitStack() as stack:
         data, indices, indptr = (stack.enter_context((path / name).open("wb")) for name in _FILES)
         np.zeros(1, np.int64).tofile(indptr)
-        for part in parts:
+        for part in _listed(parts):
             rows = _canonical(part)
             if n_parts == 0:
                 n_features, dtype = rows.shape[1], rows.dtype
@@ -179,7 +183,7 @@ def _write(parts: Iterable[Any], path: Path) -> None:
             n_parts, n_rows, n_values = n_parts + 1, n_rows + rows.shape[0], n_values + rows.nnz
             del part, rows  # before the next ones are made
     if n_rows == 0:
-        raise ValueError("there are no rows to pack.")
+        raise ValueError("there are no rows to pack. Pass parts with at least one row.")
     is_short = n_values < INT32_LIMIT
     if is_short:
         _to_int32(path / _INDPTR)
@@ -190,6 +194,12 @@ def _write(parts: Iterable[Any], path: Path) -> None:
     header["digest"] = _digest(_mapped(path, header))
     with atomic_write(path / HEADER) as file:
         file.write(dumps(header).encode())
+
+
+def _listed(parts: Any) -> Iterable[Any]:
+    if sparse.issparse(parts) or isinstance(parts, (str, np.ndarray)) or not hasattr(parts, "__iter__"):
+        raise TypeError(f"parts must be an iterable of matrices, but is {short_repr(parts)}. Pass [X] for one matrix.")
+    return parts  # type: ignore[no-any-return]
 
 
 def _check_part(part: Any, rows: sparse.csr_matrix, number: int, n_features: int, dtype: np.dtype[Any]) -> None:
@@ -213,6 +223,9 @@ def _to_int32(path: Path) -> None:
 def _canonical(part: Any) -> sparse.csr_matrix:
     """Return rows as CSR of float32 or float64, with columns sorted and no column repeated."""
     check_structure(part)
+    kind = part.dtype.kind if sparse.issparse(part) else np.asarray(part, dtype=None).dtype.kind
+    if kind not in "biuf" or np.ndim(part) != 2:
+        raise ValueError(f"a part must be a sparse matrix or an array of real numbers, but is {short_repr(part)}.")
     rows = sparse.csr_matrix(part)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)

@@ -79,7 +79,9 @@ def _opened(source: str) -> Iterator[Any]:
         with safe_open(source, framework="numpy") as file:
             yield file
     except FileNotFoundError as error:
-        raise InputError(f"{source} does not exist. Correct the path of the model file.") from error
+        raise InputError(
+            f"{source or 'a file without a name'} does not exist. Correct the path of the model file."
+        ) from error
     except OSError as error:
         raise InputError(f"{source} cannot be opened: {error.strerror or error}. Check its permissions.") from error
     except SafetensorError as error:

@@ -11,6 +11,7 @@ labels (N exceeds twice the number of rows). Each pivot reads all n × K cells, 
 
 import time
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from transduce.label_step.certificate import certify
 from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.solution import LabelSolution, Status, TracePoint
+from transduce.suggest import short_repr
 
 ROUNDING = 32 * float(np.finfo(np.float64).eps)
 """Reduced costs above minus this fraction of the largest cost count as 0."""
@@ -51,6 +53,9 @@ class Simplex:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
         """Pivot, from the greedy labels if there is no start; `prices` are ignored. See `LabelStep.solve`."""
+        limit = self.max_seconds
+        if limit is not None and (not isinstance(limit, Real) or not limit >= 0):
+            raise ValueError(f"max_seconds must be 0 or more, or None for no limit, but is {short_repr(limit)}.")
         problem.refuse_groups("The simplex label step")
         begin = time.perf_counter()
         start = greedy_labels(problem) if start is None else start.copy()

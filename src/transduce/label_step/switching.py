@@ -6,6 +6,7 @@ Where counts are ranges, single moves within the bounds are listed too.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from transduce.label_step.certificate import certify
 from transduce.label_step.greedy import greedy_labels
 from transduce.label_step.problem import FloatArray, IntArray, LabelProblem
 from transduce.label_step.solution import LabelSolution, Status
+from transduce.suggest import short_repr
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A switch must lower the cost by this fraction of the largest cost; otherwise rounding could switch forever."""
@@ -44,8 +46,9 @@ class Switching:
         self, problem: LabelProblem, prices: FloatArray | None = None, start: IntArray | None = None
     ) -> LabelSolution:
         """Switch labels, from the greedy ones if there is no start; `prices` are ignored. See `LabelStep.solve`."""
-        if self.max_rounds is not None and self.max_rounds < 1:
-            raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {self.max_rounds!r}.")
+        limit = self.max_rounds
+        if limit is not None and (not isinstance(limit, Integral) or limit < 1):
+            raise ValueError(f"max_rounds must be 1 or more, or None for no limit, but is {short_repr(limit)}.")
         return _switch(problem, start, self.max_rounds, Status.ROUNDS_SPENT)
 
 

@@ -10,6 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from transduce.arrays import Array, BoolArray, object_array
 from transduce.errors import LabelError, LabelErrorKind, LabelWarning, LabelWarningKind, user_stacklevel
 from transduce.labels.partial import example_set, is_partial, names_in
+from transduce.suggest import short_repr
 
 AUTO = "auto"
 
@@ -20,6 +21,8 @@ def find_labeled(y: Any, unlabeled: object = AUTO, warn: bool = True) -> tuple[A
     Unless `unlabeled` is "auto", a row is unlabelled if its value is missing or is `unlabeled`. `warn` says whether to
     warn if y holds only -1 and 1.
     """
+    if isinstance(unlabeled, (list, Mapping, Set)) or (hasattr(unlabeled, "__array__") and np.ndim(unlabeled)):
+        raise ValueError(f"unlabeled must be 'auto', None or one value, but is {short_repr(unlabeled)}.")
     values = _one_dimension(y)
     labeled = ~_missing(values)
     auto = isinstance(unlabeled, str) and unlabeled == AUTO

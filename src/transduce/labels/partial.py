@@ -4,7 +4,7 @@ A set allows its members, an inner node of the taxonomy all leaves under it, and
 or node that allows one class is a full label.
 """
 
-from collections.abc import Hashable, Iterable, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from transduce.arrays import Array
 from transduce.errors import LabelError, LabelErrorKind
+from transduce.suggest import short_repr
 
 _ROWS = (list, tuple, np.ndarray)
 
@@ -35,6 +36,10 @@ class RuledOut:
         if isinstance(labels, tuple):
             advice = f"Write [{labels!r}] for a path, and {list(labels)!r} for several labels."
             raise TypeError(f"RuledOut takes a label, list or set, but got the tuple {labels!r}. {advice}")
+        members = labels if isinstance(labels, list) else [labels]
+        is_list = isinstance(labels, (list, Set, np.ndarray))
+        if (not is_list and not isinstance(labels, Hashable)) or any(isinstance(one, Mapping) for one in members):
+            raise TypeError(f"RuledOut takes a label, list or set, but got {short_repr(labels)}. Convert it.")
         several: Iterable[Any] = labels if isinstance(labels, (list, Set, np.ndarray)) else [labels]
         self.labels: frozenset[Any] = frozenset(tuple(one) if isinstance(one, list) else one for one in several)
 

@@ -7,8 +7,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from transduce.contract import read_numbers
 from transduce.losses.base import FloatArray, Targets
 from transduce.parallel import Threads, row_blocks
+from transduce.suggest import short_repr
 
 DType: TypeAlias = np.dtype[Any]
 Result = TypeVar("Result")
@@ -54,13 +56,15 @@ class BlockwiseLoss(ABC):
 
     def value(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
         """Compute the loss (n,) of every row at labels or distributions; see `Loss.value`."""
-        S, targets = score_matrix(scores), np.asarray(targets)
+        S = score_matrix(scores)
+        targets = checked_targets(targets, S.shape)
         loss = self._prepared(S.shape[1], S.dtype)
         return np.concatenate(map_blocks(S, 1, lambda rows: loss.values(S[rows], targets[rows])))
 
     def gradient(self, scores: ArrayLike, targets: ArrayLike) -> FloatArray:
         """Compute the gradient (n, K) of the losses with respect to the scores; see `Loss.gradient`."""
-        S, targets = score_matrix(scores), np.asarray(targets)
+        S = score_matrix(scores)
+        targets = checked_targets(targets, S.shape)
         out, loss = np.empty_like(S), self._prepared(S.shape[1], S.dtype)
         map_blocks(S, 1, lambda rows: loss.write_gradient(S[rows], targets[rows], out[rows]))
         return out
@@ -96,12 +100,30 @@ def map_blocks(S: FloatArray, n_threads: int, function: Callable[[slice], Result
 
 def score_matrix(scores: ArrayLike) -> FloatArray:
     """Return scores as a float matrix in C order; float32 stays float32."""
-    S = np.asarray(scores)
+    S = scores if isinstance(scores, np.ndarray) and scores.dtype.kind == "f" else _as_numbers(scores)
     if S.ndim != 2:
         raise ValueError(
             f"scores must be a matrix, a row per document and a column per class, but have shape {S.shape}."
         )
     return np.ascontiguousarray(S, dtype=np.float32 if S.dtype == np.float32 else np.float64)
+
+
+def _as_numbers(scores: ArrayLike) -> FloatArray:
+    return read_numbers(scores, "scores", "a matrix of numbers, a row per document and a column per class")
+
+
+def checked_targets(targets: ArrayLike, shape: tuple[int, ...]) -> Targets:
+    """Return targets as an array: the class of each row, or its distribution over the classes."""
+    found = np.asarray(targets)
+    if found.shape == shape and found.dtype.kind in "fiub":
+        return found
+    is_listed = found.shape == shape[:1] and found.dtype.kind in "iu"
+    if not is_listed or (found.size and not 0 <= found.min() <= found.max() < shape[1]):
+        raise ValueError(
+            f"targets must be the class of each of the {shape[0]} rows, from 0 to {shape[1] - 1}, or a matrix of shape "
+            f"{shape} with its distribution, but are {short_repr(targets)}."
+        )
+    return found
 
 
 def at_targets(values: FloatArray, targets: Targets) -> FloatArray:

@@ -11,7 +11,8 @@ from transduce.losses.base import FloatArray, Loss, Targets
 from transduce.losses.blockwise import BlockwiseLoss, at_targets, score_matrix
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
 from transduce.losses.smooth import MaxEnt, SmoothMargin
-from transduce.validation import is_positive
+from transduce.suggest import short_repr
+from transduce.validation import has_methods, is_positive
 
 DEFAULT_ALPHA = 1e-3
 """Regularisation for a loss that does not state its own, on rows of length 1."""
@@ -35,6 +36,10 @@ class Averaged:
     """
 
     loss: Loss
+
+    def __post_init__(self) -> None:
+        if not has_methods(self.loss, "label_costs", "value", "gradient"):
+            raise TypeError(f"loss must be a Loss such as LargeMargin(), but is {short_repr(self.loss)}. Pass one.")
 
     def label_costs(self, scores: ArrayLike) -> FloatArray:
         """Compute the loss (n, K) of every row under every label; see `Loss.label_costs`."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from transduce.contract import read_numbers
 from transduce.kernels import kernel
 from transduce.losses.base import FloatArray, Targets
 from transduce.losses.blockwise import (
@@ -73,7 +74,7 @@ class MarginLoss(BlockwiseLoss):
         """
         if self.margins is None:
             return _unit_margins(n_classes)
-        margins, shape = np.asarray(self.margins, dtype=np.float64), (n_classes, n_classes)
+        margins, shape = read_numbers(self.margins, "margins", "a matrix of numbers"), (n_classes, n_classes)
         if margins.shape != shape:
             raise ValueError(f"margins must have shape {shape}, one row per class, but have shape {margins.shape}.")
         if not np.all(np.isfinite(margins)) or np.any(margins < 0) or np.any(np.diag(margins) != 0):

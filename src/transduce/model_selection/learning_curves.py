@@ -7,13 +7,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from transduce.arrays import Array
 from transduce.errors import PriorWarning
 from transduce.labels.encode import find_full_labels
 from transduce.model_selection.hidden_labels import class_codes, fit_hidden, label_parameters
 from transduce.model_selection.scorers import labeled_scorer, take
+from transduce.suggest import short_repr
+from transduce.validation import has_methods, random_generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +93,16 @@ def learning_curve(
     >>> curve.sizes, curve.scores.shape, bool(curve.mean[1] > curve.mean[0])
     (array([ 4, 60]), (2, 3), True)
     """
+    if not has_methods(estimator, "fit", "get_params"):
+        raise TypeError(f"estimator must be a classifier, but is {short_repr(estimator)}. Pass one that is not fitted.")
+    if not isinstance(n_repeats, Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats must be a whole number, 1 or more, but is {short_repr(n_repeats)}.")
     unlabeled, taxonomy = label_parameters(estimator)
     values, labeled = find_full_labels(y, unlabeled, taxonomy)
     rows, (names, codes) = np.flatnonzero(labeled), class_codes(values[labeled])
     numbers = _check_sizes(sizes, len(names), codes.size)
     scorer = scoring if callable(scoring) else labeled_scorer(scoring, unlabeled, taxonomy)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    rng = np.random.default_rng(random_generator(random_state).randint(2**31 - 1))
     scores = np.empty((len(numbers), n_repeats))
     for repeat in range(n_repeats):
         order = rows[_labeling_order(codes, rng)]

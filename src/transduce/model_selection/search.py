@@ -3,12 +3,10 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +17,8 @@ from transduce.losses import default_alpha
 from transduce.model_selection.scorers import labeled_scorer
 from transduce.model_selection.splitters import rows_to_hide
 from transduce.model_selection.trials import Params, Scorer, Trial, Trials, equal_to_best, results_table
+from transduce.suggest import short_repr
+from transduce.validation import check_iterations, is_positive, random_generator
 
 
 def _has_probabilities(search: Any) -> bool:
@@ -104,6 +104,7 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None. Mark unlabelled rows by -1 or None.")
+        check_iterations(1, self.n_jobs)
         candidates, base, test_seed = self._candidates(), *self._seeded()
         trials = Trials(base, X, y, sample_weight, self._scorer(base))
         # The fit with all labels comes first: it reports problems of the data, and usually it is the one chosen.
@@ -191,15 +192,18 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return tags
 
     def _base(self) -> Any:
-        base = TransductiveClassifier() if self.estimator is None else clone(self.estimator)
-        if not isinstance(base, BaseEstimator) or not {"alpha", "class_prior"} <= base.get_params().keys():
+        has_type = self.estimator is None or isinstance(self.estimator, BaseEstimator)
+        base = clone(self.estimator) if self.estimator is not None and has_type else TransductiveClassifier()
+        if not has_type or not {"alpha", "class_prior"} <= base.get_params().keys():
             advice = "For a pipeline use GridSearchCV with HiddenLabelSplit."
-            raise TypeError(f"estimator must be a classifier of this package, but is {self.estimator!r}. {advice}")
+            raise TypeError(
+                f"estimator must be a classifier of this package, but is {short_repr(self.estimator)}. {advice}"
+            )
         return base
 
     def _seeded(self) -> tuple[Any, int]:
         """Return the estimator to clone, with a seed, and the seed of the folds."""
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        seeds = random_generator(self.random_state).randint(2**31 - 1, size=2)
         base = self._base()
         if base.random_state is None:
             base.set_params(random_state=int(seeds[0]))
@@ -210,14 +214,17 @@ class TransductiveClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _candidates(self) -> list[Params]:
         """Return the parameters to try: all pairs of a loss and an alpha, or the alphas alone."""
-        alphas = list(dict.fromkeys(self.alphas)) if isinstance(self.alphas, Iterable) else []
-        if not alphas or not all(isinstance(alpha, Real) and 0 < float(alpha) < np.inf for alpha in alphas):
-            raise ValueError(f"alphas must be one or more numbers above 0, but are {self.alphas!r}.")
+        alphas = list(self.alphas) if isinstance(self.alphas, Iterable) else []
+        if not alphas or not all(map(is_positive, alphas)):
+            raise ValueError(f"alphas must be one or more numbers above 0, but are {short_repr(self.alphas)}.")
+        alphas = list(dict.fromkeys(alphas))
         if self.losses is None:
             return [{"alpha": alpha} for alpha in alphas]
-        losses = [] if isinstance(self.losses, str) else list(self.losses)
+        losses = [] if isinstance(self.losses, str) or not np.iterable(self.losses) else list(self.losses)
         if not losses:
-            raise ValueError(f"losses must be a list of one or more losses, or None, but are {self.losses!r}.")
+            raise ValueError(
+                f"losses must be a list of one or more losses, or None, but are {short_repr(self.losses)}."
+            )
         return [{"loss": loss, "alpha": alpha} for loss in losses for alpha in alphas]
 
     def _preferred(self, candidates: list[Params], base: Any, among: Iterable[int]) -> int:

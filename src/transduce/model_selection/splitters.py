@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_random_state
 
 from transduce.arrays import Array
 from transduce.labels.classes import warn_inner_nodes
 from transduce.labels.encode import find_full_labels
 from transduce.labels.missing import AUTO
 from transduce.model_selection.hidden_labels import class_codes, hide
+from transduce.validation import random_generator
 
 
 @dataclass(eq=False, repr=False)
@@ -109,7 +109,7 @@ class HiddenLabelSplit(BaseCrossValidator):  # type: ignore[misc]
             limit = f"{n_testable}, the number of labels that are not the only one of their class"
             advice = "Lower it, or label more rows."
             raise ValueError(f"n_splits must be at most {limit}, but is {self.n_splits}. {advice}")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(random_generator(self.random_state).randint(2**31 - 1))
         for _ in range(self.n_repeats):
             folds = assign_folds(codes, self.n_splits, self.stratified, rng)
             for fold in range(self.n_splits):
@@ -128,6 +128,8 @@ def rows_to_hide(cv: Any, X: Any, values: Array, full: Array, seed: int) -> list
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise ValueError(f"cv must be a number of folds from 2, a splitter, or pairs (train, test), but is {cv!r}.")
     tests = [test[full[test]] for test in (np.arange(values.size)[test] for _, test in pairs)]
+    if not tests:
+        raise ValueError("cv must have at least one split, but has none. Pass a number of folds from 2.")
     n_labeled = np.bincount(codes[full])
     for number, test in enumerate(tests):
         if not test.size:

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,10 +70,10 @@ class Trials:
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             model = fit_hidden(self.base, self.X, self.y, test, self.sample_weight, **params)
             seconds = time.perf_counter() - start
-            score = float(self.scorer(model, take(self.X, test), self.y[test]))
-        if not np.isfinite(score):
+            score = self.scorer(model, take(self.X, test), self.y[test])
+        if not isinstance(score, (Real, np.number)) or not np.isfinite(score):
             raise ValueError(f"scoring must return a finite number, but returned {score} for {params}.")
-        return Trial(params, split, score, seconds)
+        return Trial(params, split, float(score), seconds)
 
 
 def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: Sequence[Trial]) -> dict[str, Any]:

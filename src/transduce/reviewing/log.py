@@ -64,7 +64,11 @@ class DecisionLog:
 
     def __init__(self, folder: Path, texts: Sequence[str]) -> None:
         new = [each for each in (folder, *folder.parents) if not each.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            problem = "is a file" if folder.exists() else f"cannot be made ({error.strerror})"
+            raise InputError(f"the folder of decisions {folder} {problem}. Name another folder.") from None
         for each in new:
             sync_folder(each.parent)
         self.path = folder / LOG_NAME

@@ -12,8 +12,9 @@ from transduce.labels.missing import is_missing
 from transduce.reviewing.documents import Documents
 from transduce.reviewing.log import DecisionLog
 from transduce.reviewing.session import Session
-from transduce.suggest import install_advice
+from transduce.suggest import install_advice, name_list, short_repr
 from transduce.text import read_texts
+from transduce.validation import check_path
 
 
 class Review:
@@ -113,12 +114,14 @@ def review(
     Review
         The running review: `url`, `labels`, `proposals`, `frame()` and `stop()`. It is a context manager.
     """
+    for name in [text] if label is None else [text, label]:
+        _check_column(frame, name)
     texts = read_texts(frame[text])
     given = None if label is None else [_label(value) for value in frame[label]]
     if features == "auto":
         features = "tfidf" if encoder is None and local_encoder() is None else "mix"
     rows = fit_texts(texts, features, Encoding(encoder))
-    folder = Path(tempfile.mkdtemp(prefix="transduce-review-") if project is None else project)
+    folder = Path(tempfile.mkdtemp(prefix="transduce-review-") if project is None else check_path("project", project))
     documents = Documents(texts, rows.X, rows.vectorizer.vocabulary)
     found = Review(frame, Session(documents, DecisionLog(folder, texts), given), folder)
     if open_browser:
@@ -126,6 +129,15 @@ def review(
 
         webbrowser.open(found.url)
     return found
+
+
+def _check_column(frame: Any, name: Any) -> None:
+    """Raise InputError unless the frame has this column."""
+    if not hasattr(frame, "columns"):
+        raise InputError(f"frame must be a DataFrame of pandas or polars, but is {short_repr(frame)}. Pass one.")
+    if not isinstance(name, str) or name not in frame.columns:
+        columns = name_list(frame.columns) or "none"
+        raise InputError(f"the frame has no column {short_repr(name)}, but {columns}. Name others by text= and label=.")
 
 
 def _label(value: Any) -> str | None:

@@ -7,10 +7,14 @@ its distinct tokens, so that long corpora cost little more than a pass over thei
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+
+from transduce.suggest import short_repr
 
 N_TENTHS = 10
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
@@ -43,6 +47,12 @@ def token_features(tokens: Sequence[str], i: int) -> list[str]:
     ['word=smith', 'shape=Xxx,', 'first=smi', 'last=ith', 'sign=,',
      'before:word=j', 'before:shape=X.', 'after:word=1994', 'after:shape=dddd.', 'tenth=3']
     """
+    n_tokens = len(tokens) if hasattr(tokens, "__getitem__") and not isinstance(tokens, (str, Mapping)) else 0
+    if not isinstance(i, Integral) or (n_tokens and not 0 <= i < n_tokens):
+        raise ValueError(f"i must be the position of a token, from 0 to {n_tokens - 1}, but is {short_repr(i)}.")
+    check_tokens([tokens[max(0, i - 1) : i + 2] if n_tokens else tokens])
+    if not n_tokens:
+        raise ValueError("tokens is empty. Pass at least one token.")
     before = _parts(tokens[i - 1])[:2] if i > 0 else (_START, _START)
     after = _parts(tokens[i + 1])[:2] if i + 1 < len(tokens) else (_END, _END)
     slots = zip(_SLOTS, (*_parts(tokens[i]), *before, *after, str(N_TENTHS * i // len(tokens))), strict=True)
@@ -50,6 +60,19 @@ def token_features(tokens: Sequence[str], i: int) -> list[str]:
 
 
 _SLOTS = (*_OWN, *(f"{side}:{part}" for side in ("before", "after") for part in _OWN[:2]), "tenth")
+
+
+def check_tokens(sequences: Any) -> None:
+    """Raise TypeError unless sequences are lists of lists of strings."""
+    for tokens in sequences if _is_list(sequences) else [sequences]:
+        if not (_is_list(sequences) and _is_list(tokens) and all(isinstance(each, str) for each in tokens)):
+            raise TypeError(
+                f"a sequence must be a list of strings, its tokens, but is {short_repr(tokens)}. Convert it."
+            )
+
+
+def _is_list(values: Any) -> bool:
+    return hasattr(values, "__len__") and not isinstance(values, (str, bytes, Mapping))
 
 
 def shape(token: str) -> str:
@@ -94,6 +117,7 @@ def token_matrix(
     >>> X.shape == (3, len(names)), int(X[2, names.index("tenth=0")])
     (True, 1)
     """
+    check_tokens(sequences)
     slots = [(f"{slot}=", values, codes) for slot, (values, codes) in zip(_SLOTS, _slots(sequences), strict=True)]
     if names is None:
         used = ({prefix + values[code] for code in np.unique(codes)} for prefix, values, codes in slots)

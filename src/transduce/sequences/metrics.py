@@ -4,10 +4,11 @@ Precision, recall and F are those of seqeval in its default mode; a fraction of 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from transduce.sequences.schemes import Block, blocks
+from transduce.suggest import short_repr
 
 
 class BlockScore(NamedTuple):
@@ -69,6 +70,9 @@ def block_scores(
     >>> block_scores([["B-a", "I-a", "O"]], [["B-a", "I-a", "B-b"]], "BIO").labels["a"].f
     1.0
     """
+    for name, sequences in (("y_true", y_true), ("y_pred", y_pred)):
+        if not hasattr(sequences, "__len__") or isinstance(sequences, (str, Mapping)):
+            raise TypeError(f"{name} must be a list with the labels of each sequence, but is {short_repr(sequences)}.")
     true, predicted = _numbered(y_true, scheme), _numbered(y_pred, scheme)
     if [len(one) for one in y_true] != [len(one) for one in y_pred]:
         raise ValueError("y_true and y_pred must have sequences of equal lengths. Predict the same sequences.")

@@ -4,9 +4,11 @@ Blocks are those of seqeval in its default mode: a block begins at B and S, afte
 block, and where the type changes, so labels that are not valid in their scheme have blocks too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from transduce.suggest import short_repr
 
 OUTSIDE = "O"
 SCHEMES = {"BIO": "BI", "BIOES": "BIES"}
@@ -40,6 +42,19 @@ def split_label(label: str, scheme: str | None) -> tuple[str, str]:
     return ("I", label) if scheme is None else (label[:1], label[2:])
 
 
+def check_scheme(scheme: object) -> None:
+    """Raise ValueError unless a scheme is known."""
+    if scheme is not None and not (isinstance(scheme, str) and scheme in SCHEMES):
+        raise ValueError(f"scheme must be None, 'BIO' or 'BIOES', but is {short_repr(scheme)}.")
+
+
+def check_label_list(labels: Any, *, of_strings: bool = True) -> None:
+    """Raise TypeError unless labels are a list, of strings if these are to be split; a single string is none."""
+    is_list = hasattr(labels, "__iter__") and not isinstance(labels, (str, Mapping))
+    if not is_list or (of_strings and not all(isinstance(label, str) for label in labels)):
+        raise TypeError(f"labels must be a list of strings, but are {short_repr(labels)}. Convert them.")
+
+
 def blocks(labels: Sequence[str], scheme: str | None = None) -> list[Block]:
     """Return the blocks of a sequence.
 
@@ -61,6 +76,8 @@ def blocks(labels: Sequence[str], scheme: str | None = None) -> list[Block]:
     >>> [tuple(block) for block in blocks(["B-a", "I-a", "B-a", "O", "I-b"], "BIO")]
     [('a', 0, 2), ('a', 2, 3), ('b', 4, 5)]
     """
+    check_scheme(scheme)
+    check_label_list(labels, of_strings=scheme is not None)
     parts = [split_label(label, scheme) for label in labels]
     starts = [i for i, part in enumerate(parts) if starts_block(parts[i - 1] if i else (OUTSIDE, ""), part)]
     outside = [i for i, (tag, _) in enumerate(parts) if tag == OUTSIDE]
@@ -91,6 +108,8 @@ def find_scheme(labels: Iterable[str]) -> str | None:
     >>> find_scheme(["O", "B-author", "I-author"]), find_scheme(["S-year", "O"]), find_scheme(["author", "O"])
     ('BIO', 'BIOES', None)
     """
+    labels = list(labels) if hasattr(labels, "__iter__") and not isinstance(labels, str) else labels
+    check_label_list(labels)
     inside = {label for label in labels if label != OUTSIDE}
     if not inside or any(label[1:2] != "-" or len(label) < 3 for label in inside):
         return None

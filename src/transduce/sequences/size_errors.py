@@ -22,7 +22,7 @@ _SENTENCES: Mapping[Kind, str] = {
     ),
     Kind.SUM_OF_SOME: "{parameter} states {fractions} of the {unit}, {total:.0%} together, more than all. Lower them.",
     Kind.COUNT_SUM: (
-        "{parameter} counts {total} {unit}, but there are {n_rows} to label and {n_total} with the labelled ones. "
+        "{parameter} counts {total} {unit}, but there are {n_rows} to label{with_labeled}. "
         "Correct the numbers, or leave out a label that you are not sure of."
     ),
     Kind.LOW_SUM: (

@@ -14,7 +14,7 @@ from transduce.class_prior.spec import parse_size
 from transduce.errors import InputError, PriorErrorKind
 from transduce.label_step.count_tree import CountTree
 from transduce.sequences.size_errors import SizeError, size_errors
-from transduce.suggest import did_you_mean, name_list
+from transduce.suggest import did_you_mean, name_list, short_repr
 
 BLOCK_STRENGTH = 4.0
 """Strength of the belief in the middle of a range of blocks, and in a rough number of them."""
@@ -47,10 +47,12 @@ def block_bounds(block_prior: Any, fields: list[Any], n_sequences: int) -> tuple
     >>> tree.low.tolist(), tree.high.tolist(), stated.tolist()
     ([8, 0], [12, 1000000000], [1, 2])
     """
+    block_prior = {} if block_prior is None else block_prior
+    if not isinstance(block_prior, dict):
+        found = f"but is {short_repr(block_prior)}"
+        raise InputError(f"block_prior must be a dict from fields to numbers of blocks, {found}. Pass one, or None.")
     if not block_prior:
         return None, np.zeros(0, np.int64)
-    if not isinstance(block_prior, dict):
-        raise InputError(f"block_prior must be a dict from fields to numbers of blocks, but is {block_prior!r}.")
     for name in block_prior:
         if name not in fields:
             hint = f"{did_you_mean(name, fields)} The fields are {name_list(fields)}."

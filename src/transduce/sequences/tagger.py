@@ -26,11 +26,12 @@ from transduce.sequences.inputs import TOKENS, Encoded, Encoder
 from transduce.sequences.label_step import LabelStep
 from transduce.sequences.problem import ChainProblem
 from transduce.sequences.scheme_check import check_known_labels, check_names
-from transduce.sequences.schemes import SCHEMES
+from transduce.sequences.schemes import check_scheme
 from transduce.sequences.sizes import block_bounds, token_bounds
 from transduce.sequences.training import ChainTraining, Stage, cooling
 from transduce.solvers.loop import Loop
 from transduce.solvers.schedule import stages
+from transduce.suggest import short_repr
 from transduce.taxonomy import Taxonomy
 from transduce.validation import check_alpha, check_iterations, check_positive
 
@@ -274,10 +275,12 @@ class TransductiveTagger(BaseEstimator):  # type: ignore[misc]
         return float(np.mean([names[t] == label for t, label in zip(known, truth, strict=True)]))
 
     def _check_parameters(self) -> None:
-        if self.loss not in ("maxent", "hinge"):
-            raise ValueError(f"loss must be 'maxent' or 'hinge', but is {self.loss!r}.")
-        if self.scheme is not None and self.scheme not in SCHEMES:
-            raise ValueError(f"scheme must be None, 'BIO' or 'BIOES', but is {self.scheme!r}.")
+        if not isinstance(self.loss, str) or self.loss not in ("maxent", "hinge"):
+            raise ValueError(f"loss must be 'maxent' or 'hinge', but is {short_repr(self.loss)}.")
+        check_scheme(self.scheme)
+        if not callable(self.features) and not (isinstance(self.features, str) and self.features == "auto"):
+            found = short_repr(self.features)
+            raise ValueError(f"features must be 'auto' or a function of tokens and a position, but is {found}.")
         check_alpha(self.alpha)
         check_positive(self, "unlabeled_weight", "tol")
         check_iterations(self.max_iter, self.n_jobs)

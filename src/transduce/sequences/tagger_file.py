@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from transduce.arrays import Array
 from transduce.errors import InputError
@@ -21,6 +22,8 @@ from transduce.model_file import (
 )
 from transduce.sequences.inputs import TOKENS, Encoder
 from transduce.sequences.tagger import TransductiveTagger
+from transduce.suggest import short_repr
+from transduce.validation import check_path
 
 FORMAT, VERSION = "transduce-tagger", 1
 _WEIGHTS = ("coef", "transitions", "start", "end")
@@ -50,6 +53,10 @@ def save_tagger(tagger: TransductiveTagger, target: str, about: Mapping[str, Any
     ...     load_tagger(path)[0].predict([["A.", "Smith"]])
     [['author', 'author']]
     """
+    if not isinstance(tagger, TransductiveTagger):
+        raise TypeError(f"tagger must be a TransductiveTagger, but is {short_repr(tagger)}. Pass one.")
+    check_is_fitted(tagger, "coef_")
+    target = check_path("target", target)
     if tagger.features != "auto" or tagger.encoder_.kind != TOKENS:
         raise ValueError("A tagger can be stored if it was fitted on tokens with features='auto'. Fit it so.")
     if not all(isinstance(one, str) for one in tagger.constraints) or any("\n" in one for one in tagger.feature_names_):

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from transduce.suggest import short_repr
+
 Path: TypeAlias = tuple[str, ...]
 Leaves: TypeAlias = tuple[tuple[Hashable, ...], tuple[Path, ...]]
 """Labels of the leaves, and their paths from the top."""
@@ -29,7 +31,7 @@ def parse_taxonomy(spec: object, separator: str) -> Leaves:
             return paths, paths
     raise TypeError(
         "a taxonomy must be a list of 'a/b' names, a list of paths, a dict from child to parent or a nested dict, "
-        f"but is of type {type(spec).__name__}. Use Taxonomy.flat for classes without a hierarchy."
+        f"but is of type {type(spec).__name__}: {short_repr(spec)}. Use Taxonomy.flat for classes without a hierarchy."
     )
 
 
@@ -37,6 +39,8 @@ def as_list(values: Any) -> list[Any]:
     """List the members of an array or iterable, with Python scalars in place of NumPy ones."""
     if isinstance(values, str | bytes):
         raise TypeError(f"expected a list of classes, but got {values!r}. Put it into a list.")
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f"expected a list of classes, but got {short_repr(values)}. Pass a list.")
     return list(values.tolist() if isinstance(values, np.ndarray) else values)
 
 

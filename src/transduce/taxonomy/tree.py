@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transduce.arrays import FloatArray, IntArray
-from transduce.suggest import did_you_mean, name_list
+from transduce.suggest import did_you_mean, name_list, short_repr
 from transduce.taxonomy.parse import Path, as_list, check_path, parse_taxonomy
 
 
@@ -49,8 +49,15 @@ class Taxonomy:
     separator: str = "/"
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.labels, tuple) and isinstance(self.leaf_paths, tuple)):
+            raise TypeError("labels and leaf_paths must be tuples. Use Taxonomy.create, which reads other forms.")
+        if len(self.labels) != len(self.leaf_paths):
+            raise ValueError(
+                f"labels and leaf_paths must have one entry for each class, but have {len(self.labels)} and "
+                f"{len(self.leaf_paths)}. Use Taxonomy.create."
+            )
         if not self.leaf_paths:
-            raise ValueError("a taxonomy needs at least one class.")
+            raise ValueError("a taxonomy needs at least one class. Name some, or leave it out.")
         for _, path in zip(self.labels, self.leaf_paths, strict=True):
             check_path(path, self.separator)
         for name, uses in [*Counter(self.labels).items(), *Counter(self.leaf_paths).items()]:
@@ -96,7 +103,10 @@ class Taxonomy:
         labels : iterable of hashable
             Label of each class.
         """
-        labels = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        labels = tuple(labels if isinstance(labels, str) else as_list(labels))
+        for label in labels:
+            if not isinstance(label, Hashable) or (isinstance(label, tuple) and not label):
+                raise TypeError(f"a class must be a name, a number or a tuple, but is {short_repr(label)}. Convert it.")
         return cls(labels, tuple((str(label),) for label in labels))
 
     @property

@@ -9,7 +9,7 @@ import click
 from transduce.cli.commands.evaluate import score_labels
 from transduce.cli.errors import InputError
 from transduce.cli.messages import command_line
-from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION
+from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION, WholeNumber
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ NEW_REQUESTS = (
 
 @click.command(short_help="Try it on the built-in corpus.")
 @click.option("-o", "--out", default="transduce-demo", show_default=True, metavar="FOLDER", help="Folder to write to.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--seed", type=WholeNumber(0, 2**31 - 1), default=0, show_default=True)
 @FEATURES_OPTION
 @ENCODER_OPTIONS
 @click.option("--quiet", is_flag=True, help="Print errors only.")

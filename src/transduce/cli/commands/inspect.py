@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transduce.cli import messages
+from transduce.cli.options import WholeNumber
 
 if TYPE_CHECKING:
     from transduce.model_file import Model
@@ -33,7 +34,7 @@ TAGGER_LINES = (
 
 @click.command(short_help="Show what is in a model file.")
 @click.argument("model")
-@click.option("--words", type=click.IntRange(0, 1000), default=10, show_default=True, help="Words for each class.")
+@click.option("--words", type=WholeNumber(0, 1000), default=10, show_default=True, help="Words for each class.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", is_flag=True, help="Print errors only: tells whether MODEL can be read.")
 def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:

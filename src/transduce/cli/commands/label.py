@@ -6,7 +6,14 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InterruptedFitError
-from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, output_options
+from transduce.cli.options import (
+    ENCODER_OPTIONS,
+    FIT_OPTIONS,
+    INPUT_OPTIONS,
+    MESSAGE_OPTIONS,
+    WholeNumber,
+    output_options,
+)
 
 
 @click.command(short_help="Label the rows of a file that have no label.")
@@ -25,7 +32,7 @@ from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, M
 @click.option("--checkpoint", metavar="DIR", help="Save progress here; to resume, run the same command again.")
 @click.option("--dask", metavar="ADDRESS", help="Fit on a running Dask cluster: tcp://host:8786.")
 @click.option("--device", metavar="NAME", help="Fit on this device of PyTorch: cuda for a GPU.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Fit on N new Dask workers on this machine.")
+@click.option("--workers", type=WholeNumber(min=1), metavar="N", help="Fit on N new Dask workers on this machine.")
 @MESSAGE_OPTIONS
 def label(file: str, out: str, model: str | None, report: str | None, **options: Any) -> None:
     """Label every row of FILE that has no label yet, and write the result to OUT.

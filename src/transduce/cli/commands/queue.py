@@ -7,7 +7,7 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InputError, InterruptedFitError
-from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS
+from transduce.cli.options import ENCODER_OPTIONS, FIT_OPTIONS, INPUT_OPTIONS, MESSAGE_OPTIONS, WholeNumber
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Choose rows for a person to label.")
 @click.argument("file")
 @click.option("-o", "--out", required=True, metavar="OUT", help="csv, tsv, jsonl, parquet, or .json for Label Studio.")
-@click.option("-n", "--number", type=click.IntRange(min=1), default=50, show_default=True, help="Rows to choose.")
+@click.option("-n", "--number", type=WholeNumber(min=1), default=50, show_default=True, help="Rows to choose.")
 @click.option("--model", metavar="MODEL", help="A saved model; without one, a model is fitted first.")
 @click.option("--label", metavar="COL", help="Label column; rows are chosen among those with an empty cell.")
 @FIT_OPTIONS

@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from transduce.cli.options import ENCODER_OPTIONS, FEATURES_OPTION, INPUT_OPTIONS, MESSAGE_OPTIONS, with_options
+from transduce.cli.options import (
+    ENCODER_OPTIONS,
+    FEATURES_OPTION,
+    INPUT_OPTIONS,
+    MESSAGE_OPTIONS,
+    WholeNumber,
+    with_options,
+)
 
 PROJECT_OPTIONS = with_options(
     click.option("--label", metavar="COL", help="Label column, if there is one."),
@@ -21,7 +28,7 @@ PROJECT_OPTIONS = with_options(
 @click.command(short_help="Review a file in the browser.")
 @click.argument("file")
 @PROJECT_OPTIONS
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server; a free one by default.")
+@click.option("--port", type=WholeNumber(0, 65535), default=0, help="Port of the server; a free one by default.")
 @click.option("--no-browser", is_flag=True, help="Print the link, and open no browser.")
 @FEATURES_OPTION
 @INPUT_OPTIONS

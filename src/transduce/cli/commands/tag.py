@@ -6,7 +6,7 @@ import click
 
 from transduce.cli import messages, output_paths
 from transduce.cli.errors import InterruptedFitError
-from transduce.cli.options import ALPHA_OPTION, MESSAGE_OPTIONS, SEED_OPTION
+from transduce.cli.options import ALPHA_OPTION, MESSAGE_OPTIONS, SEED_OPTION, WholeNumber
 
 
 @click.command(short_help="Label the tokens of sequences.")
@@ -26,7 +26,7 @@ from transduce.cli.options import ALPHA_OPTION, MESSAGE_OPTIONS, SEED_OPTION
 @ALPHA_OPTION
 @click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True)
 @SEED_OPTION
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of cores; all by default.")
+@click.option("--jobs", type=WholeNumber(min=1), help="Number of cores; all by default.")
 @MESSAGE_OPTIONS
 def tag(file: str, out: str, model: str | None, report: str | None, **options: Any) -> None:
     """Label every token of FILE that has no label yet, and write the result to OUT.

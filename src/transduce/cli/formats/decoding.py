@@ -33,6 +33,8 @@ RAISE_LIMIT = "Check that it is the right file, or allow more with --max-size."
 
 def read_bytes(source: str, name: str) -> bytes:
     """Read a whole file, or standard input for "-"."""
+    if not source:
+        raise InputError("the name of the file is empty. Name a file, or - for standard input.")
     try:
         return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     except FileNotFoundError:

@@ -124,6 +124,8 @@ def read_corpus(source: str, format: str | None = None, token: str | None = None
     known, compression = split_name(source)
     chosen = format or known
     if chosen is None:
+        if not source:
+            raise InputError("the name of the file is empty. Name a file.")
         raise InputError(f"{source}: cannot tell the format from the file name. Pass --format conll, jsonl or xml.")
     with errors_in(source):
         data = decompress(read_bytes(source, source), compression)
