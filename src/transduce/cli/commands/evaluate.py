@@ -105,7 +105,7 @@ def _without_training_rows(
     if trained.any() and not any(left):
         estimate, known = model.about.get("accuracy"), ""
         if estimate is not None:
-            lines = messages.accuracy_lines(estimate, model.about["sizes"])
+            lines = messages.accuracy_lines(estimate, model.about["sizes"], table.name)
             known = f" The estimate of `transduce label`: {' '.join(lines)}"
         raise InputError(
             f"the model was trained with every label in {where}, so its scores would be meaningless. Pass other "
