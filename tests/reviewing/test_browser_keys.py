@@ -55,6 +55,14 @@ def test_enter_does_not_bring_a_renamed_class_back(page: Page) -> None:
     page.wait_for(lambda: page.session.state.labels()[row] == "other")
 
 
+def test_a_new_class_leaves_the_keys_of_the_others_as_they_are(page: Page) -> None:
+    names = "[...document.querySelectorAll('.choices button')].map(e => e.title)"
+    before = page.run(names)
+    page.session.submit([{"op": "add_class", "name": "aaa"}])
+    page.wait("[...document.querySelectorAll('.choices button')].some(e => e.title === 'aaa')")
+    assert page.run(names) == [*before, "aaa"]
+
+
 def test_undo_names_the_event_that_it_takes_back(page: Page) -> None:
     row = page.row
     page.keys("1")

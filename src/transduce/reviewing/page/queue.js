@@ -79,10 +79,10 @@ export class QueueView {
     return found;
   }
 
-  // With up to nine classes each keeps its number; with more, numbers go to the most probable ones.
+  // With up to nine classes each keeps its number, and new ones come last; with more, numbers go to the most probable ones.
   numbered() {
     const names = this.app.names, likely = (this.current.candidates ?? []).filter((name) => names.includes(name));
-    return names.length <= 9 ? names : [...likely, ...names.filter((name) => !likely.includes(name))].slice(0, 60);
+    return names.length <= 9 ? this.app.keyed : [...likely, ...names.filter((name) => !likely.includes(name))].slice(0, 60);
   }
 
   showChoices() {
