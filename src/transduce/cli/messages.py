@@ -82,12 +82,17 @@ def answered_note(accuracy: Mapping[str, Any]) -> list[str]:
 difficult.']
     """
     n = accuracy.get("n_answered", 0)
+    return [f"This estimate is probably too low: {answered_clause(n, accuracy['n_labels'])}."] if n else []
+
+
+def answered_clause(n: int, n_labels: int) -> str:
+    """How many labels a queue or a review asked for.
+
+    >>> answered_clause(1, 9)
+    '1 of the 9 labels is of a row that was chosen because it is difficult'
+    """
     chosen = "is of a row that was chosen because it is" if n == 1 else "are of rows that were chosen because they are"
-    return (
-        [f"This estimate is probably too low: {n} of the {accuracy['n_labels']} labels {chosen} difficult."]
-        if n
-        else []
-    )
+    return f"{n} of the {n_labels} labels {chosen} difficult"
 
 
 def count_few_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
@@ -173,6 +178,15 @@ def setting_text(value: Any) -> str:
 def wrote(written: Sequence[str]) -> str:
     """Where the results are."""
     return f"{'Results are in' if '-' in written else 'Wrote'} {output_list(written)}."
+
+
+def column_note(column: str, label: str | None) -> list[str]:
+    """Say which column holds the labels of all rows, if it is not the label column of the input.
+
+    >>> column_note("label", "topic"), column_note("label", "label")
+    (["New labels are in column 'label'."], [])
+    """
+    return [] if column == label else [f"New labels are in column {column!r}."]
 
 
 def command_line(*arguments: str) -> str:

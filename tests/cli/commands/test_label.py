@@ -172,9 +172,11 @@ def test_named_columns_are_not_reported_as_guesses(example, run_ok, tmp_path):
 def test_column_names_that_are_taken_get_a_number(run_ok, tmp_path, renamed, options, added):
     frame = documents().rename(renamed)
     write_table(frame, str(tmp_path / "documents.csv"))
-    run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, *options)
+    said = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, *options).err
     done = read(tmp_path / "out.csv")
     assert done.columns == [*frame.columns, *added]
+    new = next((name for name in added if name.startswith("label")), None)
+    assert (f"New labels are in column {new!r}." in said) == (new is not None)
     before = frame.with_columns(pl.all().cast(pl.String).fill_null(""))
     kept = [name for name in frame.columns if name != "label" or "label_2" in added]
     assert_frame_equal(done.select(kept), before.select(kept))

@@ -262,6 +262,6 @@ def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, 
 
 
 SECTIONS = (
-    summary, sizes, no_class, progress, confidence, document_map, overruled, stated, words, tree, guesses, uncertain,
-    confusion,
+    summary, sizes, no_class, confidence, document_map, overruled, stated, words, tree, guesses, uncertain, confusion,
+    progress,
 )  # fmt: skip
