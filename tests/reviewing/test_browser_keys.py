@@ -22,7 +22,7 @@ def test_keys_decide_and_every_decision_is_saved(page: Page) -> None:
     page.wait_for(lambda: page.session.state.n_events == 4)
     events = read_events(page.session.log.path.parent, TEXTS)
     assert [(event["rows"][0], event["label"]) for event in events] == expected
-    page.wait("document.getElementById('decided').textContent.startsWith('4 of')")
+    page.wait("document.getElementById('decided').textContent === '4 here, 16 given, of 60'")
     page.wait("document.getElementById('status').textContent.startsWith('Saved. ')")
     assert page.run("document.activeElement === document.querySelector('.text')"), "the new document is announced"
 

@@ -74,7 +74,7 @@ export class QueueView {
   why(card) {
     const found = make("div", { class: "why", tabindex: "0", role: "group", "aria-label": "Why" });
     if (card.words?.length) found.append(make("p", {}, `Words for ${card.proposed.label}: ${card.words.join(", ")}`));
-    for (const one of card.near ?? []) found.append(make("p", {}, `Similar, ${one.label}: ${short(one.text)}`));
+    for (const one of card.near ?? []) found.append(make("p", { title: one.text }, `Similar, ${one.label}: ${short(one.text)}`));
     if (!card.proposed) found.append(make("p", {}, "Proposals begin once two classes have decisions. Type the name of a class and press Enter."));
     return found;
   }
@@ -158,7 +158,7 @@ export class QueueView {
   }
 
   similar() {
-    if (this.current) this.app.views.list.near(this.current.row);
+    if (this.current) this.app.views.list.near(this.current);
   }
 
   saveNote() {
