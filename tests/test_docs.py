@@ -32,7 +32,8 @@ def test_examples_run(page):
 def test_the_commands_of_a_tutorial_run(page, expected, file, n_lines, tmp_path):
     text = (ROOT / "docs" / f"tutorial-{page}.md").read_text(encoding="utf-8").split("## With an encoder")[0]
     script = re.search("```python\n(.*?)```", text, re.S).group(1)
-    commands = [shlex.split(command) for command in re.findall(r"^ *transduce (.*)$", text, re.MULTILINE)]
+    lines = re.sub(r"\\\n *", "", text)  # a backslash continues a command
+    commands = [shlex.split(command) for command in re.findall(r"^ *transduce (.*)$", lines, re.MULTILINE)]
     assert [command[0] for command in commands] == expected
     for arguments in (["-c", script], *(["-m", "transduce", *command] for command in commands)):
         done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True)

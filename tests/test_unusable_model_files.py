@@ -96,6 +96,7 @@ def test_a_newer_version_asks_for_an_upgrade(path, valid):
         (change_about(n_labelled=1.5), "n_labelled"),
         (change_about(interrupted=0), "interrupted"),
         (change_about(accuracy={**ACCURACY, "n_answered": "3"}), "n_answered"),
+        (change_about(accuracy={**ACCURACY, "n_single": 0.5}), "n_single"),
         (change_about(settings={"text": "body"}), "text"),
         (change_about(sizes=[{}]), "sizes"),
         (change_about(sizes=about(["a", "b", "c"])["sizes"]), "those of its classes"),

@@ -330,7 +330,9 @@ def _check_about(about: Any, classes: tuple[str, ...]) -> None:
         read_digests(about["labelled_rows"])
     if "accuracy" in about:
         typed(about["accuracy"], _ACCURACY, "the accuracy")
-        typed({"n_answered": 0} | about["accuracy"], {"n_answered": int}, "the accuracy")
+        typed(
+            {"n_answered": 0, "n_single": 0} | about["accuracy"], {"n_answered": int, "n_single": int}, "the accuracy"
+        )
     if "none" in about:
         typed(about["none"], {**_NONE, **({"score": float} if "score" in about["none"] else {})}, "none")
     for name, types in _ROWS.items():

@@ -47,6 +47,14 @@ def test_macro_f_is_that_of_scikit_learn_over_the_classes_that_occur(seed):
     assert macro_f(labels, guesses, classes) == pytest.approx(np.average(each, weights=classes[present]))
 
 
+def test_labels_that_are_the_only_one_of_their_class_hint_at_classes_without_any():
+    labels, sizes = np.array([0, 0, 1, 1, 2]), np.array([0.4, 0.4, 0.2])
+    hidden = HiddenLabels(labels, np.full((5, 3), 1 / 3), np.arange(5) < 4, sizes, 100)
+    assert estimate_accuracy(hidden, 0.9, sizes, True).n_single == 1
+    assert estimate_accuracy(hidden, 0.9, sizes, False).n_single == 1
+    assert estimate_accuracy(hidden, 0.9, sizes, True, is_complete=True).n_single == 0
+
+
 def test_errors_on_hidden_labels_correct_the_confidence():
     labels = np.array([0, 0, 1, 1])
     predicted = np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8]])

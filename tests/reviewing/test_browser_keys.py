@@ -22,7 +22,7 @@ def test_keys_decide_and_every_decision_is_saved(page: Page) -> None:
     page.wait_for(lambda: page.session.state.n_events == 4)
     events = read_events(page.session.log.path.parent, TEXTS)
     assert [(event["rows"][0], event["label"]) for event in events] == expected
-    page.wait("document.getElementById('decided').textContent.startsWith('4 of')")
+    page.wait("document.getElementById('decided').textContent === '4 here, 16 given, of 60'")
     page.wait("document.getElementById('status').textContent.startsWith('Saved. ')")
     assert page.run("document.activeElement === document.querySelector('.text')"), "the new document is announced"
 
@@ -53,6 +53,14 @@ def test_enter_does_not_bring_a_renamed_class_back(page: Page) -> None:
     page.keys("other\ue007")
     page.next_row(row)
     page.wait_for(lambda: page.session.state.labels()[row] == "other")
+
+
+def test_a_new_class_leaves_the_keys_of_the_others_as_they_are(page: Page) -> None:
+    names = "[...document.querySelectorAll('.choices button')].map(e => e.title)"
+    before = page.run(names)
+    page.session.submit([{"op": "add_class", "name": "aaa"}])
+    page.wait("[...document.querySelectorAll('.choices button')].some(e => e.title === 'aaa')")
+    assert page.run(names) == [*before, "aaa"]
 
 
 def test_undo_names_the_event_that_it_takes_back(page: Page) -> None:

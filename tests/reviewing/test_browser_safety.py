@@ -66,7 +66,7 @@ def test_errors_of_the_server_keep_the_backlog_and_refusals_do_not(page: Page, m
     page.wait_for(lambda: page.session.state.decided[rows[2]] != UNDECIDED)
     assert page.session.state.decided[rows[0]] != UNDECIDED
     assert page.session.state.decided[rows[1]] == UNDECIDED
-    assert page.run("document.getElementById('message').textContent") == "This one is refused."
+    assert page.run("document.getElementById('message-text').textContent") == "This one is refused."
 
 
 def test_after_a_restart_the_old_page_asks_for_the_new_link_and_saves_its_backlog(page: Page) -> None:

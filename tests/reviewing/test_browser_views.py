@@ -21,9 +21,12 @@ pytestmark = needs_browser
 def test_a_format_is_chosen_before_it_is_exported(page: Page) -> None:
     page.browser.find_element("css selector", "#format").send_keys("\ue015")
     page.wait("document.getElementById('format').value === 'jsonl'")
-    assert page.run("document.getElementById('message').textContent") == ""
+    assert page.run("document.getElementById('message-text').textContent") == ""
     page.click("#export")
-    page.wait("document.getElementById('message').textContent === 'Wrote out.jsonl'")
+    page.wait("document.getElementById('message-text').textContent === 'Wrote out.jsonl'")
+    assert page.run("document.getElementById('message').className") == "shown done"
+    page.click("#message-close")
+    page.wait("document.getElementById('message').className === 'done'")
 
 
 def test_the_status_is_written_only_when_it_changes(page: Page) -> None:
@@ -53,6 +56,12 @@ def test_documents_are_searched_and_decided_together(page: Page) -> None:
     assert HOW[page.session.state.how[expected[0]]] == "keyword"
     page.click("#undo")
     page.wait_for(lambda: bool(np.all(page.session.state.decided == UNDECIDED)))
+
+
+def test_the_list_says_to_which_document_others_are_near(page: Page) -> None:
+    row = page.row
+    page.keys("=")
+    page.wait(f"document.querySelector('#list').innerText.includes('to document {row + 1}: {TEXTS[row][:20]}')")
 
 
 def test_documents_unlike_their_guess_are_listed(browser: Any, tmp_path: Any) -> None:

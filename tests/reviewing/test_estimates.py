@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transduce.reviewing.estimates import Accuracy, advice, estimate_accuracy, expected_gain, pays
+from transduce.reviewing.estimates import Accuracy, advice, estimate_accuracy, expected_gain, open_questions, pays
 
 
 @pytest.mark.parametrize("n", [15, 40])
@@ -48,6 +48,30 @@ def test_going_on_pays_until_the_gain_is_small_and_known():
     assert pays(100, sure, 0.05)
     assert pays(100, None, 0.002)
     assert pays(100, sure, None)
+
+
+@pytest.mark.parametrize(
+    ("low", "decided", "proposed", "expected"),
+    [(0.85, 5, 30, []), (0.85, 4, 4, []), (0.85, 4, 5, ["ship has 4 labels"]), (0.73, 9, 30, ["within 21 points"])],
+)
+def test_a_wide_interval_and_classes_with_few_labels_speak_against_stopping(low, decided, proposed, expected):
+    ship = {"name": "ship", "decided": decided, "proposed": proposed}
+    accuracy = Accuracy(0.9, low, 0.94, 40)
+    found = open_questions(accuracy, [{"name": "earn", "decided": 40, "proposed": 300}, ship])
+    assert bool(found) == bool(expected)
+    assert all(words in found for words in expected)
+    assert pays(100, accuracy, 0.002, found) == bool(expected)
+    stop = not expected
+    assert ("you can stop" in advice(1000, 0.002, stop=stop, questions=found)) == stop
+    assert all(words in advice(1000, 0.002, stop=stop, questions=found) for words in expected)
+
+
+def test_at_most_three_classes_with_few_labels_are_named():
+    classes = [{"name": name, "decided": 1, "proposed": 9} for name in "abcde"]
+    found = open_questions(Accuracy(0.9, 0.85, 0.94, 40), classes)
+    assert "fewer than 5 labels" in found
+    assert "c" in found.split(" have ")[0]
+    assert "d" not in found.split(" have ")[0].split()
 
 
 def test_advice_says_when_to_stop():

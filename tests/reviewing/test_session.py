@@ -8,6 +8,7 @@ import pytest
 from helpers.reviews import CLASSES, corpus, open_session
 
 from transduce.errors import InputError
+from transduce.reviewing import estimates
 from transduce.reviewing.log import SaveError, read_events
 from transduce.reviewing.state import UNDECIDED
 
@@ -208,6 +209,31 @@ def test_accuracy_comes_from_random_documents_only(tmp_path):
         assert accuracy["n"] <= 15
         assert 0 <= accuracy["low"] < accuracy["mean"] < accuracy["high"] <= 1
         assert session.summary()["gain"] >= 0
+
+
+def test_the_summary_says_when_the_accuracy_comes_and_does_not_advise_to_stop_before_it_is_known(tmp_path, monkeypatch):
+    with open_session(tmp_path, TEXTS, GIVEN) as session:
+        assert session.summary()["n_until_accuracy"] == 50
+        decide(session, range(12, 15), "random")
+        assert session.summary()["n_until_accuracy"] == 35
+        session.fit_now()
+        monkeypatch.setattr(estimates, "MIN_DECISIONS", 0)
+        monkeypatch.setattr("transduce.reviewing.session.expected_gain", lambda curve: 0.001)
+        for low, stop in ((0.75, False), (0.85, True)):
+            found = estimates.Accuracy(0.9, low, 0.98, 20)
+            monkeypatch.setattr("transduce.reviewing.session.estimate_accuracy", lambda *_, found=found: found)
+            monkeypatch.setattr(estimates, "MIN_OF_CLASS", 0)
+            assert session.summary()["stop"] == stop
+            assert ("you can stop" in session.summary()["advice"]) == stop
+            monkeypatch.setattr(estimates, "MIN_OF_CLASS", 100)
+            assert not session.summary()["stop"]
+
+
+def test_new_classes_come_last_in_the_order_of_the_keys(tmp_path):
+    with open_session(tmp_path, TEXTS, GIVEN) as session:
+        session.submit([{"op": "add_class", "name": "aaa"}])
+        places = {one["name"]: one["place"] for one in session.summary()["classes"]}
+        assert sorted(places, key=places.get) == [*sorted(CLASSES), "aaa"]
 
 
 def test_fits_run_in_the_background_and_decisions_meanwhile_count(tmp_path):

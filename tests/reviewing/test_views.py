@@ -1,10 +1,14 @@
 """Views of a session: filters do what their names say, and bulk decisions are about what was shown."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from helpers.reviews import CLASSES, corpus, open_session
+from scipy import sparse
 
 from transduce.errors import InputError
+from transduce.reviewing.proposals import explain_words
 from transduce.reviewing.views import Views
 
 TEXTS, TRUTH = corpus(60)
@@ -143,3 +147,10 @@ def test_the_map_without_proposals(tmp_path):
         assert found["label"] == [-1] * 60
         with pytest.raises(InputError, match="two classes"):
             views.preview_sizes({})
+
+
+def test_words_that_explain_a_proposal_are_no_stop_words_and_no_tiny_ones():
+    proposals = SimpleNamespace(coef=(np.array([[3.0, 2.0, 1.0, 0.1], [0.0, 0.0, 0.0, 0.0]]), np.zeros(2)))
+    vocabulary, x = ["the", "flight", "ticket", "hello"], sparse.csr_array(np.ones((1, 4)))
+    assert explain_words(proposals, x, 0, vocabulary) == ["flight", "ticket"]
+    assert explain_words(proposals, sparse.csr_array([[1.0, 0.0, 0.0, 0.0]]), 0, vocabulary) == []

@@ -46,6 +46,9 @@ class AccuracyEstimate(NamedTuple):
         for classes with a single one, too, and classes without a label are left out.
     n_labels : int
         Number of labels that were hidden.
+    n_single : int
+        Number of labels that are the only one of their class; 0 if all class sizes are known. If there are any, there
+        may be classes without a label, of which the estimate knows little.
     """
 
     mean: float
@@ -55,6 +58,7 @@ class AccuracyEstimate(NamedTuple):
     macro_f_low: float
     macro_f_high: float
     n_labels: int
+    n_single: int = 0
 
 
 def estimate_accuracy(
@@ -97,7 +101,8 @@ def estimate_accuracy(
         _interval(one, max(widening**2 * v, least), fraction)
         for (one, v, fraction), widening in zip(found, WIDENINGS, strict=True)
     ]
-    return AccuracyEstimate(*intervals[0], *intervals[1], int(labels.size))
+    n_single = 0 if is_complete else int(np.count_nonzero(np.bincount(hidden.labels) == 1))
+    return AccuracyEstimate(*intervals[0], *intervals[1], int(labels.size), n_single)
 
 
 def _interval(mean: float, variance: float, single: float) -> tuple[float, float, float]:

@@ -32,8 +32,12 @@ def print_json(values: Mapping[str, Any]) -> None:
     click.echo(json.dumps(values, ensure_ascii=False, indent=2))
 
 
-def accuracy_lines(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]]) -> list[str]:
+def accuracy_lines(
+    accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None
+) -> list[str]:
     """How many of the new labels are right, with 90 % intervals, and how far that can be trusted; `sizes` by class.
+
+    `file` is the one to review.
 
     >>> figures = {"mean": 0.78, "low": 0.7, "high": 0.86, "macro_f": 0.71, "macro_f_low": 0.6, "macro_f_high": 0.8}
     >>> figures["n_labels"] = 80
@@ -52,18 +56,43 @@ hidden in turn.']
         return [f"{right}, macro F about {f} ({f_low}-{f_high}), {by}.", *answered_note(accuracy)]
     few = f"{n_few} of {n_classes} classes {'has' if n_few == 1 else 'have'} fewer than two labels"
     macro_f = f"Macro F cannot be estimated: {few}."
-    return [f"{right}, {by}.", *answered_note(accuracy), *single_label_note(sizes), macro_f]
+    notes = [*unseen_note(accuracy, sizes, file), *answered_note(accuracy), *single_label_note(sizes)]
+    return [f"{right}, {by}.", *notes, macro_f]
+
+
+def unseen_note(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None) -> list[str]:
+    """Say that there may be classes without any label, if some labels are the only one of their class.
+
+    >>> unseen_note({"n_single": 1}, [{"labelled": 1}, {"labelled": 59}])
+    ['1 of 60 labels is the only one of its class, so there may be classes without any label, of which this estimate \
+knows little. `transduce review FILE` counts a random sample.']
+    """
+    n, n_labels = accuracy.get("n_single", 0), sum(size["labelled"] for size in sizes)
+    only = "is the only one of its class" if n == 1 else "are the only ones of their classes"
+    review = f"`{command_line('review', 'FILE' if file in (None, '-') else str(file))}` counts a random sample."
+    may = "there may be classes without any label, of which this estimate knows little"
+    return [f"{n} of {n_labels} labels {only}, so {may}. {review}"] if n else []
 
 
 def answered_note(accuracy: Mapping[str, Any]) -> list[str]:
     """Say that answers among the hidden labels make the estimate of the accuracy too low, if there are any.
 
     >>> answered_note({"n_labels": 200, "n_answered": 130})
-    ['130 of these labels were chosen because they are difficult, so the true figure is probably higher.']
+    ['This estimate is probably too low: 130 of the 200 labels are of rows that were chosen because they are \
+difficult.']
     """
     n = accuracy.get("n_answered", 0)
-    chosen = "was chosen because it is difficult" if n == 1 else "were chosen because they are difficult"
-    return [f"{n} of these labels {chosen}, so the true figure is probably higher."] if n else []
+    return [f"This estimate is probably too low: {answered_clause(n, accuracy['n_labels'])}."] if n else []
+
+
+def answered_clause(n: int, n_labels: int) -> str:
+    """How many labels a queue or a review asked for.
+
+    >>> answered_clause(1, 9)
+    '1 of the 9 labels is of a row that was chosen because it is difficult'
+    """
+    chosen = "is of a row that was chosen because it is" if n == 1 else "are of rows that were chosen because they are"
+    return f"{n} of the {n_labels} labels {chosen} difficult"
 
 
 def count_few_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
@@ -149,6 +178,15 @@ def setting_text(value: Any) -> str:
 def wrote(written: Sequence[str]) -> str:
     """Where the results are."""
     return f"{'Results are in' if '-' in written else 'Wrote'} {output_list(written)}."
+
+
+def column_note(column: str, label: str | None) -> list[str]:
+    """Say which column holds the labels of all rows, if it is not the label column of the input.
+
+    >>> column_note("label", "topic"), column_note("label", "label")
+    (["New labels are in column 'label'."], [])
+    """
+    return [] if column == label else [f"New labels are in column {column!r}."]
 
 
 def command_line(*arguments: str) -> str:

@@ -13,7 +13,7 @@ from transduce.cli.columns import Say, choose_label, choose_text, named_label
 from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import check_evidence, check_spelling, class_names, fit_evidence, has_evidence
 from transduce.cli.features.encoding import encoding_of
-from transduce.cli.formats import Table, read_table, texts_of, write_table
+from transduce.cli.formats import Table, read_table, texts_of, unused_name, write_table
 from transduce.cli.labeled_table import with_labels
 from transduce.cli.predictions import Predictions
 from transduce.cli.queue.answers import LABEL, merge_all
@@ -122,16 +122,25 @@ def write_decisions(
     return [target]
 
 
+def results_column(task: ReviewTask) -> str:
+    """The column of the labels of all documents: that of the file if it is called "label", else one that is added."""
+    return LABEL if task.column == LABEL else unused_name(LABEL, task.table.frame.columns)
+
+
 def results_frame(task: ReviewTask, state: ReviewState, proposals: Proposals | None) -> pl.DataFrame:
-    """The table with the columns that `label` adds, and those that show corrections: labels as exported, and notes."""
+    """The table with the columns that `label` adds, and those that show corrections: labels as exported, and notes.
+
+    As `label --answers` does, it fills in decisions in the label column, also if the labels of all documents are in
+    another one.
+    """
     codes, labels = state.codes(), state.labels()
     classes, predictions = _predictions(state, proposals)
     is_none = (codes != UNDECIDED) & (codes < 0)
     predictions.label[is_none] = -1
-    in_place = task.column if task.column == "label" else None
+    in_place = task.column if task.column == LABEL else None
     table, answered = task.table.frame, state.decided != UNDECIDED
-    if in_place is not None:  # decisions may replace labels of the file
-        table = table.with_columns(pl.Series(in_place, labels, dtype=pl.String))
+    if task.column is not None:  # decisions may replace labels of the file
+        table = table.with_columns(pl.Series(task.column, labels, dtype=pl.String))
     frame, names = add_results(table, task.text, classes, predictions, labels, in_place, answered)
     notes = [state.notes.get(row) for row in range(state.n_rows)]
     extra = [frame[names.label].alias(EXPORTED), pl.Series(NOTE, notes, dtype=pl.String)]

@@ -12,12 +12,14 @@ sure; the difference corrects for that. The gain follows a learning curve
 through the errors that earlier fits expected of themselves with n labels; b is shrunk towards a common value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from transduce.arrays import Array
+from transduce.suggest import name_list, number_of
 
 Z, MIN_RANDOM = 1.645, 10
 """Half the length of a 90 % interval in standard deviations, and random documents that an estimate needs."""
@@ -29,6 +31,10 @@ NEXT, WORTH = 50, 0.01
 """Decisions that the expected gain is about, and the gain below which going on does not pay."""
 MIN_DECISIONS = 50
 """Decisions about single documents before the advice may be to stop."""
+WIDE, MIN_OF_CLASS = 0.2, 5
+"""Length of the interval of the accuracy, and labels of a class, at which too little is known to advise to stop."""
+MAX_NAMED = 3
+"""Classes that the advice names."""
 
 
 @dataclass(frozen=True)
@@ -79,25 +85,53 @@ def expected_gain(curve: Sequence[tuple[int, float]], n_next: int = NEXT) -> flo
     return float(error - error * ((last + n_next) / last) ** -np.clip(slope, *SLOPES))
 
 
-def pays(n_decisions: int, accuracy: Accuracy | None, gain: float | None) -> bool:
+def open_questions(accuracy: Accuracy, classes: Sequence[Mapping[str, Any]]) -> str:
+    """Return why it is too early to stop although the gain is small, in a few words; "" if nothing speaks against it.
+
+    `classes` has the name of each class, its number of labels (`decided`) and of documents that a fit gives it
+    (`proposed`).
+
+    >>> sure, rough = Accuracy(0.9, 0.85, 0.94, 40), Accuracy(0.9, 0.76, 1.0, 10)
+    >>> ship = {"name": "ship", "decided": 4, "proposed": 30}
+    >>> open_questions(sure, [ship]), open_questions(rough, [ship]), open_questions(sure, [{**ship, "decided": 5}])
+    ('ship has 4 labels', 'the accuracy is known to within 24 points only, and ship has 4 labels', '')
+    """
+    few = {one["name"]: int(one["decided"]) for one in classes if one["decided"] < min(MIN_OF_CLASS, one["proposed"])}
+    width, found = accuracy.high - accuracy.low, []
+    if width > WIDE:
+        found.append(f"the accuracy is known to within {round(100 * width)} points only")
+    if len(few) == 1:
+        found += [f"{name} has {number_of(n, 'label')}" for name, n in few.items()]
+    elif few:
+        found.append(f"{name_list(few, MAX_NAMED, quote=False)} have fewer than {MIN_OF_CLASS} labels each")
+    return ", and ".join(found)
+
+
+def pays(n_decisions: int, accuracy: Accuracy | None, gain: float | None, questions: str = "") -> bool:
     """Whether going on pays: the gain is worth it, or too little is known to say.
 
     >>> sure = Accuracy(0.9, 0.85, 0.94, 40)
     >>> pays(200, sure, 0.004), pays(200, sure, 0.04), pays(20, sure, 0.004), pays(200, None, 0.004)
     (False, True, True, True)
+    >>> pays(200, sure, 0.004, "ship has 4 labels")
+    True
     """
-    return accuracy is None or gain is None or n_decisions < MIN_DECISIONS or gain >= WORTH
+    return accuracy is None or gain is None or n_decisions < MIN_DECISIONS or gain >= WORTH or bool(questions)
 
 
-def advice(n_undecided: int, gain: float | None, *, stop: bool) -> str:
-    """Return a sentence on whether to go on.
+def advice(n_undecided: int, gain: float | None, *, stop: bool, questions: str = "") -> str:
+    """Return a sentence on whether to go on; `questions` are those of `open_questions`.
 
     >>> advice(5000, 0.004, stop=True)
     'The next 50 decisions would correct about 20 of 5000 labels: you can stop here.'
+    >>> advice(5000, 0.004, stop=False, questions="ship has 4 labels")
+    'The next 50 decisions would correct about 20 of 5000 labels. Go on, because ship has 4 labels.'
     """
     if n_undecided == 0:
         return "Every document has a decision."
     if gain is None:
         return ""
     sentence = f"The next {NEXT} decisions would correct about {round(gain * n_undecided)} of {n_undecided} labels"
-    return f"{sentence}: you can stop here." if stop else f"{sentence}."
+    if stop:
+        return f"{sentence}: you can stop here."
+    return f"{sentence}. Go on, because {questions}." if questions and gain < WORTH else f"{sentence}."

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from transduce.arrays import Array
 from transduce.class_prior.proportions import are_balanced_by_design
@@ -26,6 +27,9 @@ from transduce.taxonomy import Taxonomy
 
 MIN_SAMPLE = 50
 """Random labels from which class sizes are estimated."""
+STOP_WORDS = ENGLISH_STOP_WORDS | {"did", "does", "doing", "don"}
+MIN_WEIGHT = 0.15
+"""Weight of a word that explains a proposal, as a part of that of the first one."""
 GROWTH = 1.25
 """A fit starts from nothing again when labels, or random ones, grew or fell by this factor since the last such fit."""
 
@@ -252,10 +256,15 @@ def relabel(proposals: Proposals, labels: Labels, sizes: Mapping[str, str]) -> A
 
 
 def explain_words(proposals: Proposals, x: Any, k: int, vocabulary: Sequence[str], n: int = 5) -> list[str]:
-    """Words of a document that speak most for class k, most telling first; none where features are not words."""
+    """Words of a document that speak most for class k, most telling first; none where features are not words.
+
+    Stop-words, and words that say little beside the first one, explain nothing and are left out.
+    """
     if not sparse.issparse(x) or not vocabulary:
         return []
     row = x.tocsr()
     weights = row.data * (proposals.coef[0][k] - proposals.coef[0].mean(axis=0))[row.indices]
-    order = np.argsort(-weights)[:n]
-    return [vocabulary[row.indices[j]] for j in order if weights[j] > 0 and row.indices[j] < len(vocabulary)]
+    known = [j for j in np.argsort(-weights).tolist() if weights[j] > 0 and row.indices[j] < len(vocabulary)]
+    found = [(vocabulary[row.indices[j]], weights[j]) for j in known]
+    found = [(word, weight) for word, weight in found if word not in STOP_WORDS]
+    return [word for word, weight in found[:n] if weight >= MIN_WEIGHT * found[0][1]]

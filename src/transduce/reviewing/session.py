@@ -15,7 +15,7 @@ from transduce.arrays import Array
 from transduce.errors import InputError
 from transduce.placement import place_points
 from transduce.reviewing.documents import Documents
-from transduce.reviewing.estimates import advice, estimate_accuracy, expected_gain, pays
+from transduce.reviewing.estimates import MIN_RANDOM, advice, estimate_accuracy, expected_gain, open_questions, pays
 from transduce.reviewing.log import DecisionLog, Event
 from transduce.reviewing.proposals import Labels, Proposals, propose
 from transduce.reviewing.state import HOW, RANDOM, SINGLE, UNDECIDED, replay
@@ -197,7 +197,11 @@ class Session:
             accuracy = None if proposals is None else estimate_accuracy(proposals.surprise, 1.0 - proposals.error)
             gain, group = expected_gain(self.curve), self.documents.group
             n_single = np.unique(group[here & np.isin(state.how, SINGLE)]).size
-            stop = n_undecided > 0 and not pays(n_single, accuracy, gain)
+            classes = self._classes(codes, undecided)
+            questions = "" if accuracy is None else open_questions(accuracy, classes)
+            stop = n_undecided > 0 and not pays(n_single, accuracy, gain, questions)
+            n_random = np.unique(group[here & (state.how == RANDOM)]).size
+            text = "" if accuracy is None and n_undecided else advice(n_undecided, gain, stop=stop, questions=questions)
             return {
                 "name": self.documents.name,
                 "is_short": self.documents.is_short,
@@ -206,20 +210,24 @@ class Session:
                 "n_decided": n_decided,
                 "n_given": int(np.count_nonzero(codes >= 0)) - int(np.count_nonzero(here & (codes >= 0))),
                 "n_undecided": n_undecided,
-                "n_random": np.unique(group[here & (state.how == RANDOM)]).size,
+                "n_random": n_random,
+                "n_until_accuracy": RANDOM_EVERY * max(MIN_RANDOM - n_random, 0),
                 "accuracy": None if accuracy is None else accuracy.__dict__,
                 "gain": gain,
                 "stop": stop,
-                "advice": "" if accuracy is None and n_undecided else advice(n_undecided, gain, stop=stop),
+                "advice": text,
                 "status": self.status if not self._pending or self.status.startswith("Learn") else "Waiting to learn.",
                 "revision": self.revision,
                 "undo": state.undoable[-1].title if state.undoable else None,
                 "redo": state.redoable[-1].title if state.redoable else None,
-                "classes": self._classes(codes, undecided),
+                "classes": classes,
             }
 
     def _classes(self, codes: Array, undecided: Array) -> list[dict[str, Any]]:
-        """Every class with its numbers of decisions and proposals, and its believed size as rows."""
+        """Every class with its numbers of decisions and proposals, and its believed size as rows.
+
+        They are sorted by name; `place` is the order in which they appeared, which new classes do not change.
+        """
         state, p = self.state, self.proposals
         decided = np.bincount(codes[codes >= 0], minlength=len(state.names) + 1)
         index = {} if p is None else {name: k for k, name in enumerate(p.classes)}
@@ -231,6 +239,7 @@ class Session:
             numbers = {
                 "decided": int(decided[state.names.index(name)]),
                 "proposed": 0 if k is None else int(proposed[k]),
+                "place": state.names.index(name),
             }
             found.append({"name": name, **numbers, "believed": rows, "size": state.sizes.get(name)})
         return found

@@ -119,6 +119,10 @@ def test_labels_that_a_person_checked_later_are_scored(example, run_ok, tmp_path
     write_table(frame, str(tmp_path / "checked.csv"))
     result = run_ok("evaluate", example.model, tmp_path / "checked.csv")
     assert f"only the {N_LABELED + 30} rows with given = true" in result.err
+    note = "because they are difficult, so the scores are probably too low"
+    assert "30 of the 30 labels" in result.err
+    assert note in result.err
+    assert "too low" not in run_ok("evaluate", example.model, example.out, "--label", "truth").err
     assert f"30 rows with a known label, {N_ROWS - N_LABELED - 30} without\n{LEFT_OUT}" in result.out
 
 

@@ -134,6 +134,12 @@ def test_classes_with_one_label_make_the_estimate_rough_and_macro_f_unknown(exam
     assert f"Note: {n_single} of {names.height} classes ha" in result.err
     assert f"Note: {n_single} of {names.height} classes ha" in shown
     assert "one label only, which cannot be hidden" in page
+    n_labels = few["label"].drop_nulls().len()
+    unseen = f"{n_single} of {n_labels} labels {'is' if n_single == 1 else 'are'} the only one"
+    assert all(unseen in text and "review FILE` counts a random sample" in text for text in (page, shown))
+    assert unseen in result.err
+    assert f"review {tmp_path / 'few.csv'}` counts a random sample" in result.err
+    assert load_model(str(model)).about["accuracy"]["n_single"] == n_single
     assert "one label only" not in example.report.read_text(encoding="utf-8")
     few_labels = f"cannot be estimated: {n_single} of {names.height} classes {'has' if n_single == 1 else 'have'} fewer"
     for text in (result.err, page, shown, run_command("evaluate", model, tmp_path / "few.csv", "--label", "label").err):
@@ -166,9 +172,11 @@ def test_named_columns_are_not_reported_as_guesses(example, run_ok, tmp_path):
 def test_column_names_that_are_taken_get_a_number(run_ok, tmp_path, renamed, options, added):
     frame = documents().rename(renamed)
     write_table(frame, str(tmp_path / "documents.csv"))
-    run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, *options)
+    said = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, *options).err
     done = read(tmp_path / "out.csv")
     assert done.columns == [*frame.columns, *added]
+    new = next((name for name in added if name.startswith("label")), None)
+    assert (f"New labels are in column {new!r}." in said) == (new is not None)
     before = frame.with_columns(pl.all().cast(pl.String).fill_null(""))
     kept = [name for name in frame.columns if name != "label" or "label_2" in added]
     assert_frame_equal(done.select(kept), before.select(kept))

@@ -135,6 +135,23 @@ def test_a_corrected_export_changes_decisions_and_labels_of_the_file(tickets, ru
         assert read(again)["label"].to_list()[:12] == labels[:12]
 
 
+def test_decisions_are_in_the_label_column_of_the_file_as_after_label_with_answers(tickets, run_ok):
+    topics = read(tickets).rename({"label": "topic"}).with_columns(pl.col("topic").replace("", None))
+    write_table(topics, str(tickets))
+    decide(tickets, {"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"})
+    out, again = tickets.with_name("out.csv"), tickets.with_name("again.csv")
+    said = run_ok("export", tickets, "-o", out, "--label", "topic").err
+    assert "New labels are in column 'label'." in said
+    said = run_ok("label", tickets, "--label", "topic", "--answers", out, "-o", again, "--annealing", "none").err
+    assert "New labels are in column 'label'." in said
+    expected = topics["topic"].to_list()
+    expected[20] = CLASSES[0]
+    for file in (out, again):
+        assert read(file)["topic"].to_list() == [label or "" for label in expected]
+        assert read(file)["label"][20] == CLASSES[0]
+        assert "" not in read(file)["label"].to_list()
+
+
 def test_export_without_a_review_says_how_to_begin(tickets, run_command):
     result = run_command("export", tickets, "-o", tickets.with_name("out.csv"))
     assert result.code == 2

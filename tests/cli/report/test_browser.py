@@ -13,7 +13,7 @@ from transduce.cli.report import build_report, write_report
 
 pytestmark = needs_browser
 
-SECTIONS = ["summary", "sizes", "progress", "confidence", "overruled", "stated", "words", "uncertain", "confusion"]
+SECTIONS = ["summary", "sizes", "confidence", "overruled", "stated", "words", "uncertain", "confusion", "progress"]
 
 
 @pytest.fixture(scope="module")

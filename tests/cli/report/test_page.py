@@ -18,8 +18,8 @@ from transduce.io.atomic_write import WriteError
 def test_every_section_has_a_heading_and_a_link(full):
     html, page = full
     sections = [attrs["id"] for tag, attrs in page.tags if tag == "section"]
-    expected = ["summary", "sizes", "progress", "confidence", "overruled", "stated", "words"]
-    expected += ["tree", "uncertain", "confusion"]
+    expected = ["summary", "sizes", "confidence", "overruled", "stated", "words"]
+    expected += ["tree", "uncertain", "confusion", "progress"]
     assert sections == expected
     assert [attrs["href"] for tag, attrs in page.tags if tag == "a"] == [f"#{name}" for name in expected]
     assert html.count("<h1") == 1

@@ -62,11 +62,16 @@ def _evaluate(
     label = choose_label(table, label, text, say)
     where = f"column {label!r} of {table.name}"
     truth, n_given = _true_labels(table, label, say)
+    answered = _answered(table, n_given)
     if not _knows_training_rows(model) and (
         Path(table.name).name == model.about["source"] or n_given == model.about["n_labelled"]
     ):
         say("Note: the model was trained on these rows and their labels, so the scores are too optimistic.")
     truth, n_trained = _without_training_rows(model, table, text, X, truth, where)
+    n_answered = sum(one and right is not None for one, right in zip(answered, truth, strict=True))
+    if n_answered:
+        clause = messages.answered_clause(n_answered, len(truth) - truth.count(None))
+        say(f"Note: {clause}, so the scores are probably too low.")
     predicted = ["" if k < 0 else model.classes[k] for k in predict_rows(model, model.scores(X)).label]
     found = score_labels(truth, predicted, where, tree=model.tree, n_trained=n_trained)
     unknown = [one for one in found["classes"] if one["rows"] and one["name"] not in model.classes]
@@ -79,6 +84,16 @@ def _evaluate(
             "this is not the column of true labels, name it with --label."
         )
     return found
+
+
+def _answered(table: "Table", n_given: int | None) -> list[bool]:
+    """Which labels people gave to rows that a queue or a review chose, if `label` or `export` wrote the column."""
+    from transduce.cli.results import answered_rows, predict_columns
+
+    if n_given is None:
+        return [False] * table.frame.height
+    names = [name for group in predict_columns(table.frame) for name in group]
+    return [bool(one) for one in answered_rows(table.frame.drop(names))]
 
 
 def _knows_training_rows(model: "Model") -> bool:
@@ -105,7 +120,7 @@ def _without_training_rows(
     if trained.any() and not any(left):
         estimate, known = model.about.get("accuracy"), ""
         if estimate is not None:
-            lines = messages.accuracy_lines(estimate, model.about["sizes"])
+            lines = messages.accuracy_lines(estimate, model.about["sizes"], table.name)
             known = f" The estimate of `transduce label`: {' '.join(lines)}"
         raise InputError(
             f"the model was trained with every label in {where}, so its scores would be meaningless. Pass other "

@@ -28,7 +28,7 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
 
     from transduce.cli.errors import InputError
     from transduce.cli.progress import Progress
-    from transduce.cli.review_task import answer_events, read_review, read_rows, write_decisions
+    from transduce.cli.review_task import answer_events, read_review, read_rows, results_column, write_decisions
     from transduce.reviewing.log import LOG_NAME, read_events
     from transduce.reviewing.proposals import Labels, propose
     from transduce.reviewing.state import UNDECIDED, replay
@@ -52,5 +52,7 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
         progress.say(
             f"{n_decided} of {state.n_rows} documents have a decision of this review. {messages.wrote(written)}"
         )
+        if not out.lower().endswith(".json") and task.column is not None:
+            progress.say(*messages.column_note(results_column(task), task.column))
     if options["as_json"]:
         messages.print_json({"n_decided": n_decided, "n_rows": state.n_rows, "written": written})

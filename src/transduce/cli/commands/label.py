@@ -83,8 +83,9 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
         labeled += f"{messages.overruled_clause(int(result.frame[result.names.overruled].sum()))}. "
         progress.say(f"{labeled if about['n_unlabelled'] else ''}{about['ending']} {messages.wrote(written)}")
+        progress.say(*messages.column_note(result.names.label, source.column))
         if "accuracy" in about:
-            progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"]))
+            progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"], file))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
     if options["as_json"]:

@@ -65,7 +65,7 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
             with session.lock:
                 state, proposals = session.state.copy(), session.proposals
             write_decisions(task, state, proposals, str(target))
-            return str(target)
+            return str(target.resolve())
 
         try:
             for event in answer_events(task, session.state, options, progress.say):

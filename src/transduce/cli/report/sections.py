@@ -10,7 +10,14 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 
 from transduce.class_prior.statement import ROUGHNESS
 from transduce.cli.evidence_options import SUSPICION
-from transduce.cli.messages import NO_CLASS, answered_note, count_few_labels, count_single_labels, setting_text
+from transduce.cli.messages import (
+    NO_CLASS,
+    answered_note,
+    count_few_labels,
+    count_single_labels,
+    setting_text,
+    unseen_note,
+)
 from transduce.cli.queue.selection import choose_rows
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
@@ -45,6 +52,7 @@ def summary(data: ReportData) -> Section:
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
         "accuracy": data.model.about.get("accuracy") if data.file is None else None,
         "answered_note": answered_note(data.model.about.get("accuracy", {})),
+        "unseen_note": unseen_note(data.model.about.get("accuracy", {}), data.model.about["sizes"]),
         "n_few": count_few_labels(data.model.about["sizes"]),
         "n_single": count_single_labels(data.model.about["sizes"]),
         "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,
@@ -254,6 +262,6 @@ def _most_confused(classes: Sequence[str], counts: Any) -> list[tuple[str, str, 
 
 
 SECTIONS = (
-    summary, sizes, no_class, progress, confidence, document_map, overruled, stated, words, tree, guesses, uncertain,
-    confusion,
+    summary, sizes, no_class, confidence, document_map, overruled, stated, words, tree, guesses, uncertain, confusion,
+    progress,
 )  # fmt: skip

@@ -35,6 +35,9 @@ class App {
 
   get names() { return this.state?.classes.map((one) => one.name) ?? []; }
 
+  // In the order in which they appeared, so that a new class leaves the keys of the others as they are.
+  get keyed() { return [...this.state?.classes ?? []].sort((a, b) => a.place - b.place).map((one) => one.name); }
+
   async poll() {
     await this.refresh();
     this.outbox.send();
@@ -52,9 +55,9 @@ class App {
     document.title = `Review ${state.name}`;
     write("name", state.name);
     document.body.classList.toggle("short", state.is_short);
-    write("decided", `${state.n_decided} of ${state.n - state.n_given}`);
-    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : `needs ${Math.max(10 - state.n_random, 1)} more random`);
-    write("gain", state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points`);
+    write("decided", state.n_given ? `${state.n_decided} here, ${state.n_given} given, of ${state.n}` : `${state.n_decided} of ${state.n}`);
+    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : state.n_until_accuracy ? `in about ${state.n_until_accuracy} decisions` : "after the next fit");
+    write("gain", state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points of accuracy`);
     write("advice", state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.");
     find("advice").classList.toggle("stop", state.stop);
     for (const name of ["undo", "redo"]) {
@@ -131,7 +134,7 @@ class App {
   }
 
   async export(format) {
-    try { say(`Wrote ${(await post("export", { format })).path}`); }
+    try { say(`Wrote ${(await post("export", { format })).path}`, true); }
     catch (error) { say(error.message); }
   }
 

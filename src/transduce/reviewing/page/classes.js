@@ -8,11 +8,11 @@ export class ClassesView {
     this.body = make("tbody", {});
     this.name = make("input", { type: "text", placeholder: "New class, or branch/class", "aria-label": "New class", class: "grow", onkeydown: (event) => { if (event.key === "Enter") this.add(); } });
     this.preview = make("span", { role: "status" });
-    const head = ["Class", "Decided", "Proposed", "Believed", "Size", "Change"].map((text, k) => make("th", { scope: "col", class: [1, 2, 3].includes(k) ? "number" : null }, text));
+    const head = ["Class", "Labels", "Proposed", "Believed", "Size", "Change"].map((text, k) => make("th", { scope: "col", class: [1, 2, 3].includes(k) ? "number" : null }, text));
     find("classes").append(
       make("div", { class: "row" }, this.name, make("button", { type: "button", onclick: () => this.add() }, "Add class")),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Classes" }, make("table", {}, make("thead", {}, make("tr", {}, ...head)), this.body)),
-      make("p", {}, "Believed: documents without a decision that are of the class, with a 90 % interval. State a size where you know better: 20%, 10%:30%, or =120 for exactly so many."),
+      make("p", {}, "Labels: those of the file and those decided here. Believed: documents without a decision that are of the class, with a 90 % interval. State a size where you know better: 20%, 10%:30%, or =120 for exactly so many."),
       make("div", { class: "row" }, make("button", { type: "button", onclick: () => this.tryOut() }, "See what sizes would change"), make("button", { type: "button", class: "main", onclick: () => this.use() }, "Use these sizes"), this.preview));
   }
 

@@ -21,13 +21,16 @@ export function options(select, entries, value) {
 // Screen readers announce what is written, also if it is the same.
 export const write = (id, text) => { if (find(id).textContent !== text) find(id).textContent = text; };
 
+// A problem is shown for some seconds; what is `done` stays until it is closed, so that there is time to read it.
 let timer = 0;
-export function say(text) {
-  const box = find("message");
-  box.textContent = text;
+export function say(text, done = false) {
+  const box = find("message"), hide = () => box.classList.remove("shown");
+  find("message-text").textContent = text;
+  find("message-close").onclick = hide;
   box.classList.add("shown");
+  box.classList.toggle("done", done);
   clearTimeout(timer);
-  timer = setTimeout(() => box.classList.remove("shown"), 6000);
+  if (!done) timer = setTimeout(hide, 6000);
 }
 
 export function ask(title, body, action, run) {

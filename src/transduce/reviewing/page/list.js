@@ -94,14 +94,15 @@ export class ListView {
     this.guesses = make("label", { hidden: true }, this.unlike, "unlike the guess");
     this.cluster = options(make("select", { "aria-label": "Cluster", onchange: load, onfocus: () => this.loadClusters() }), [["", "any cluster"]]);
     this.k = make("input", { type: "number", min: 1, max: 2000, value: 50, onchange: () => this.load() });
-    this.nearness = make("label", { hidden: true }, "Nearest", this.k, make("button", { type: "button", onclick: load }, "All documents"));
+    this.target = make("span", { class: "words" });
+    this.nearness = make("div", { class: "row", hidden: true }, make("label", {}, "Nearest", this.k), make("button", { type: "button", onclick: load }, "All documents"), this.target);
     this.list = new DocumentList(app);
     this.bulk = new BulkBar(app, () => this.row !== null ? "neighbours" : this.cluster.value ? "cluster" : this.query.value.trim() ? "keyword" : "list", () => this.load());
     this.row = null;
     find("list").append(
       make("div", { class: "row" }, this.query, this.classes, this.status, this.cluster),
-      make("div", { class: "row" }, make("label", {}, "Confidence from", this.low), make("label", {}, "to", this.high, "%"), make("label", {}, this.overruled, "decided by class sizes"), this.guesses, this.nearness),
-      this.bulk.element, this.list.element);
+      make("div", { class: "row" }, make("label", {}, "Confidence from", this.low), make("label", {}, "to", this.high, "%"), make("label", {}, this.overruled, "decided by class sizes"), this.guesses),
+      this.nearness, this.bulk.element, this.list.element);
   }
 
   update(state) {
@@ -113,7 +114,12 @@ export class ListView {
 
   opened() { this.load(); }
   focus() { this.query.focus(); this.query.select(); }
-  near(row) { this.row = row; this.app.open("list"); }
+
+  near(card) {
+    this.row = card.row;
+    this.target.textContent = `to document ${card.row + 1}: ${short(card.text, 100)}`;
+    this.app.open("list");
+  }
 
   async loadClusters() {
     const found = await post("clusters"), chosen = this.cluster.value;

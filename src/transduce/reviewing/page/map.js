@@ -14,7 +14,7 @@ export class MapView {
     this.bulk = new BulkBar(app, () => "map", () => this.load());
     this.chosen = make("div", { hidden: true }, this.bulk.element, this.list.element);
     find("map").append(make("p", {}, "Draw around points to choose documents. Surely classified ones are far out, uncertain ones in the middle."),
-      make("div", { class: "columns" }, make("div", {}, this.canvas, this.legend), this.chosen));
+      make("div", { class: "columns" }, this.canvas, make("div", {}, this.legend, this.chosen)));
     this.canvas.addEventListener("pointerdown", (event) => { this.canvas.setPointerCapture(event.pointerId); this.lasso = [this.place(event)]; this.drawing = true; });
     this.canvas.addEventListener("pointermove", (event) => { if (this.drawing) { this.lasso.push(this.place(event)); this.draw(); } });
     this.canvas.addEventListener("pointerup", () => this.end());

@@ -74,15 +74,15 @@ export class QueueView {
   why(card) {
     const found = make("div", { class: "why", tabindex: "0", role: "group", "aria-label": "Why" });
     if (card.words?.length) found.append(make("p", {}, `Words for ${card.proposed.label}: ${card.words.join(", ")}`));
-    for (const one of card.near ?? []) found.append(make("p", {}, `Similar, ${one.label}: ${short(one.text)}`));
+    for (const one of card.near ?? []) found.append(make("p", { title: one.text }, `Similar, ${one.label}: ${short(one.text)}`));
     if (!card.proposed) found.append(make("p", {}, "Proposals begin once two classes have decisions. Type the name of a class and press Enter."));
     return found;
   }
 
-  // With up to nine classes each keeps its number; with more, numbers go to the most probable ones.
+  // With up to nine classes each keeps its number, and new ones come last; with more, numbers go to the most probable ones.
   numbered() {
     const names = this.app.names, likely = (this.current.candidates ?? []).filter((name) => names.includes(name));
-    return names.length <= 9 ? names : [...likely, ...names.filter((name) => !likely.includes(name))].slice(0, 60);
+    return names.length <= 9 ? this.app.keyed : [...likely, ...names.filter((name) => !likely.includes(name))].slice(0, 60);
   }
 
   showChoices() {
@@ -158,7 +158,7 @@ export class QueueView {
   }
 
   similar() {
-    if (this.current) this.app.views.list.near(this.current.row);
+    if (this.current) this.app.views.list.near(this.current);
   }
 
   saveNote() {
