@@ -94,7 +94,7 @@ def _digest(paths: tuple[Path, ...]) -> str:
     """A digest of the statements of files of code, and of the bytes of others."""
     total = hashlib.sha256()
     for path in paths:
-        total.update(ast.dump(_without_text(path)).encode() if path.suffix == ".py" else path.read_bytes())
+        total.update(_dump(_without_text(path)).encode() if path.suffix == ".py" else path.read_bytes())
     return total.hexdigest()
 
 
@@ -111,7 +111,7 @@ def _reached(path: Path, name: str) -> str:
     while left:
         here = left.pop()
         if here in made and here not in found:
-            found[here] = "".join(ast.dump(statement) for statement in made[here])
+            found[here] = "".join(map(_dump, made[here]))
             left += [node.id for s in made[here] for node in ast.walk(s) if isinstance(node, ast.Name)]
     return hashlib.sha256("".join(found[key] for key in sorted(found)).encode()).hexdigest()
 
@@ -154,6 +154,14 @@ def _without_text(path: Path) -> ast.Module:
         if isinstance(body, list):
             node.body = [s for s in body if not _is_text(s)]  # type: ignore[attr-defined]
     return tree
+
+
+def _dump(node: Any) -> str:
+    """A text of a syntax tree that is the same in all versions of Python: fields that are empty do not count."""
+    if isinstance(node, ast.AST):
+        fields = ((name, value) for name, value in ast.iter_fields(node) if value is not None and value != [])
+        return f"{type(node).__name__}({', '.join(f'{name}={_dump(value)}' for name, value in fields)})"
+    return f"[{', '.join(map(_dump, node))}]" if isinstance(node, list) else ascii(node)
 
 
 def _is_text(statement: ast.stmt) -> bool:
