@@ -88,7 +88,7 @@ def describe_prior_error(error: PriorError, option: str = "--prior") -> str:
     sentence = _PRIOR_ERRORS.get(error.kind, error.kind.value)
     fields = {name: "/".join(value) if type(value) is tuple else value for name, value in error.fields.items()}
     opening = "" if "source" in fields else f"the class sizes of {option} cannot be used: "
-    rows = number_of(fields["n_rows"], "row") if "n_rows" in fields else ""
+    rows = number_of(int(fields["n_rows"]), "row") if "n_rows" in fields else ""
     return opening + sentence.format_map(fields | {"option": option, "rows": rows})
 
 

@@ -9,7 +9,7 @@ export class MapView {
   constructor(app) {
     Object.assign(this, { app, points: [], lasso: [], drawing: false });
     this.canvas = make("canvas", { role: "img", "aria-label": "Map of documents. The same documents can be chosen by search, class and cluster in Documents." });
-    this.legend = make("ul", { class: "legend" });
+    this.legend = make("ul", { class: "legend", tabindex: "0", "aria-label": "Classes" });
     this.list = new DocumentList(app);
     this.bulk = new BulkBar(app, () => "map", () => this.load());
     this.chosen = make("div", { hidden: true }, this.bulk.element, this.list.element);
