@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from transduce.taxonomy import Taxonomy as Taxonomy
     from transduce.text import TextClassifier as TextClassifier
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 _MODULE_OF = {
     "ClassSizeAdjuster": "match_sizes",
