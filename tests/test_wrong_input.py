@@ -2,6 +2,8 @@
 
 import datetime
 import re
+from array import array
+from collections import deque
 
 import numpy as np
 import pandas as pd
@@ -81,6 +83,49 @@ def test_rows_that_are_no_matrix_of_numbers(rows):
         with pytest.raises((TypeError, ValueError), match=message) as caught:
             function(bad, Y)
         assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row if k % 2 else row.tolist() for k, row in enumerate(X)],
+        [pd.Series(row) if k else tuple(row) for k, row in enumerate(X)],
+        [array("d", row) for row in X],
+        [deque(row) for row in X],
+        sparse.dok_matrix(X),
+        sparse.dok_array(X),
+    ],
+    ids=["lists and arrays", "a tuple and Series", "arrays of Python", "deques", "dok_matrix", "dok_array"],
+)
+def test_other_forms_of_rows_are_rows(rows):
+    model = fitted()
+    np.testing.assert_array_equal(model.predict(rows), model.predict(X))
+
+
+def test_arrays_of_unequal_length_are_rows_of_unequal_length():
+    with pytest.raises(ValueError, match="rows of equal length, but some have 2 and 3"):
+        fitted().predict([np.ones(2), np.ones(3)])
+
+
+class Texts:
+    """A sequence by __getitem__ alone, as some data sets are."""
+
+    def __getitem__(self, place):
+        return ["green tea", "black tea", "cold milk", "warm milk"][place]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("texts", [Texts(), iter(Texts()), pd.Index(list(Texts()))])
+def test_texts_and_labels_may_be_any_iterable(texts):
+    model = TextClassifier(features="tfidf", annealing="paper", class_prior="equal", random_state=0)
+    labels = model.fit(texts, iter(["tea", None, "milk", None])).transduction_
+    assert labels.tolist() == ["tea", "tea", "milk", "milk"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("score", [np.array(0.5), np.bool_(True), 1])
+def test_a_scorer_may_return_anything_that_is_a_number(score):
+    assert search(scoring=lambda *arguments: score).best_score_ == float(score)
 
 
 def test_masked_rows_without_a_masked_value_are_rows():
@@ -227,6 +272,14 @@ REVIEWS = {
     "no columns": (pd.DataFrame(), {}, "the frame has no column 'text', but none"),
     "project": (pd.DataFrame({"text": ["tea", "milk"] * 9}), {"project": 5}, "project must be a path"),
 }
+
+
+def test_columns_of_a_frame_may_be_numbers():
+    from transduce import review
+
+    frame = pd.DataFrame({0: ["green tea", "black tea", "cold milk"] * 4, 1: ["tea", None, "milk"] * 4})
+    with review(frame, text=0, label=1, open_browser=False, features="tfidf") as found:
+        assert found.frame().columns.tolist() == [0, 1, "decision", "proposal"]
 
 
 @pytest.mark.parametrize("problem", REVIEWS)

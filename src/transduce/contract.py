@@ -101,10 +101,10 @@ def check_matrix(X: Any) -> None:
     Traceback (most recent call last):
     ValueError: X must have rows of equal length, but some have 1 and 2. Correct them.
     """
-    if X is None or isinstance(X, (Mapping, Set, Iterator)) or np.isscalar(X):
-        if not isinstance(X, (str, bytes)):
-            raise TypeError(f"X must be a matrix with one row for each sample, but is {short_repr(X)}. Pass an array.")
+    if isinstance(X, (str, bytes)):
         return
+    if X is None or np.isscalar(X) or (isinstance(X, (Mapping, Set, Iterator)) and not sparse.issparse(X)):
+        raise TypeError(f"X must be a matrix with one row for each sample, but is {short_repr(X)}. Pass an array.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError("X has masked values. Fill them, for example with X.filled(0).")
     kind = getattr(getattr(X, "dtype", None), "kind", "")
@@ -124,13 +124,20 @@ def _shape_of_list(X: Any) -> tuple[int, ...] | None:
     """The shape of a list, or None of anything else; rows of unequal length raise ValueError."""
     if not isinstance(X, (list, tuple)):
         return None
-    lengths = {len(row) if isinstance(row, (list, tuple)) else None for row in X}
+    lengths = set(map(_length, X))
     if lengths <= {None}:
-        return None if X and hasattr(X[0], "__array__") and np.ndim(X[0]) else (len(X),)
+        return (len(X),)
     if len(lengths) > 1:
         found = " and ".join(sorted("no list" if n is None else str(n) for n in lengths)[:2])
         raise ValueError(f"X must have rows of equal length, but some have {found}. Correct them.")
     return None
+
+
+def _length(row: Any) -> int | None:
+    """The length of a row, which may be a list, an array, a Series or any other sequence; None of anything else."""
+    if hasattr(row, "shape"):
+        return row.shape[0] if row.shape else None
+    return len(row) if hasattr(row, "__len__") and not isinstance(row, (str, bytes, Mapping, Set)) else None
 
 
 def read_numbers(values: Any, name: str, expected: str) -> Array:
@@ -240,14 +247,22 @@ def texts_explained(X: Any) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         text = _first_text(X)
-        if text is None and str(error).startswith(("float() ", "could not convert", "setting an array")):
-            raise type(error)(f"X must hold numbers only. {as_sentence(str(error))} Convert its entries.") from None
+        if text is None and not _is_numeric(X):
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must hold numbers only. {as_sentence(str(error))} Convert its entries.") from None
         if text is None:
             raise
         raise ValueError(
             f"X must be rows of numbers, but holds texts, such as {text!r}. Use transduce.TextClassifier, or "
             "vectorise them first, for example with TfidfVectorizer of sklearn.feature_extraction.text."
         ) from None
+
+
+def _is_numeric(X: Any) -> bool:
+    try:
+        return sparse.issparse(X) or np.asarray(X, dtype=np.complex128) is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def _first_text(X: Any) -> str | None:

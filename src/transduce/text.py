@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -129,6 +129,7 @@ class TextClassifier(TransductiveClassifier):
         """
         start, texts = time.perf_counter(), read_texts(X)
         y = np.full(len(texts), None) if y is None and not (scores is guesses is class_names is None) else y
+        y = list(y) if isinstance(y, Iterator) else y  # it is read more than once
         self._check_fit(y)
         if hasattr(y, "__len__") and len(y) != len(texts):
             raise LabelError(LabelErrorKind.LENGTH, n_rows=len(texts), n_labels=len(y))
@@ -282,7 +283,7 @@ def read_texts(X: Any) -> list[str]:
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) != 1:
         raise ValueError(f"X must be one column of texts, but has the shape {shape}. Pass a column, as frame['text'].")
-    is_list = hasattr(X, "__iter__") and not isinstance(X, (str, Mapping))
+    is_list = np.iterable(X) and not isinstance(X, (str, Mapping))
     texts = checked_texts(map(_as_text, X) if is_list else X)
     if not texts:
         raise ValueError("X has no texts. Pass a list with at least one text.")

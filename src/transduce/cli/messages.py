@@ -65,11 +65,12 @@ def unseen_note(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]],
 
     >>> unseen_note({"n_single": 1}, [{"labelled": 1}, {"labelled": 59}])
     ['1 of 60 labels is the only one of its class, so there may be classes without any label, of which this estimate \
-knows little. `transduce review FILE` counts a random sample.']
+knows little. `transduce review FILE` estimates the accuracy from a random sample.']
     """
     n, n_labels = accuracy.get("n_single", 0), sum(size["labelled"] for size in sizes)
     only = "is the only one of its class" if n == 1 else "are the only ones of their classes"
-    review = f"`{command_line('review', 'FILE' if file in (None, '-') else str(file))}` counts a random sample."
+    command = command_line("review", "FILE" if file in (None, "-") else str(file))
+    review = f"`{command}` estimates the accuracy from a random sample."
     may = "there may be classes without any label, of which this estimate knows little"
     return [f"{n} of {n_labels} labels {only}, so {may}. {review}"] if n else []
 

@@ -139,8 +139,10 @@ def results_frame(task: ReviewTask, state: ReviewState, proposals: Proposals | N
     predictions.label[is_none] = -1
     in_place = task.column if task.column == LABEL else None
     table, answered = task.table.frame, state.decided != UNDECIDED
-    if task.column is not None:  # decisions may replace labels of the file
-        table = table.with_columns(pl.Series(task.column, labels, dtype=pl.String))
+    if task.column is not None:  # decisions may replace labels of the file, also one that names several classes
+        decided = pl.Series(task.column, labels, dtype=pl.String)
+        kept = table[task.column].cast(pl.String)
+        table = table.with_columns(decided.zip_with(pl.Series(codes != UNDECIDED), kept))
     frame, names = add_results(table, task.text, classes, predictions, labels, in_place, answered)
     notes = [state.notes.get(row) for row in range(state.n_rows)]
     extra = [frame[names.label].alias(EXPORTED), pl.Series(NOTE, notes, dtype=pl.String)]

@@ -4,7 +4,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,10 +69,14 @@ class Trials:
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             model = fit_hidden(self.base, self.X, self.y, test, self.sample_weight, **params)
             seconds = time.perf_counter() - start
-            score = self.scorer(model, take(self.X, test), self.y[test])
-        if not isinstance(score, (Real, np.number)) or not np.isfinite(score):
-            raise ValueError(f"scoring must return a finite number, but returned {score} for {params}.")
-        return Trial(params, split, float(score), seconds)
+            found = self.scorer(model, take(self.X, test), self.y[test])
+        try:
+            score = float(found)
+        except (TypeError, ValueError):
+            score = np.nan
+        if not np.isfinite(score):
+            raise ValueError(f"scoring must return a finite number, but returned {found} for {params}.")
+        return Trial(params, split, score, seconds)
 
 
 def results_table(candidates: Sequence[Params], losses: Sequence[str], trials: Sequence[Trial]) -> dict[str, Any]:

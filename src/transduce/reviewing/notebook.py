@@ -135,7 +135,7 @@ def _check_column(frame: Any, name: Any) -> None:
     """Raise InputError unless the frame has this column."""
     if not hasattr(frame, "columns"):
         raise InputError(f"frame must be a DataFrame of pandas or polars, but is {short_repr(frame)}. Pass one.")
-    if not isinstance(name, str) or name not in frame.columns:
+    if name not in list(frame.columns):
         columns = name_list(frame.columns) or "none"
         raise InputError(f"the frame has no column {short_repr(name)}, but {columns}. Name others by text= and label=.")
 

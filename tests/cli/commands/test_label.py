@@ -136,9 +136,10 @@ def test_classes_with_one_label_make_the_estimate_rough_and_macro_f_unknown(exam
     assert "one label only, which cannot be hidden" in page
     n_labels = few["label"].drop_nulls().len()
     unseen = f"{n_single} of {n_labels} labels {'is' if n_single == 1 else 'are'} the only one"
-    assert all(unseen in text and "review FILE` counts a random sample" in text for text in (page, shown))
+    advice = "review FILE` estimates the accuracy from a random sample"
+    assert all(unseen in text and advice in text for text in (page, shown))
     assert unseen in result.err
-    assert f"review {tmp_path / 'few.csv'}` counts a random sample" in result.err
+    assert f"review {tmp_path / 'few.csv'}` estimates the accuracy from a random sample" in result.err
     assert load_model(str(model)).about["accuracy"]["n_single"] == n_single
     assert "one label only" not in example.report.read_text(encoding="utf-8")
     few_labels = f"cannot be estimated: {n_single} of {names.height} classes {'has' if n_single == 1 else 'have'} fewer"

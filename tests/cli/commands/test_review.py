@@ -137,6 +137,7 @@ def test_a_corrected_export_changes_decisions_and_labels_of_the_file(tickets, ru
 
 def test_decisions_are_in_the_label_column_of_the_file_as_after_label_with_answers(tickets, run_ok):
     topics = read(tickets).rename({"label": "topic"}).with_columns(pl.col("topic").replace("", None))
+    topics[30, "topic"] = f"{CLASSES[0]}|{CLASSES[1]}"  # a label of several classes counts as undecided, and stays
     write_table(topics, str(tickets))
     decide(tickets, {"op": "decide", "rows": [20], "label": CLASSES[0], "how": "queue"})
     out, again = tickets.with_name("out.csv"), tickets.with_name("again.csv")
@@ -146,6 +147,7 @@ def test_decisions_are_in_the_label_column_of_the_file_as_after_label_with_answe
     assert "New labels are in column 'label'." in said
     expected = topics["topic"].to_list()
     expected[20] = CLASSES[0]
+    assert expected[30] == f"{CLASSES[0]}|{CLASSES[1]}"
     for file in (out, again):
         assert read(file)["topic"].to_list() == [label or "" for label in expected]
         assert read(file)["label"][20] == CLASSES[0]
