@@ -59,8 +59,10 @@ def main() -> int:
         return 0
     source = Source(None if options.smoke else str(data_folder(options.data).resolve()))
     if options.name == "check":
-        print(check(grids, source, options.results or HERE / "results", options.cells, options.seed, options.jobs))
-        return 0
+        results = options.results or HERE / "results"
+        found, all_agree = check(grids, source, results, options.cells, options.seed, options.jobs)
+        print(found)
+        return int(not all_agree)
     if options.smoke and options.results is None:
         with tempfile.TemporaryDirectory() as folder:
             return run(options, grids, source, Path(folder))

@@ -23,6 +23,7 @@ from transduce.words_share import choose_share
 
 __all__ = ["KEYS", "RESULTS", "grid", "run", "table", "unready", "verdicts"]
 
+MORE_CODE = ("src/transduce/features/*.py",)
 KEYS, RESULTS = ("set", "n_labeled", "sizes", "seed", "features"), ("macro_f", "words_share", "seconds")
 SETS = (
     ("clinc150 domains", 80), ("clinc150 intents", 450), ("r8_text", 80), (HEADERS, 100), (HEADERS, 1000),

@@ -189,10 +189,14 @@ def test_a_check_compares_cells_with_the_stored_ones(tmp_path, capsys):
     source, cell = Source(None), cell_of()
     cells.collect([("figure2", source, cell)], tmp_path, 1)
     grids = {"figure2": [cell]}
-    assert "| figure2 | 1 | 1 | 1 | 0 |  |" in check(grids, source, tmp_path, 2, 0, 1)
+    found, all_agree = check(grids, source, tmp_path, 2, 0, 1)
+    assert all_agree
+    assert "| figure2 | 1 | 1 | 1 | 0 |  |" in found
     (row,) = cells.read(tmp_path / "figure2.csv")
     write(tmp_path, row | {"macro_f": row["macro_f"] + 0.5, "seconds": 1e6})
-    assert "| figure2 | 1 | 1 | 0 | 0.5 | macro_f |" in check(grids, source, tmp_path, 2, 0, 1)
+    found, all_agree = check(grids, source, tmp_path, 2, 0, 1)
+    assert not all_agree
+    assert "| figure2 | 1 | 1 | 0 | 0.5 | macro_f |" in found
 
 
 def test_differences_of_results_see_missing_values_and_rows():

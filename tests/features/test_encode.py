@@ -74,6 +74,7 @@ def test_a_function_is_an_encoder():
             r"2 finite numbers for each of 3 texts, but returned the shape \(4, 2\)",
         ),
         (lambda texts: np.full((len(texts), 2), np.nan), "but returned NaN or infinity"),
+        (lambda texts: [[1.0], *([1.0, 2.0] for _ in texts[1:])], "but it failed: .*inhomogeneous"),
     ],
 )
 def test_wrong_vectors_are_refused(function, message):
@@ -119,3 +120,12 @@ def test_an_encoder_is_recognised_by_its_vectors():
     assert not identity.agrees_with(identify(RotatedEncoder(), cache=False))
     assert not identity.agrees_with(identify(FunctionEncoder(lambda texts: np.ones((len(texts), 5)))))
     assert not identity.agrees_with(EncoderIdentity("counting", "1", ()))
+
+
+def test_an_error_of_the_encoder_itself_is_passed_on_as_it_is():
+    def out_of_memory(texts):
+        raise EncoderError("the encoder x failed: out of memory. Use a smaller one.")
+
+    with pytest.raises(EncoderError) as caught:
+        encode_texts(["tea"], FunctionEncoder(out_of_memory, name="x"), cache=False)
+    assert str(caught.value) == "the encoder x failed: out of memory. Use a smaller one."

@@ -141,6 +141,8 @@ def _encode(encoder: Encoder, texts: Sequence[str], dimension: int) -> Array:
     clean = [text.encode("utf-8", "replace").decode("utf-8") for text in cut]  # tokenizers refuse lone surrogates
     try:
         vectors = np.asarray(encoder.encode(clean), dtype=np.float32)
+    except EncoderError:
+        raise
     except (TypeError, ValueError) as error:
         problem = f"the encoder {encoder.name} must return {dimension} numbers for each text, but it failed"
         raise EncoderError(f"{problem}: {as_sentence(str(error))} Correct it.") from error
