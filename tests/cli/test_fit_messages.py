@@ -5,13 +5,11 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from transduce.cli.fit_messages import describe_infeasible, describe_prior_error, describe_status, describe_warning
+from transduce.cli.fit_messages import describe_infeasible, describe_status, describe_warning
 from transduce.errors import (
     LabelWarning,
     LabelWarningKind,
     PriorConflict,
-    PriorError,
-    PriorErrorKind,
     PriorWarning,
     PriorWarningKind,
 )
@@ -40,12 +38,6 @@ def test_conflicts_of_class_sizes_suggest_a_range_as_an_option_takes_it(kind, la
         assert part in sentence
     assert ("20.0% of the 24 labels" in sentence) == (labeled is not None)
     assert not any(word in sentence for word in PYTHON_WORDS)
-
-
-@pytest.mark.parametrize(("n_rows", "rows"), [(1, "of the 1 row to label"), (9, "of the 9 rows to label")])
-def test_a_range_without_a_whole_number_counts_rows(n_rows, rows):
-    error = PriorError(PriorErrorKind.NO_WHOLE_NUMBER, name="tea", low=0.1, high=0.2, n_rows=n_rows)
-    assert rows in describe_prior_error(error)
 
 
 def test_warnings_that_the_command_line_reports_itself_are_left_out():

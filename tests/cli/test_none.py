@@ -211,7 +211,8 @@ def test_label_studio_gets_no_prediction_for_them(labelled, new_file, run_ok, tm
 
 def test_the_report_shows_the_surest_rows(labelled, new_file, run_ok, tmp_path):
     page = labelled.report.read_text(encoding="utf-8")
-    section = page[page.index('<section id="no_class">') : page.index('<section id="progress">')]
+    start = page.index('<section id="no_class">')
+    section = page[start : page.index("</section>", start)]
     rows = without_label(read(labelled.out).with_row_index("place", 1))
     first = rows.sort(pl.col("confidence").cast(pl.Float64), "place")["place"].to_list()
     numbers = [int(part.split("<")[0]) for part in section.split('<td class="number row">')[1:]]

@@ -17,7 +17,6 @@ from transduce.errors import (
 from transduce.errors import PriorErrorKind as Kind
 from transduce.history import FitStatus
 from transduce.label_step.infeasible import InfeasibleError
-from transduce.suggest import number_of
 
 _PRIOR_ERRORS: Mapping[Kind, str] = {
     Kind.SUM: (
@@ -37,8 +36,8 @@ _PRIOR_ERRORS: Mapping[Kind, str] = {
     Kind.HIGH_SUM: "they allow at most {total} of the {n_rows} rows to label ({fraction:.1%}). Raise some.",
     Kind.TOO_MANY_ROWS: "{option} gives {name!r} {value:.6g} rows, but only {n_rows} need a label. Count those only.",
     Kind.NO_WHOLE_NUMBER: (
-        "{option} gives {name!r} between {low:.6g} and {high:.6g} of the {rows} to label, a range without a "
-        "whole number. Widen it."
+        "{option} gives {name!r} between {low:.6g} and {high:.6g} rows, a range without a whole number (rows to "
+        "label: {n_rows}). Widen it."
     ),
     Kind.UNKNOWN_CLASS: (
         "no row is labelled {name!r}.{hint} Label a row of it, or leave it out. The labelled classes are {classes}."
@@ -88,8 +87,7 @@ def describe_prior_error(error: PriorError, option: str = "--prior") -> str:
     sentence = _PRIOR_ERRORS.get(error.kind, error.kind.value)
     fields = {name: "/".join(value) if type(value) is tuple else value for name, value in error.fields.items()}
     opening = "" if "source" in fields else f"the class sizes of {option} cannot be used: "
-    rows = number_of(int(fields["n_rows"]), "row") if "n_rows" in fields else ""
-    return opening + sentence.format_map(fields | {"option": option, "rows": rows})
+    return opening + sentence.format_map(fields | {"option": option})
 
 
 def describe_error(error: ValueError, file: str) -> str:
