@@ -2,7 +2,8 @@
 
 Existing cells are not run again, and Ctrl-C loses none of them. NAME prints the section of that study; `all` writes
 docs/reproduction.md. `page` runs nothing: it writes the figures and docs/reproduction.md from existing results. `check`
-runs a few cells of each study again, those of measured times left out, and compares them with the stored results.
+runs a few cells of each study again, or of those that --studies names, and compares them with the stored results;
+those of measured times are left out.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 from benchmarks.data import data_folder
 from experiments import STUDIES, page
 from experiments.cells import DATA, SMOKE, WorkerError, collect, locked, missing, module, origin, read, shown, tidy
-from experiments.check import check
+from experiments.check import check, record, run_again, table
 from experiments.data import Source
 from experiments.study import save
 
@@ -41,6 +42,7 @@ def main() -> int:
         help="only cells with these values, such as set=r8,la1 or seed=0,1; may be repeated",
     )  # fmt: skip
     parser.add_argument("--cells", type=int, default=3, help="cells of each study for `check`")
+    parser.add_argument("--studies", help="studies for `check`, such as leaderboard,priors (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="random seed for the cells of `check`")
     options = parser.parse_args()
     if options.vectors:
@@ -50,6 +52,11 @@ def main() -> int:
     if options.name == "page" and options.smoke and options.results is None:
         parser.error("page --smoke needs --results, the folder with the results of a smoke run")
     names = STUDIES if options.name in SEVERAL else (options.name,)
+    if options.studies:
+        names = tuple(options.studies.split(","))
+        wrong = [name for name in names if name not in STUDIES]
+        if options.name != "check" or wrong:
+            parser.error(f"no study {wrong[0]!r}" if wrong else "--studies is for `check`")
     try:
         grids = {name: limited(name, module(name).grid(options.smoke), options.only) for name in names}
     except ValueError as error:
@@ -60,9 +67,10 @@ def main() -> int:
     source = Source(None if options.smoke else str(data_folder(options.data).resolve()))
     if options.name == "check":
         results = options.results or HERE / "results"
-        found, all_agree = check(grids, source, results, options.cells, options.seed, options.jobs)
-        print(found)
-        return int(not all_agree)
+        found, n_failed = check(grids, source, results, options.cells, options.seed, options.jobs)
+        record(found, results)
+        print(table(found))
+        return int(n_failed > 0 or not all(one.agrees for one in found))
     if options.smoke and options.results is None:
         with tempfile.TemporaryDirectory() as folder:
             return run(options, grids, source, Path(folder))
@@ -139,8 +147,9 @@ def show(options: argparse.Namespace, grids: Grids, folder: Path) -> None:
         if hasattr(module(name), "plot"):
             save(module(name).plot(rows), folder / f"{name}.svg")
     if options.name not in ("all", "page"):
+        checked = run_again(folder)
         for name, rows in found.items():
-            print(page.section(name, rows, len(grids[name]), None))
+            print(page.section(name, rows, len(grids[name]), None, checked.get(name, ())))
         return
     home = folder if options.smoke or options.results else HERE.parent / "docs"
     path = page.write(found, grids, home / "reproduction.md", folder)

@@ -1,27 +1,53 @@
 """Stored results against this code: a few cells of each study, drawn at random, run again and compared.
 
 A cell agrees if all its results but times are equal to the stored ones, up to TOLERANCE. So a table can be trusted, or
-distrusted, without running the hours of work behind it again.
+distrusted, without running the hours of work behind it again. What a check finds is kept in checks.csv with the version
+of the code, and the page of the reproduction says so.
 """
 
+import csv
+import json
 import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.cells import Row, module, origin, run_all, shown
 from experiments.data import Source
 from experiments.study import markdown
+from experiments.versions import version
 
 TOLERANCE = 1e-3
-"""Largest absolute difference of results that agree: libraries of other versions add up in another order."""
+"""Largest difference of results that agree, relative to those above 1: libraries of other versions add up in another
+order."""
+FILE = "checks.csv"
+
+
+class Checked(NamedTuple):
+    """A cell that was run again: its KEYS as JSON, the version of the code, the largest difference and its column."""
+
+    study: str
+    cell: str
+    version: str
+    difference: float
+    column: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the results are those that were stored."""
+        return self.difference <= TOLERANCE
+
+    @property
+    def is_present(self) -> bool:
+        """Whether the present code would be tried by running the cell again."""
+        return self.version == version(module(self.study), json.loads(self.cell))
 
 
 def check(
     grids: Mapping[str, list[Row]], source: Source, folder: Path, n_cells: int, seed: int, n_jobs: int
-) -> tuple[str, bool]:
-    """Run cells of each study again; return a table of how many agree, and whether all do.
+) -> tuple[list[Checked], int]:
+    """Run cells of each study again; return what was found, and how many cells failed.
 
     Studies of times are left out, and those whose data are missing.
     """
@@ -33,16 +59,52 @@ def check(
         if own and not (hasattr(study, "unready") and study.unready(source, [cell for _, _, cell in own])):
             stored[name] = runs
             tasks += own
-    found: dict[str, list[tuple[float, str]]] = {name: [] for name in stored}
+    found: list[Checked] = []
 
     def compare(name: str, rows: list[Row]) -> None:
-        found[name].append(largest_difference(name, stored[name][_cell(name, rows[0])], rows))
+        difference, column = largest_difference(name, stored[name][_cell(name, rows[0])], rows)
+        cell = json.dumps({key: rows[0][key] for key in module(name).KEYS})
+        found.append(Checked(name, cell, str(rows[0]["version"]), difference, column))
 
-    run_all(tasks, n_jobs, compare)
-    lines = [[name, len(stored[name]), *_summary(some)] for name, some in found.items()]
-    head = ["study", "cells", "run again", "agree", "largest difference", "in"]
-    n_agree = sum(line[3] for line in lines)
-    return markdown(head, [[str(value) for value in line] for line in lines]), n_agree == len(tasks)
+    n_failed = run_all(tasks, n_jobs, compare)
+    return sorted(found), n_failed
+
+
+def table(found: Sequence[Checked]) -> str:
+    """How many cells of each study agree, in Markdown."""
+    lines = []
+    for name in dict.fromkeys(one.study for one in found):
+        own = [one for one in found if one.study == name]
+        worst = max(own, key=lambda one: one.difference)
+        n_agree = sum(one.agrees for one in own)
+        lines.append([name, str(len(own)), str(n_agree), f"{worst.difference:.2g}", worst.column])
+    return markdown(["study", "run again", "agree", "largest difference", "in"], lines)
+
+
+def record(found: Sequence[Checked], folder: Path) -> None:
+    """Keep what a check found, in place of what earlier ones found of the same cells."""
+    kept = {(one.study, one.cell): one for one in [*recorded(folder), *found]}
+    fresh = (folder / FILE).with_suffix(".new")
+    with fresh.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([Checked._fields, *(kept[key] for key in sorted(kept))])
+    fresh.replace(folder / FILE)
+
+
+def recorded(folder: Path) -> list[Checked]:
+    """What checks have found of results in this folder."""
+    if not (folder / FILE).exists():
+        return []
+    with (folder / FILE).open(newline="", encoding="utf-8") as file:
+        return [Checked(**row | {"difference": float(row["difference"])}) for row in csv.DictReader(file)]
+
+
+def run_again(folder: Path) -> dict[str, list[Checked]]:
+    """What the present code has found of results in this folder, by study."""
+    found: dict[str, list[Checked]] = {}
+    for one in recorded(folder):
+        if one.is_present:
+            found.setdefault(one.study, []).append(one)
+    return found
 
 
 def largest_difference(name: str, before: Sequence[Row], now: Sequence[Row]) -> tuple[float, str]:
@@ -53,24 +115,23 @@ def largest_difference(name: str, before: Sequence[Row], now: Sequence[Row]) -> 
     columns = [column for column in module(name).RESULTS if "seconds" not in column]
     for old, new in zip(before, now, strict=True):
         for column in columns:
-            difference = _difference(old[column], new.get(column, ""))
+            value = new.get(column)
+            difference = _difference(old[column], "" if value is None else value)  # a file has no None
             difference = math.inf if math.isnan(difference) else difference
             worst = (difference, column) if difference > worst[0] else worst
     return worst
 
 
 def _difference(old: Any, new: Any) -> float:
-    """The absolute difference of two numbers, NaN equal to NaN; of anything else 0 if it reads the same."""
+    """The difference of two numbers, relative to the old one if that is above 1; NaN is equal to NaN.
+
+    Of anything else 0 if it reads the same, and infinity if not.
+    """
     if isinstance(old, int | float) and isinstance(new, int | float):
         old, new = float(old), float(new)
-        return 0.0 if old == new or (math.isnan(old) and math.isnan(new)) else abs(old - new)
+        is_same = old == new or (math.isnan(old) and math.isnan(new))
+        return 0.0 if is_same else abs(old - new) / max(1.0, abs(old))
     return 0.0 if str(old) == str(new) else math.inf
-
-
-def _summary(found: Sequence[tuple[float, str]]) -> tuple[Any, ...]:
-    """How many cells ran and agree, and the largest difference with its column."""
-    worst, column = max(found, default=(math.nan, "every cell failed"))
-    return len(found), sum(difference <= TOLERANCE for difference, _ in found), f"{worst:.2g}", column if worst else ""
 
 
 def _cell(name: str, row: Row) -> tuple[str, ...]:

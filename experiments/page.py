@@ -7,6 +7,7 @@ from textwrap import fill
 
 from experiments import OF_VECTORS, side_by_side
 from experiments.cells import module
+from experiments.check import Checked, run_again
 from experiments.study import AGREES, DIFFERS, PARTLY, Row, Verdict, markdown
 from experiments.versions import Stamp, stamps
 
@@ -28,7 +29,8 @@ edit it. Each section shows the command that prints it; the command first runs c
 VERSIONS = (
     "Each section also has the version of its stored results, a digest of the code and the libraries that they may "
     "depend on: when this page was written, {}. Any change of that code gives a new version, whether or not it changes "
-    "a result."
+    "a result. So `python -m experiments check` runs cells again that it draws at random, and compares their results; "
+    "each section says what it found."
 )
 
 FIGURES = """## The figures, side by side
@@ -48,13 +50,15 @@ def write(shown: Mapping[str, list[Row]], grids: Mapping[str, Sequence[Row]], pa
     """Write the whole page."""
     verdicts = [(name, verdict) for name, rows in shown.items() for verdict in module(name).verdicts(rows)]
     versions = {name: stamps(module(name), rows) for name, rows in shown.items()}
+    checked = run_again(results)
     pictures = {name: Path(os.path.relpath(results / f"{name}.svg", path.parent)).as_posix() for name in shown}
-    parts = [HEAD, fill(VERSIONS.format(_computed_by(versions)), 116), _summary(verdicts), FIGURES]
+    parts = [HEAD, fill(VERSIONS.format(_computed_by(versions, checked)), 116), _summary(verdicts), FIGURES]
     for name in filter(side_by_side.is_figure, shown):
         mine = [verdict for study, verdict in verdicts if study == name]
         parts.append(side_by_side.block(name, _subject(name), mine, pictures[name], _link_to(name)))
     parts += _verdict_tables(verdicts, "##")
-    parts += [section(name, rows, len(grids[name]), pictures[name]) for name, rows in shown.items()]
+    for name, rows in shown.items():
+        parts.append(section(name, rows, len(grids[name]), pictures[name], checked.get(name, ())))
     parts.append(_cost(shown, versions))
     path.write_text("\n".join(part.rstrip() + "\n" for part in parts), encoding="utf-8", newline="\n")
     return path
@@ -115,12 +119,12 @@ def _link_to(name: str) -> str:
     return f"[{name}](#{''.join(kept).replace(' ', '-')})"
 
 
-def section(name: str, rows: list[Row], n_cells: int, picture: str | None) -> str:
+def section(name: str, rows: list[Row], n_cells: int, picture: str | None, checked: Sequence[Checked] = ()) -> str:
     """Describe one study, with its figure and its table; without a picture also with its claims."""
     study = module(name)
     about = f"{_first_line(name)}.\n" + (study.__doc__ or "").partition("\n")[2]
     n_found = len({tuple(str(row[key]) for key in study.KEYS) for row in rows})
-    parts = [f"## {name}: {_subject(name)}\n", about.strip() + "\n", _origin(name, stamps(study, rows))]
+    parts = [f"## {name}: {_subject(name)}\n", about.strip() + "\n", _origin(name, stamps(study, rows), checked)]
     if n_found < n_cells:
         parts.append(f"{n_found} of {n_cells} cells have results.\n")
     if picture and side_by_side.is_figure(name):
@@ -135,18 +139,27 @@ def section(name: str, rows: list[Row], n_cells: int, picture: str | None) -> st
     return "\n".join(parts)
 
 
-def _origin(name: str, versions: Sequence[Stamp]) -> str:
-    """The command that prints the section of a study, and the versions of its results."""
+def _origin(name: str, versions: Sequence[Stamp], checked: Sequence[Checked]) -> str:
+    """The command that prints the section of a study, the versions of its results, and what a check of them found."""
     command = f"`python -m experiments {name} --data DIR{' --vectors DIR' * (name in OF_VECTORS)}`"
     each = [
         ("not recorded" if stamp.version in _UNKNOWN else f"`{stamp.version}`")
         + f" ({'present' if stamp.is_present else 'earlier'} code, {stamp.n_cells} cells)"
         for stamp in versions
     ]
-    return f"Command: {command}. Version of the results: {', '.join(each)}.\n"
+    found = f" Cells run again by the present code: {_agreement(checked)}." if checked else ""
+    return f"Command: {command}. Version of the results: {', '.join(each)}.{found}\n"
 
 
-def _computed_by(versions: Mapping[str, Sequence[Stamp]]) -> str:
+def _agreement(checked: Sequence[Checked]) -> str:
+    """How many of the cells that were run again agree, and the largest difference if some do not."""
+    n_agree = sum(one.agrees for one in checked)
+    worst = max(checked, key=lambda one: one.difference)
+    difference = f", largest difference {worst.difference:.2g} in {worst.column}" if n_agree < len(checked) else ""
+    return f"{n_agree} of {len(checked)} agree{difference}"
+
+
+def _computed_by(versions: Mapping[str, Sequence[Stamp]], checked: Mapping[str, Sequence[Checked]]) -> str:
     """Which studies the present code computed, wholly or in part, and which were computed by earlier code."""
     whole, partly, earlier = [], [], []
     for name, found in versions.items():
@@ -157,7 +170,8 @@ def _computed_by(versions: Mapping[str, Sequence[Stamp]]) -> str:
         elif n_present:
             partly.append(f"{name} ({n_present} of {n_cells} cells)")
         else:
-            earlier.append(name)
+            again = f" ({_agreement(checked[name])} when run again)" if name in checked else ""
+            earlier.append(f"{name}{again}")
     groups = (
         ("the present code had computed", whole),
         ("the present code had computed a part of", partly),

@@ -9,7 +9,7 @@ from helpers.studies import cell_of, row_of, run
 
 from experiments import STUDIES, cells, page, study
 from experiments.__main__ import limited
-from experiments.check import check, largest_difference
+from experiments.check import check, largest_difference, record, recorded, table
 from experiments.class_sizes import SIZED_PEERS
 from experiments.data import Source, Split, dotted
 
@@ -185,18 +185,28 @@ def test_a_row_that_was_cut_off_does_not_stop_the_next_run(tmp_path):
     assert {key: row[key] for key in cell_of()} == cell_of()
 
 
-def test_a_check_compares_cells_with_the_stored_ones(tmp_path, capsys):
+def test_a_check_compares_cells_with_the_stored_ones_and_keeps_what_it_found(tmp_path, capsys):
     source, cell = Source(None), cell_of()
     cells.collect([("figure2", source, cell)], tmp_path, 1)
     grids = {"figure2": [cell]}
-    found, all_agree = check(grids, source, tmp_path, 2, 0, 1)
-    assert all_agree
-    assert "| figure2 | 1 | 1 | 1 | 0 |  |" in found
+    found, n_failed = check(grids, source, tmp_path, 2, 0, 1)
+    assert n_failed == 0
+    assert "| figure2 | 1 | 1 | 0 |  |" in table(found)
+    record(found, tmp_path)
+    assert recorded(tmp_path) == found
+    assert found[0].agrees
+    assert found[0].is_present
+    assert "1 of 1 agree" in page.section("figure2", cells.read(tmp_path / "figure2.csv"), 1, None, found)
     (row,) = cells.read(tmp_path / "figure2.csv")
-    write(tmp_path, row | {"macro_f": row["macro_f"] + 0.5, "seconds": 1e6})
-    found, all_agree = check(grids, source, tmp_path, 2, 0, 1)
-    assert not all_agree
-    assert "| figure2 | 1 | 1 | 0 | 0.5 | macro_f |" in found
+    write(tmp_path, row | {"macro_f": row["macro_f"] - 0.5, "seconds": 1e6})
+    found, _ = check(grids, source, tmp_path, 2, 0, 1)
+    assert not found[0].agrees
+    assert "| figure2 | 1 | 0 | 0.5 | macro_f |" in table(found)
+    record([*found, found[0]._replace(study="figure3", version="earlier")], tmp_path)
+    again = recorded(tmp_path)
+    assert [one.study for one in again] == ["figure2", "figure3"]  # the first check of the cell is replaced
+    assert not again[0].agrees
+    assert not again[1].is_present
 
 
 def test_differences_of_results_see_missing_values_and_rows():
@@ -206,6 +216,9 @@ def test_differences_of_results_see_missing_values_and_rows():
     assert largest_difference("figure2", same, [row])[0] == np.inf
     assert largest_difference("figure2", [row], [row, row]) == (np.inf, "number of rows")
     assert largest_difference("figure2", [row | {"macro_f": ""}], [row]) == (np.inf, "macro_f")
+    assert largest_difference("figure2", [row | {"macro_f": ""}], [row | {"macro_f": None}]) == (0.0, "")
+    large = [row | {"macro_f": 2000.0}], [row | {"macro_f": 2001.0}]
+    assert largest_difference("figure2", *large) == (0.0005, "macro_f")  # relative
 
 
 def test_splits_are_apart_and_true():

@@ -6,6 +6,7 @@ import pytest
 from helpers.studies import ROOT
 
 from experiments import STUDIES, cells, page, side_by_side, study
+from experiments.check import Checked
 
 RESULTS = ROOT / "experiments" / "results"
 NAMES = ("table1", "figure1", "annealing", "figure2", "figure3", "figure4", "figure5", "claims", "leaderboard")
@@ -70,9 +71,10 @@ def test_the_top_says_which_studies_the_present_code_computed(written):
     stamp = page.Stamp
     found = {"one": [stamp("a", 2, True)], "two": [stamp("a", 1, True), stamp("b", 3, False)],
              "three": [stamp("b", 4, False)], "four": [stamp("c", 1, False)]}  # fmt: skip
-    assert page._computed_by(found) == (
+    checked = {"three": [Checked("three", "{}", "b", 0.0, ""), Checked("three", '{"set": 1}', "b", 0.25, "macro_f")]}
+    assert page._computed_by(found, checked) == (
         "the present code had computed one; the present code had computed a part of two (1 of 4 cells); "
-        "earlier code had computed three, four"
+        "earlier code had computed three (1 of 2 agree, largest difference 0.25 in macro_f when run again), four"
     )
     head = written[1].read_text(encoding="utf-8").partition("## Summary")[0]
     assert all(name in head for name in NAMES)

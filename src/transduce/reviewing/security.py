@@ -29,7 +29,8 @@ HEADERS = {
 }
 MAX_BODY = 32 * 2**20
 WELCOME = (
-    '<!doctype html><html lang="en"><title>Review</title><meta http-equiv="refresh" content="0;url=/">'
+    '<!doctype html><html lang="en"><title>Review</title><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0;url=/">'
     '<p>Opening the review. <a href="/">Go on</a>'
 )
 
