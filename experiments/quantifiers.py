@@ -39,17 +39,17 @@ class Posteriors(NamedTuple):
 
 
 def estimates(split: Split) -> list[tuple[str, np.ndarray, float]]:
-    """Name, class proportions (K,) and seconds of each quantifier; classes without a label get 0."""
-    begin = time.perf_counter()
+    """Name, class proportions (K,) and CPU seconds of each quantifier; classes without a label get 0."""
+    begin = time.process_time()
     X, see = compact(split.X[: split.n_labeled])
     posteriors = fit(X, split.given, see(split.X[split.n_labeled :]))
-    shared = time.perf_counter() - begin
+    shared = time.process_time() - begin
     found = []
     for name, quantify in quantifiers().items():
-        begin = time.perf_counter()
+        begin = time.process_time()
         fractions = np.zeros(len(split.names))
         fractions[posteriors.model.classes_] = quantify(posteriors)
-        found.append((name, fractions, time.perf_counter() - begin + shared * (name != LABELED)))
+        found.append((name, fractions, time.process_time() - begin + shared * (name != LABELED)))
     return found
 
 

@@ -318,6 +318,7 @@ BAD = {
     "other format": ("tag refs.conll -o out.xml", "cannot be written as another format"),
     "input as output": ("tag refs.conll -o refs.conll", "is also an input"),
     "unknown suffix": ("tag refs.pdf -o out.conll", "cannot tell the format"),
+    "a table": ("tag refs.csv -o out.csv", "refs.csv: cannot tell the format.*use transduce label"),
     "unknown output suffix": ("tag refs.conll -o out.pdf", "must end in"),
     "count without a size": ("tag refs.conll -o out.conll --count author", "--count must be NAME=SIZE"),
     "count twice": ("tag refs.conll -o out.conll --count author=1% --count author=2%", "states 'author' twice"),

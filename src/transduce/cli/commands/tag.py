@@ -34,8 +34,9 @@ def tag(file: str, out: str, model: str | None, report: str | None, **options: A
     FILE holds sequences of tokens, such as references: CoNLL columns, JSONL ({"tokens": [...], "labels": [...]}) or
     tagged XML. Labels that you gave stay, and so does everything else in the file.
     """
-    from transduce.cli.tagging.corpus import SUFFIXES, check_output, read_corpus, write_corpus
+    from transduce.cli.tagging.corpus import SUFFIXES, check_output, choose_format, read_corpus, write_corpus
 
+    choose_format(file, options["format_"])
     output_paths.check([(out, SUFFIXES), (model, output_paths.MODELS), (report, output_paths.PAGES)], options, file)
 
     from transduce.cli.progress import Progress

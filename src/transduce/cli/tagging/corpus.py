@@ -10,6 +10,7 @@ from transduce.cli.errors import InputError
 from transduce.cli.formats.decoding import COMPRESSIONS, decode, decompress, read_bytes
 from transduce.cli.formats.errors import ContentError, errors_in, quoted
 from transduce.cli.formats.write import open_output
+from transduce.cli.output_paths import TABLES
 from transduce.labels.partial import RuledOut
 
 _CONLL = ("conll", "conllu", "conll2003", "iob", "iob2", "bio", "bioes", "col", "tsv", "txt")
@@ -116,19 +117,25 @@ def split_name(name: str) -> tuple[str | None, str | None]:
     return FORMATS.get(suffixes[-1]) if suffixes else None, compression
 
 
+def choose_format(source: str, format: str | None = None) -> str:
+    """The format of a file: the stated one, or that of its suffix."""
+    chosen = format or split_name(source)[0]
+    if chosen is not None:
+        return chosen
+    if not source:
+        raise InputError("the name of the file is empty. Name a file.")
+    table = " For a table with a text in each row, use transduce label." if source.lower().endswith(TABLES) else ""
+    raise InputError(f"{source}: cannot tell the format from the file name. Pass --format conll, jsonl or xml.{table}")
+
+
 def read_corpus(source: str, format: str | None = None, token: str | None = None, label: str | None = None) -> Corpus:
     """Read a file of sequences; `token` and `label` name columns (from 1) or keys."""
     from transduce.cli.tagging import conll, json_sequences, tagged_xml
 
     readers = {"conll": conll.read, "jsonl": json_sequences.read, "xml": tagged_xml.read}
-    known, compression = split_name(source)
-    chosen = format or known
-    if chosen is None:
-        if not source:
-            raise InputError("the name of the file is empty. Name a file.")
-        raise InputError(f"{source}: cannot tell the format from the file name. Pass --format conll, jsonl or xml.")
+    chosen = choose_format(source, format)
     with errors_in(source):
-        data = decompress(read_bytes(source, source), compression)
+        data = decompress(read_bytes(source, source), split_name(source)[1])
         tokens, given, lines, layout = readers[chosen](decode(data), token, label)
         if not tokens:
             raise ContentError("there are no sequences in it. Check that it is the right file.")
