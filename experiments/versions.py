@@ -25,8 +25,8 @@ CORE = Path(transduce.__file__).parent
 HERE = Path(__file__).parent
 NOT_OF_THE_METHOD = {
     "cli", "testing", "datasets", "model_selection", "text.py", "model_file.py", "provenance.py", "plots.py",
-    "__init__.py", "__main__.py", "reviewing", "selection.py", "placement.py", "sequences", "errors.py",
-    "contract.py", "dask.py", "features",
+    "__init__.py", "__main__.py", "reviewing", "selection.py", "placement.py", "sequences", "errors",
+    "contract", "dask.py", "features",
 }  # fmt: skip
 UNUSED_ENGINES = ("engines/dask", "engines/device")
 BELOW_PEERS = ("numpy", "scipy", "scikit-learn")
