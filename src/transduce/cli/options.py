@@ -88,7 +88,7 @@ FIT_OPTIONS = with_options(
         "--prior",
         multiple=True,
         metavar="NAME=SIZE|FILE",
-        help="Size that you know: sport=0.2 (others are estimated); rec=10%:30%; a file; equal.",
+        help="Size that you know: sport=0.2 (others are estimated); rec=10%:30%; a file; equal; labeled.",
     ),
     click.option(
         "--labels-are", type=click.Choice(("random", "chosen")), help="Whether labels are a random sample of the rows."
@@ -100,7 +100,13 @@ FIT_OPTIONS = with_options(
     FEATURES_OPTION,
     click.option("--words-share", type=_FiniteRange(0, 1, min_open=True, max_open=True), hidden=True),
     click.option("--ngrams", type=WholeNumber(1, 2), default=1, show_default=True, help="2 adds pairs of words."),
-    click.option("--loss", type=click.Choice(("hinge", "squared_hinge", "maxent")), default="hinge", show_default=True),
+    click.option(
+        "--loss",
+        type=click.Choice(("hinge", "squared_hinge", "maxent")),
+        default="hinge",
+        show_default=True,
+        help="Loss of the classifier.",
+    ),
     ALPHA_OPTION,
     click.option(
         "--annealing",

@@ -28,7 +28,7 @@ NEW_REQUESTS = (
 
 @click.command(short_help="Try it on the built-in corpus.")
 @click.option("-o", "--out", default="transduce-demo", show_default=True, metavar="FOLDER", help="Folder to write to.")
-@click.option("--seed", type=WholeNumber(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--seed", type=WholeNumber(0, 2**31 - 1), default=0, show_default=True, help="Random seed.")
 @FEATURES_OPTION
 @ENCODER_OPTIONS
 @click.option("--quiet", is_flag=True, help="Print errors only.")

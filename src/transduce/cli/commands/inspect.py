@@ -36,7 +36,7 @@ TAGGER_LINES = (
 @click.argument("model")
 @click.option("--words", type=WholeNumber(0, 1000), default=10, show_default=True, help="Words for each class.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--quiet", is_flag=True, help="Print errors only: tells whether MODEL can be read.")
+@click.option("--quiet", is_flag=True, help="Print errors only; the exit code says whether MODEL can be read.")
 def inspect(model: str, words: int, as_json: bool, quiet: bool) -> None:
     """Show the classes, counts, strongest words, settings and provenance of MODEL.
 

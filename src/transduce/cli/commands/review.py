@@ -18,8 +18,18 @@ from transduce.cli.options import (
 PROJECT_OPTIONS = with_options(
     click.option("--label", metavar="COL", help="Label column, if there is one."),
     click.option("--project", metavar="DIR", help="Folder of the decisions; FILE.review by default."),
-    click.option("--answers", multiple=True, metavar="FILE", help="Labels that a person gave elsewhere; repeat it."),
-    click.option("--classes", metavar="NAMES|FILE", help="Class names, to begin with proposals by them; or a file."),
+    click.option(
+        "--answers",
+        multiple=True,
+        metavar="FILE",
+        help="Labels that a person gave, in a file from `queue`, `export` or `label`; may be repeated; the last file "
+        "that answers a row decides.",
+    ),
+    click.option(
+        "--classes",
+        metavar="NAMES|FILE",
+        help="Class names, or a file of them, for proposals before any decision: 'billing, outage'.",
+    ),
     click.option("--guess", metavar="COL", help="Column of labels of which some are wrong, such as a model's."),
     click.option("--new-class", multiple=True, metavar="NAME", help="Accept this answer as a new class."),
 )

@@ -22,9 +22,17 @@ from transduce.cli.options import ALPHA_OPTION, MESSAGE_OPTIONS, SEED_OPTION, Wh
 @click.option(
     "--scheme", type=click.Choice(("auto", "none", "BIO", "BIOES")), default="auto", help="Scheme of the labels."
 )
-@click.option("--loss", type=click.Choice(("maxent", "hinge")), default="maxent", show_default=True)
+@click.option(
+    "--loss", type=click.Choice(("maxent", "hinge")), default="maxent", show_default=True, help="Loss of the tagger."
+)
 @ALPHA_OPTION
-@click.option("--annealing", type=click.Choice(("soft", "paper", "none")), default="soft", show_default=True)
+@click.option(
+    "--annealing",
+    type=click.Choice(("soft", "paper", "none")),
+    default="soft",
+    show_default=True,
+    help="How labels harden during the fit; none learns from labelled sequences alone.",
+)
 @SEED_OPTION
 @click.option("--jobs", type=WholeNumber(min=1), help="Number of cores; all by default.")
 @MESSAGE_OPTIONS
