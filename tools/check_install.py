@@ -3,10 +3,12 @@
     python tools/check_install.py [--python PATH ...] [--versions newest lowest]
 
 Environments: each Python from 3.11 to 3.14 that is found, with the newest allowed dependencies, and with the lowest
-that pyproject.toml allows. In each, `tools/smoke_test.py` runs. Times are CPU seconds, the least of several runs.
+that pyproject.toml allows. In each, `tools/smoke_test.py` runs, two environments at a time. Times are CPU seconds, the
+least of several runs.
 """
 
 import argparse
+import itertools
 import json
 import re
 import shutil
@@ -16,6 +18,7 @@ import tempfile
 import tomllib
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,8 +78,15 @@ def check_content(wheel):
     assert needed == CORE, f"the wheel requires {sorted(needed)}, not {sorted(CORE)}"
 
 
-def check_environment(python, versions, wheel, folder):
-    """Install into a clean environment, run the smoke test there, and return a row of measures."""
+def check_environment(python, versions, wheel):
+    """Install into a clean environment, run the smoke test there, and return its name and a row of measures."""
+    version = run([python, "-c", "import platform; print(platform.python_version())"]).strip()
+    with tempfile.TemporaryDirectory() as folder:
+        return f"Python {version}, {versions}", measures(python, versions, wheel, Path(folder))
+
+
+def measures(python, versions, wheel, folder):
+    """What the smoke test prints in a new environment in this folder."""
     run([python, "-m", "venv", str(folder / "env")])
     inside = str(folder / "env" / "bin" / "python")
     pip = [inside, "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
@@ -100,7 +110,7 @@ def run(command, **options):
     """Run a command; its output is shown only if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
@@ -122,15 +132,13 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         wheel = build(Path(name))
         check_content(wheel)
-        for python in arguments.python or find_pythons():
-            version = run([python, "-c", "import platform; print(platform.python_version())"]).strip()
-            for versions in arguments.versions:
-                with tempfile.TemporaryDirectory() as folder:
-                    row = check_environment(python, versions, wheel, Path(folder))
-                print(f"Python {version}, {versions}: " + ", ".join(f"{key} {row[key]:.2f}" for key in row), flush=True)
+        kinds = list(itertools.product(arguments.python or find_pythons(), arguments.versions))
+        with ThreadPoolExecutor(2) as pool:
+            for title, row in pool.map(lambda kind: check_environment(*kind, wheel), kinds):
+                print(f"{title}: " + ", ".join(f"{key} {row[key]:.2f}" for key in row), flush=True)
                 extra = row["first fit"] - row["second fit"]
                 if row["import"] > MAX_IMPORT_RATIO or extra > MAX_EXTRA_SECONDS:
-                    missed.append(f"Python {version}, {versions}")
+                    missed.append(title)
     if missed:
         print(f"Target missed (import {MAX_IMPORT_RATIO}, first fit {MAX_EXTRA_SECONDS} s slower): {'; '.join(missed)}")
         sys.exit(1 if arguments.strict else 0)
