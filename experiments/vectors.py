@@ -233,7 +233,9 @@ def fine_tuned(rows: list[Row]) -> list[str]:
 
 
 def verdicts(rows: list[Row]) -> list[Verdict]:
-    """Our own targets."""
+    """Our own targets; none without peers."""
+    if set(unique(rows, "method")) <= ANNEALING.keys():
+        return []
     found = {sizes: means(select(rows, sizes=sizes)) for sizes in (GIVEN, NOT_GIVEN)}
     parts = []
     if found[GIVEN]:

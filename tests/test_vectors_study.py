@@ -177,3 +177,9 @@ def test_a_set_that_some_methods_have_not_run_is_left_out_of_the_table():
     assert len({line.count("|") for line in lines}) == 1
     assert "r8_text, 10" in lines[0]
     assert "dmoz4_raw" not in lines[0]
+
+
+def test_our_own_cells_alone_have_a_table_and_no_verdicts():
+    rows = rows_of(dict.fromkeys(vectors.ANNEALING, (0.625,)), vectors.GIVEN)
+    assert ".625" in vectors.table(rows)
+    assert vectors.verdicts(rows) == []
