@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from experiments.cells import Row, module, origin, run_all, shown
@@ -49,16 +50,15 @@ def check(
 ) -> tuple[list[Checked], int]:
     """Run cells of each study again; return what was found, and how many cells failed.
 
-    Studies of times are left out, and those whose data are missing.
+    Studies of times are left out, and cells whose data are missing.
     """
     draw, stored, tasks = random.Random(seed), {}, []
     for name, grid in grids.items():
         study, runs = module(name), _runs(name, shown(name, folder, grid, origin(source)))
-        cells = [] if getattr(study, "ALONE", False) else draw.sample(sorted(runs), min(n_cells, len(runs)))
-        own = [(name, source, {key: runs[cell][0][key] for key in study.KEYS}) for cell in cells]
-        if own and not (hasattr(study, "unready") and study.unready(source, [cell for _, _, cell in own])):
-            stored[name] = runs
-            tasks += own
+        cells = [{key: runs[cell][0][key] for key in study.KEYS} for cell in sorted(runs)]
+        cells = [cell for cell in cells if not getattr(study, "ALONE", False) and _is_ready(study, source, cell)]
+        stored[name] = runs
+        tasks += [(name, source, cell) for cell in draw.sample(cells, min(n_cells, len(cells)))]
     found: list[Checked] = []
 
     def compare(name: str, rows: list[Row]) -> None:
@@ -68,6 +68,10 @@ def check(
 
     n_failed = run_all(tasks, n_jobs, compare)
     return sorted(found), n_failed
+
+
+def _is_ready(study: ModuleType, source: Source, cell: Row) -> bool:
+    return not (hasattr(study, "unready") and study.unready(source, [cell]))
 
 
 def table(found: Sequence[Checked]) -> str:
