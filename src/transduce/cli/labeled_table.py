@@ -15,6 +15,7 @@ from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.queue.answers import merge_all
 from transduce.cli.results import (
     EXPORTED,
+    EXPORTED_CHECK,
     NOTE,
     answered_rows,
     given_rows,
@@ -55,7 +56,7 @@ def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say,
     if options.get("answers"):
         files = [read_table(name, limit=options.get("max_size")) for name in options["answers"]]
         known, new = class_names(table, options), options.get("new_class", ())
-        given, labels = labels, merge_all(table.frame, column, labels, files, say, new, known)
+        given, labels = labels, merge_all(table, column, labels, files, say, new, known)
         answered |= np.array([old != new for old, new in zip(given, labels, strict=True)], bool)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
     if notes:
@@ -78,7 +79,8 @@ def remove_results(table: Table, label: str, say: Say) -> Table:
     if names is None or label not in frame.columns:
         return table
     origin = origin_column(frame)
-    old = [*names, *([] if origin is None else [origin]), *(name for name in (EXPORTED, NOTE) if is_export(frame))]
+    exported = [name for name in (EXPORTED, EXPORTED_CHECK, NOTE) if is_export(frame) and name in frame.columns]
+    old = [*names, *([] if origin is None else [origin]), *exported]
     after = frame.columns[frame.columns.index(origin or names[-1]) + 1 :][:1]
     old += [name for name in after if re.fullmatch(rf"{SUSPICION}(_\d+)?", name)]
     given = given_rows(frame, label)

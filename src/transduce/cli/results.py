@@ -24,8 +24,8 @@ RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 ORIGIN, ORIGINS = "origin", ("given", "answered", "predicted")
 """A column that says where labels come from, added if some of them are answers, and its values."""
 
-EXPORTED, NOTE = "exported", "note"
-"""Columns that `export` adds: labels as they were written, so that corrections show, and notes."""
+EXPORTED, EXPORTED_CHECK, NOTE = "exported", "exported_check", "note"
+"""Columns that `export` adds: labels as they were written, so that corrections show, a check of these, and notes."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,25 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
     names = result_columns(frame)
     if names is None:
         return None
-    before = frame.columns[frame.columns.index(names[0]) - 1]
-    filled = before if re.fullmatch(r"label_\d+", before) else "label"
-    if column != filled or column not in frame.columns:
+    if column != filled_column(frame) or column not in frame.columns:
         return None
-    return frame.select(_is_true(pl.col(names[-1]))).to_series() | corrected_rows(frame, column)
+    return given_column(frame) | corrected_rows(frame, column)
+
+
+def filled_column(frame: pl.DataFrame) -> str:
+    """The column in which a frame that `label` or `export` wrote has the labels of all rows."""
+    before = frame.columns[frame.columns.index(_last_name(RESULTS[1], frame.columns)) - 1]
+    return before if re.fullmatch(rf"{RESULTS[0]}_\d+", before) else RESULTS[0]
+
+
+def given_column(frame: pl.DataFrame) -> pl.Series:
+    """Which labels a frame that `label` or `export` wrote says that a person gave."""
+    return frame.select(_is_true(pl.col(_last_name(RESULTS[-1], frame.columns)))).to_series()
+
+
+def plain_labels(frame: pl.DataFrame, column: str) -> pl.Series:
+    """Labels as text without spaces around them and without a guard, "" where there is none."""
+    return frame.select(without_guard(pl.col(column)).fill_null("").str.strip_chars()).to_series()
 
 
 def is_export(frame: pl.DataFrame) -> bool:
@@ -138,8 +152,8 @@ def corrected_rows(frame: pl.DataFrame, column: str) -> pl.Series:
     """Which labels of an exported file a person has changed since, to another class."""
     if not is_export(frame):
         return pl.repeat(False, frame.height, eager=True)
-    now, before = (without_guard(pl.col(name)).fill_null("").str.strip_chars() for name in (column, EXPORTED))
-    return frame.select((now != before) & (now != "")).to_series()
+    now, before = plain_labels(frame, column), plain_labels(frame, EXPORTED)
+    return (now != before) & (now != "")
 
 
 def answered_rows(frame: pl.DataFrame) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import polars as pl
 from transduce.cli.columns import Say, choose_label, choose_text, named_label
 from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import check_evidence, check_spelling, class_names, fit_evidence, has_evidence
+from transduce.cli.exported import check_of, check_uncorrected, documents_labels
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.formats import Table, read_table, texts_of, unused_name, write_table
 from transduce.cli.labeled_table import with_labels
@@ -77,7 +78,7 @@ def answer_events(task: ReviewTask, state: ReviewState, options: Mapping[str, An
     """Events that decide what --answers say and the state does not."""
     files, known = [read_table(name) for name in options["answers"]], (*options["new_class"], *state.classes)
     now = ["" if k == NO_CLASS else name for k, name in zip(state.codes().tolist(), state.labels(), strict=True)]
-    merged = merge_all(task.table.frame, task.column or LABEL, now, files, say, known, reviewed=True)
+    merged = merge_all(task.table, task.column or LABEL, now, files, say, known, reviewed=True)
     rows: dict[str, list[int]] = {}
     for row, (old, new) in enumerate(zip(now, merged, strict=True)):
         if new and new != old and "|" not in new:
@@ -122,6 +123,12 @@ def write_decisions(
     return [target]
 
 
+def check_target(task: ReviewTask, state: ReviewState, target: str) -> None:
+    """Check that the target is no exported file with corrections that the review does not have."""
+    column = task.column or LABEL
+    check_uncorrected(target, column, documents_labels(task.table, column), state.labels())
+
+
 def results_column(task: ReviewTask) -> str:
     """The column of the labels of all documents: that of the file if it is called "label", else one that is added."""
     return LABEL if task.column == LABEL else unused_name(LABEL, task.table.frame.columns)
@@ -145,8 +152,8 @@ def results_frame(task: ReviewTask, state: ReviewState, proposals: Proposals | N
         table = table.with_columns(decided.zip_with(pl.Series(codes != UNDECIDED), kept))
     frame, names = add_results(table, task.text, classes, predictions, labels, in_place, answered)
     notes = [state.notes.get(row) for row in range(state.n_rows)]
-    extra = [frame[names.label].alias(EXPORTED), pl.Series(NOTE, notes, dtype=pl.String)]
-    return frame.with_columns(extra)
+    exported = frame[names.label].alias(EXPORTED)
+    return frame.with_columns(exported, check_of(exported), pl.Series(NOTE, notes, dtype=pl.String))
 
 
 def _predictions(state: ReviewState, proposals: Proposals | None) -> tuple[list[str], Predictions]:
