@@ -254,6 +254,41 @@ def test_answers_are_counted_apart_from_labels_that_were_known(tickets, topics, 
     assert f"1 answer from {out}; 14 labels were in {tickets} or its review already.\n" in said
 
 
+def test_documents_that_were_drawn_at_random_are_no_difficult_ones(tickets, run_ok):
+    """The mark survives the export, corrections in it, and labelling the result again; one of two copies has it."""
+    texts = [*TEXTS, TEXTS[25].upper()]
+    write_table(pl.DataFrame({"text": texts, "topic": [*TRUTH[:12], *[None] * 29]}), str(tickets))
+    rows = {"queue": [20, 21], "random": [22, 23, 24, 25, 40]}
+    with DecisionLog(tickets.with_name(f"{tickets.name}.review"), texts) as log:
+        for how, of in rows.items():
+            for row in of:
+                log.append({"op": "decide", "rows": [row], "label": [*TRUTH, TRUTH[25]][row], "how": how})
+    out, again, third = (tickets.with_name(name) for name in ("out.csv", "again.csv", "third.csv"))
+    run_ok("export", tickets, "-o", out, "--label", "topic")
+    origins = read(out)["origin"].to_list()
+    assert [row for row, origin in enumerate(origins) if origin == "answered at random"] == [22, 23, 24, 25]
+    assert [row for row, origin in enumerate(origins) if origin == "answered"] == [20, 21, 40]
+    frame = read(out)
+    corrected = [CLASSES[0] if row == 22 else name for row, name in enumerate(frame["topic"])]
+    write_table(frame.with_columns(pl.Series("topic", corrected)), str(out))
+    typed = ("--label", "topic", "--annealing", "none", "--json", "--quiet")
+    for arguments in ((tickets, "--answers", out, "-o", again), (again, "-o", third)):
+        found = json.loads(run_ok("label", *arguments, *typed).out)
+        assert found["accuracy"]["n_answered"] == 3
+        assert "the 16 labels that are a random sample" in found["prior"]
+        assert read(arguments[-1])["origin"].to_list() == origins
+
+
+def test_exports_without_marks_of_random_documents_are_read(tickets, topics, run_ok):
+    decide(tickets, {"op": "decide", "rows": [22], "label": CLASSES[1], "how": "random"})
+    out, again = tickets.with_name("out.csv"), tickets.with_name("again.csv")
+    run_ok("export", tickets, "-o", out, "--label", "topic")
+    old = read(out).with_columns(pl.col("origin").str.replace(" at random", "")).drop("exported_check")
+    write_table(old, str(out))
+    run_ok("label", tickets, "--label", "topic", "--answers", out, "-o", again, "--annealing", "none")
+    assert read(again)["origin"].to_list() == old["origin"].to_list()
+
+
 def test_export_without_a_review_says_how_to_begin(tickets, run_command):
     result = run_command("export", tickets, "-o", tickets.with_name("out.csv"))
     assert result.code == 2

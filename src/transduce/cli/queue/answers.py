@@ -85,7 +85,7 @@ def _as_answers(answers: Table, documents: Table, column: str, say: Callable[[st
     Only `export` keeps its own labels, so that a label which was changed since is known to be a person's.
     """
     n_rows = documents.frame.height
-    if not _holds_results(answers, n_rows):
+    if not holds_results(answers, n_rows):
         return answers
     if is_export(answers.frame):
         answers = read_corrections(answers, column, documents_labels(documents, column))
@@ -104,7 +104,7 @@ def _as_answers(answers: Table, documents: Table, column: str, say: Callable[[st
     return Table(answers.name, frame.with_columns(numbers, answer), answers.format)
 
 
-def _holds_results(answers: Table, n_rows: int) -> bool:
+def holds_results(answers: Table, n_rows: int) -> bool:
     """Whether a file has a label for each document and no row numbers, as `label` and `export` write it."""
     frame = answers.frame
     return ROW not in frame.columns and result_columns(frame) is not None and frame.height == n_rows
@@ -146,7 +146,7 @@ def read_answers(
     reviewed: bool = False,
 ) -> Labels:
     """Return the answer of a file to each row, None without one; the arguments are those of `merge_all`."""
-    may_change, is_queue = reviewed or is_export(answers.frame), not _holds_results(answers, len(labels))
+    may_change, is_queue = reviewed or is_export(answers.frame), not holds_results(answers, len(labels))
     answers = _as_answers(answers, documents, column, say)
     answered = LABEL if LABEL in answers.frame.columns else column
     new = _column_of_answers(answers, answered)
