@@ -23,7 +23,8 @@ def test_a_format_is_chosen_before_it_is_exported(page: Page) -> None:
     page.wait("document.getElementById('format').value === 'jsonl'")
     assert page.run("document.getElementById('message-text').textContent") == ""
     page.click("#export")
-    page.wait("document.getElementById('message-text').textContent === 'Wrote out.jsonl'")
+    page.wait("document.getElementById('message-text').textContent.startsWith('Wrote out.jsonl. ')")
+    assert page.run("document.getElementById('message-text').textContent.endsWith('type: transduce label')")
     assert page.run("document.getElementById('message').className") == "shown done"
     page.click("#message-close")
     page.wait("document.getElementById('message').className === 'done'")

@@ -25,8 +25,8 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 ADDRESS, FORMATS = "127.0.0.1", ("csv", "jsonl", "parquet", "json")
 
 Body = Mapping[str, Any]
-Export = Callable[[str], str]
-"""Writes the decisions in a format, and returns the path of the file."""
+Export = Callable[[str], Mapping[str, str]]
+"""Writes the decisions in a format, and returns the path of the file, and a command to use it with as `next`."""
 
 
 class Api:
@@ -85,7 +85,7 @@ class Api:
         if body.get("format") not in FORMATS:
             raise InputError(f"the format must be one of {', '.join(FORMATS)}, but is {body.get('format')!r}.")
         try:
-            return {"path": self.export_to(body["format"])}
+            return self.export_to(body["format"])
         except OSError as error:
             raise InputError(f"The file was not written: {error}") from None
 

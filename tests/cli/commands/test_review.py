@@ -1,6 +1,7 @@
 """transduce review and export: decisions of a session come out in every format, and corrections are read back."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -306,6 +307,10 @@ def test_a_file_without_labels_can_be_reviewed(tmp_path, run_ok):
     assert "without labels" in result.err
     frame = read(tmp_path / "out.csv")
     assert set(frame["label"]) == set(CLASSES[:2])
+    answers = ("--answers", tmp_path / "out.csv", "-o", tmp_path / "again.csv", "--annealing", "none")
+    assert "no label column but the answers" in run_ok("label", tmp_path / "tickets.csv", *answers).err
+    is_given = frame["given"] == "true"
+    assert read(tmp_path / "again.csv").filter(is_given)["label"].equals(frame.filter(is_given)["label"])
 
 
 def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
@@ -332,6 +337,7 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
     assert read(path)["label"][20] == CLASSES[0]
     assert path.endswith("tickets-reviewed.jsonl")
     assert client.post("export", {"format": "jsonl"})["path"].endswith("tickets-reviewed-2.jsonl")
+    using = [client.post("export", {"format": format})["next"] for format in ("csv", "json")]
     assert servers[0].session.state.labels()[21] == CLASSES[1]  # of --answers
     assert run(["review", str(tickets), "--no-browser", "--quiet"]) == 2  # a second process
     servers[0].stop()
@@ -340,6 +346,10 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out.startswith(servers[0].url)
     assert "2 documents decided" in printed.err
+    export, label = printed.err.splitlines()[-2:]
+    assert run(shlex.split(export[export.index(" export ") :])) == 0  # commands that are advised run as they are
+    for command in (label, *using):
+        assert run([*shlex.split(command[command.rindex(" label ") :]), "--annealing", "none"]) == 0
 
 
 def test_ctrl_c_ends_a_review_and_loses_nothing(tickets):

@@ -134,7 +134,10 @@ class App {
   }
 
   async export(format) {
-    try { say(`Wrote ${(await post("export", { format })).path}`, true); }
+    try {
+      const found = await post("export", { format });
+      say(`Wrote ${found.path}. To label all documents with these decisions, type: ${found.next}`, true);
+    }
     catch (error) { say(error.message); }
   }
 
