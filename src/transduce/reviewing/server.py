@@ -59,6 +59,11 @@ class Api:
             raise InputError("events must be a list.")
         return {"done": self.session.submit(events), "state": self.state(body)}
 
+    def similar(self, body: Body) -> Any:
+        """The class that a name which is none may be meant to be."""
+        with self.session.lock:
+            return {"name": self.session.state.similar_class(str(body.get("name", "")))}
+
     def bulk(self, body: Body) -> Any:
         """Decide all documents of a selection."""
         with self.session.lock:
@@ -90,7 +95,19 @@ class Api:
             raise InputError(f"The file was not written: {error}") from None
 
 
-REQUESTS = ("state", "queue", "document", "documents", "events", "bulk", "clusters", "map", "sizes", "export")
+REQUESTS = (
+    "state",
+    "queue",
+    "document",
+    "documents",
+    "events",
+    "similar",
+    "bulk",
+    "clusters",
+    "map",
+    "sizes",
+    "export",
+)
 
 
 def create_app(session: Session, secret: str, port: int, export: Export | None = None) -> App:
