@@ -56,6 +56,11 @@ class Page:
 
         ActionChains(self.browser).key_down("\ue009").send_keys(key).key_up("\ue009").perform()
 
+    def shift(self, key: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.browser).key_down("\ue008").send_keys(key).key_up("\ue008").perform()
+
     def hold_enter(self, times: int) -> None:
         """Press Enter and hold it, so that it repeats."""
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}

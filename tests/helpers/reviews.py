@@ -25,6 +25,16 @@ def corpus(n=60):
     return texts[rows].tolist(), labels[rows].tolist()
 
 
+TEXTS, TRUTH = corpus(40)
+
+
+def decide(file, *events):
+    """Decide in the review of a file of these texts."""
+    with DecisionLog(file.with_name(f"{file.name}.review"), TEXTS) as log:
+        for event in events:
+            log.append(event)
+
+
 def documents_of(texts, hints=NO_HINTS):
     vectorizer = TfidfVectorizer(sublinear_tf=True)
     X = vectorizer.fit_transform(texts)

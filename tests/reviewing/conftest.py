@@ -20,5 +20,5 @@ def page(browser: Any, tmp_path: Any) -> Iterator[Any]:
     """The page of a review with proposals, whose fits the tests call."""
     with open_session(tmp_path, TEXTS, GIVEN) as session:
         session.fit_now()
-        with running(session, lambda format: f"out.{format}") as server:
+        with running(session, lambda format: {"path": f"out.{format}", "next": "transduce label"}) as server:
             yield opened(browser, session, server)

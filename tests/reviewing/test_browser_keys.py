@@ -63,6 +63,50 @@ def test_a_new_class_leaves_the_keys_of_the_others_as_they_are(page: Page) -> No
     assert page.run(names) == [*before, "aaa"]
 
 
+def test_every_class_keeps_its_key_and_its_place_while_the_page_is_open(page: Page) -> None:
+    names = [*CLASSES, *(f"class {k}" for k in range(5, 13))]
+    page.session.submit([{"op": "add_class", "name": name} for name in names[4:]])
+    of_button = "[e.title, e.querySelector('kbd').textContent, e.offsetLeft, e.offsetTop]"
+    buttons = f"[...document.querySelectorAll('.choices button')].map(e => {of_button})"
+    page.wait("document.querySelectorAll('.choices button').length === 12")
+    shown = page.run(buttons)
+    assert [(name, key) for name, key, *_ in shown] == list(zip(names, [*"123456789", "⇧A", "⇧B", "⇧C"], strict=True))
+    for key, label in (("2", names[1]), ("A", names[9]), ("C", names[11])):
+        row = page.row
+        page.shift(key) if key.isalpha() else page.keys(key)
+        page.next_row(row)
+        page.wait_for(lambda row=row, label=label: page.session.state.labels()[row] == label)
+        assert page.run(buttons) == shown
+    page.session.submit([{"op": "merge_class", "name": names[5], "into": names[4]}])
+    page.wait("document.querySelectorAll('.choices button').length === 11")
+    assert page.run(buttons) == [one for one in shown if one[0] != names[5]]
+
+
+def test_small_letters_search_also_with_more_classes_than_digits(page: Page) -> None:
+    page.session.submit([{"op": "add_class", "name": f"class {k}"} for k in range(40)])
+    page.wait("document.querySelectorAll('.choices button').length === 44")
+    row = page.row
+    page.keys("translate\ue007")
+    page.next_row(row)
+    page.wait_for(lambda: page.session.state.labels()[row] == "travel/translate")
+
+
+def test_of_many_classes_the_proposed_one_is_in_sight(page: Page) -> None:
+    """Its place is that of its class, which may be far down."""
+    page.session.submit([{"op": "add_class", "name": f"class {k}"} for k in range(80)])
+    proposed = page.session.proposals.classes[page.session.proposals.label[page.row]]
+    last = page.session.summary()["classes"]
+    page.session.summary = lambda summary=page.session.summary: summary() | {
+        "revision": -1, "classes": [one | {"place": 999 if one["name"] == proposed else one["place"]} for one in last],
+    }  # fmt: skip
+    page.browser.get(page.browser.current_url)
+    page.wait("document.querySelectorAll('.choices button').length === 84")
+    box = "document.querySelector('{}').getBoundingClientRect().{}"
+    assert page.run("document.querySelector('.choices').scrollTop") > 0
+    assert page.run(box.format(".choices .main", "top")) >= page.run(box.format(".choices", "top"))
+    assert page.run(box.format(".choices .main", "bottom")) <= page.run(box.format(".choices", "bottom"))
+
+
 def test_undo_names_the_event_that_it_takes_back(page: Page) -> None:
     row = page.row
     page.keys("1")
@@ -103,6 +147,17 @@ def test_letters_search_for_a_class_and_a_new_one_is_asked_about(page: Page) -> 
     page.keys("\ue007")
     page.next_row(row)
     page.wait_for(lambda: page.session.state.labels()[row] == "weather")
+
+
+def test_enter_adds_no_class_that_is_like_another(page: Page) -> None:
+    row = page.row
+    page.keys("translat", "o", "\ue007")
+    page.wait("document.getElementById('message').textContent.includes('Did you mean translate?')")
+    page.keys("\ue007", "\ue007")
+    assert page.row == row
+    page.control("\ue007")
+    page.next_row(row)
+    page.wait_for(lambda: page.session.state.labels()[row] == "translato")
 
 
 def test_an_inner_node_of_the_tree_is_a_partial_label(page: Page) -> None:

@@ -23,7 +23,8 @@ def test_a_format_is_chosen_before_it_is_exported(page: Page) -> None:
     page.wait("document.getElementById('format').value === 'jsonl'")
     assert page.run("document.getElementById('message-text').textContent") == ""
     page.click("#export")
-    page.wait("document.getElementById('message-text').textContent === 'Wrote out.jsonl'")
+    page.wait("document.getElementById('message-text').textContent.startsWith('Wrote out.jsonl. ')")
+    assert page.run("document.getElementById('message-text').textContent.endsWith('type: transduce label')")
     assert page.run("document.getElementById('message').className") == "shown done"
     page.click("#message-close")
     page.wait("document.getElementById('message').className === 'done'")
@@ -142,6 +143,23 @@ def test_classes_are_added_renamed_and_sizes_tried_out(page: Page) -> None:
     page.run("[...document.querySelectorAll('#classes button')].find(e => e.textContent.startsWith('See')).click()")
     page.wait("document.querySelector('#classes span[role=status]').textContent.includes('would change')")
     assert page.session.state.sizes == {}
+
+
+@pytest.mark.parametrize("width", [1000, 1280])
+def test_the_header_keeps_its_height(page: Page, width: int) -> None:
+    set_screen(page.browser, width)
+    height = "document.querySelector('header').offsetHeight"
+    before = page.run(height)
+    page.session.documents.name = "a file with a long name that has several words.csv"
+    long = {"n_given": 123456, "n_decided": 123456, "n": 1234567, "gain": 0.25, "advice": "Go on, because. " * 9}
+    accuracy = {"mean": 0.5, "low": 0.25, "high": 0.75, "n": 1000}
+    summary = page.session.summary
+    for found, shown in ((accuracy, "50 % (25 % to 75 %)"), (None, "not known yet")):
+        more = long | {"accuracy": found, "n_until_accuracy": 50}
+        page.session.summary = lambda more=more: summary() | more
+        page.wait(f"document.getElementById('accuracy').textContent === '{shown}'")
+        assert page.run("document.getElementById('gain').textContent") == "about +25 points"
+        assert page.run(height) == before
 
 
 MORE_SCREENS = [pytest.param(*one, marks=pytest.mark.slow) for one in ((1200, "dark"), (360, "light"))]

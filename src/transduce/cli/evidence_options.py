@@ -54,14 +54,27 @@ def check_evidence(options: Mapping[str, Any]) -> None:
 def label_column(table: Table, options: Mapping[str, Any], say: Say) -> tuple[Table, str]:
     """The table and its label column; with other evidence, one that is named as such, or else an empty one is added."""
     if not has_evidence(options) or options["label"] is not None:
-        return table, choose_label(table, options["label"], options["text"], say, f" {_start_advice(table)}")
+        return _chosen_column(table, options, say)
     guess = options.get("guess")
     if guess is not None:
         labels_of(table, guess)  # refuses a column that is not there
     found = named_label(table, (*options["text"], guess, options.get("truth")))
     say("Using no label column." if found is None else f"Using column {found!r} as the label.")
-    if found is not None:
-        return table, found
+    return (table, found) if found is not None else _with_empty_column(table)
+
+
+def _chosen_column(table: Table, options: Mapping[str, Any], say: Say) -> tuple[Table, str]:
+    """The table and its label column; if there is none, answers need none."""
+    try:
+        return table, choose_label(table, options["label"], options["text"], say, f" {_start_advice(table)}")
+    except InputError:
+        if not options.get("answers"):
+            raise
+    say("Using no label column but the answers. If there is one, name it with --label.")
+    return _with_empty_column(table)
+
+
+def _with_empty_column(table: Table) -> tuple[Table, str]:
     name = unused_name("label", table.frame.columns)
     return replace(table, frame=table.frame.with_columns(pl.lit(None, pl.String).alias(name))), name
 

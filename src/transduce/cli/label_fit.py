@@ -96,7 +96,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     about |= {} if options.get("guess") is None else {"guess": options["guess"], "suspicion": column}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
     in_place = task.label if is_filled_in(task.label, options) else None
-    labeled = predictions, task.parsed.full, in_place, task.answered
+    labeled = predictions, task.parsed.full, in_place, task.origin
     frame, names = add_results(task.table.frame, task.text, task.parsed.classes, *labeled)
     if "guesses" in evidence:
         n_wrong, n_guesses = np.count_nonzero(clf.suspicion_), np.count_nonzero(evidence["guesses"][unlabeled] != "")

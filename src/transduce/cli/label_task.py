@@ -30,6 +30,7 @@ from transduce.cli.prior_options import (
     stated_counts,
     unstated,
 )
+from transduce.cli.results import ANSWERED
 from transduce.cli.validation.prior_checks import mistaken_percents
 from transduce.features.tfidf import ENCODER_KINDS, WORD_KINDS
 from transduce.label_step import InfeasibleError, solve_labels
@@ -49,7 +50,7 @@ class LabelTask:
     codes         (n,) the class index of each row, -1 where there is none or no single one
     prior         class prior by class or branch name, or "labeled" or "estimate"
     statement     stated sizes as numbers of rows to label
-    answered      (n,) whether a label was given to a row that was chosen, by a queue or from earlier results
+    origin        (n,) number of the origin of each label that a person gave
     sampled       (n,) whether a label is one of a random sample; None if the fit is to find out
     basis         what class sizes are estimated from
     none          least and greatest number of rows to label that fit no class; None if all have one
@@ -62,10 +63,15 @@ class LabelTask:
     codes: NDArray[np.int64]
     prior: Prior | str
     statement: Statement
-    answered: NDArray[np.bool_]
+    origin: NDArray[np.int64]
     sampled: NDArray[np.bool_] | None
     basis: str
     none: Rows | None = None
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Whether a label (n,) was given to a row that was chosen, by a queue or from earlier results."""
+        return np.asarray(self.origin == ANSWERED)
 
     @property
     def n_unlabeled(self) -> int:
@@ -102,7 +108,7 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     parsed = parse_with_evidence(table, source.labels, f"column {column!r} of {table.name}", options)
     say(*_label_notes(source, parsed))
     codes = parsed.encode(parsed.full)
-    sampled, basis = find_sample(options.get("labels_are"), codes, source.answered, len(parsed.classes))
+    sampled, basis = find_sample(options.get("labels_are"), codes, source.origin == ANSWERED, len(parsed.classes))
     prior = read_sizes(stated, parsed.classes) if stated == "equal" else stated or "estimate"
     if not stated and np.any(codes < 0):
         say(f"Note: no class sizes were stated. Estimating them from {basis}. State what you know with --prior.")
@@ -111,7 +117,7 @@ def read_task(source: LabeledTable, stated: Prior | str, options: Mapping[str, A
     if none is not None:
         prior = _without_none(prior, parsed, codes, none, say)
     statement = _resolve(prior, parsed, codes, fraction_left(none, n_rows), say)
-    task = LabelTask(table, text, column, parsed, codes, prior, statement, source.answered, sampled, basis, none)
+    task = LabelTask(table, text, column, parsed, codes, prior, statement, source.origin, sampled, basis, none)
     _check_units(task)
     return task
 

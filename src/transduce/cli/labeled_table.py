@@ -1,7 +1,7 @@
 """A table with the labels that people gave: previous results removed, answers filled in, odd labels reported."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from transduce.cli.columns import Say
 from transduce.cli.evidence_options import SUSPICION, class_names, label_column
 from transduce.cli.formats import Table, labels_of, read_table
-from transduce.cli.queue.answers import merge_all
+from transduce.cli.queue.answers import holds_results, merge_all
 from transduce.cli.results import (
+    ANSWERED,
+    AT_RANDOM,
     EXPORTED,
+    EXPORTED_CHECK,
+    GIVEN,
     NOTE,
-    answered_rows,
     given_rows,
     is_export,
     origin_column,
+    origins_of,
     result_columns,
     without_guard,
 )
@@ -30,15 +34,15 @@ from transduce.cli.validation import label_warnings
 class LabeledTable:
     """A table with the labels that people gave.
 
-    column    name of the label column
-    labels    label of each row, or None
-    answered  (n,) whether the label was given to a row that was chosen, by a queue or from earlier results
+    column  name of the label column
+    labels  label of each row, or None
+    origin  (n,) number of the origin of each label: given, answered, or answered at random
     """
 
     table: Table
     column: str
     labels: list[str | None]
-    answered: NDArray[np.bool_]
+    origin: NDArray[np.int64]
 
 
 def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
@@ -50,17 +54,25 @@ def read_labeled_table(file: str, options: Mapping[str, Any], say: Say, *, notes
 def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say, *, notes: bool = True) -> LabeledTable:
     """Return a table with the labels that people gave and no others."""
     before, table = table, remove_results(table, column, say)
-    answered = np.zeros(table.frame.height, bool) if table is before else answered_rows(before.frame)
+    origin = np.full(table.frame.height, GIVEN, np.int64) if table is before else origins_of(before.frame)
     labels = labels_of(table, column).to_list()
     if options.get("answers"):
         files = [read_table(name, limit=options.get("max_size")) for name in options["answers"]]
         known, new = class_names(table, options), options.get("new_class", ())
-        given, labels = labels, merge_all(table.frame, column, labels, files, say, new, known)
-        answered |= np.array([old != new for old, new in zip(given, labels, strict=True)], bool)
+        given, labels = labels, merge_all(table, column, labels, files, say, new, known)
+        is_new = np.array([old != new for old, new in zip(given, labels, strict=True)], bool)
+        origin = _with_answers(origin, is_new, files)
         table = replace(table, frame=table.frame.with_columns(pl.Series(column, labels, dtype=pl.String)))
     if notes:
         say(*(f"Note: {note}" for note in _notes(table, labels, options)))
-    return LabeledTable(table, column, labels, answered)
+    return LabeledTable(table, column, labels, origin)
+
+
+def _with_answers(origin: NDArray[np.int64], is_new: NDArray[np.bool_], files: Sequence[Table]) -> NDArray[np.int64]:
+    """Origins after answers were filled in: rows that one of the files marks as random stay random."""
+    marked = [origins_of(file.frame) == AT_RANDOM for file in files if holds_results(file, origin.size)]
+    at_random = np.any([origin == AT_RANDOM, *marked], axis=0)
+    return np.where(at_random, AT_RANDOM, np.where(is_new, ANSWERED, origin))
 
 
 def _notes(table: Table, labels: list[str | None], options: Mapping[str, Any]) -> dict[str, None]:
@@ -78,7 +90,8 @@ def remove_results(table: Table, label: str, say: Say) -> Table:
     if names is None or label not in frame.columns:
         return table
     origin = origin_column(frame)
-    old = [*names, *([] if origin is None else [origin]), *(name for name in (EXPORTED, NOTE) if is_export(frame))]
+    exported = [name for name in (EXPORTED, EXPORTED_CHECK, NOTE) if is_export(frame) and name in frame.columns]
+    old = [*names, *([] if origin is None else [origin]), *exported]
     after = frame.columns[frame.columns.index(origin or names[-1]) + 1 :][:1]
     old += [name for name in after if re.fullmatch(rf"{SUSPICION}(_\d+)?", name)]
     given = given_rows(frame, label)

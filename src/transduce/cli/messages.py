@@ -46,18 +46,31 @@ def accuracy_lines(
 hidden in turn.']
     >>> accuracy_lines(figures, [{"labelled": 1}, *[{"labelled": 16}] * 5])[-1]
     'Macro F cannot be estimated: 1 of 6 classes has fewer than two labels.'
+    >>> accuracy_lines({**figures, "n_answered": 30}, [{"labelled": 50}, {"labelled": 30}])
+    ['The new labels are probably better than this estimate, because 30 of the 80 labels are of rows that were chosen \
+because they are difficult: about 78 % are right (90 % interval 70-86 %), macro F about 0.71 (0.60-0.80), by 80 labels \
+hidden in turn.']
     """
-    mean, low, high = (round(100 * accuracy[key]) for key in ("mean", "low", "high"))
     f, f_low, f_high = (f"{accuracy[key]:.2f}" for key in ("macro_f", "macro_f_low", "macro_f_high"))
-    right = f"About {mean} % of the new labels are right (90 % interval {low}-{high} %)"
+    right, notes = _right_clause(accuracy), [] if _has_many_answers(accuracy) else answered_note(accuracy)
     by = f"by {number_of(accuracy['n_labels'], 'label')} hidden in turn"
     n_few, n_classes = count_few_labels(sizes), len(sizes)
     if not n_few:
-        return [f"{right}, macro F about {f} ({f_low}-{f_high}), {by}.", *answered_note(accuracy)]
+        return [f"{right}, macro F about {f} ({f_low}-{f_high}), {by}.", *notes]
     few = f"{n_few} of {n_classes} classes {'has' if n_few == 1 else 'have'} fewer than two labels"
     macro_f = f"Macro F cannot be estimated: {few}."
-    notes = [*unseen_note(accuracy, sizes, file), *answered_note(accuracy), *single_label_note(sizes)]
+    notes = [*unseen_note(accuracy, sizes, file), *notes, *single_label_note(sizes)]
     return [f"{right}, {by}.", *notes, macro_f]
+
+
+def _right_clause(accuracy: Mapping[str, Any]) -> str:
+    """How many of the new labels are right; if many hidden labels are answers, it begins with what that means."""
+    mean, low, high = (round(100 * accuracy[key]) for key in ("mean", "low", "high"))
+    right = f"right (90 % interval {low}-{high} %)"
+    if not _has_many_answers(accuracy):
+        return f"About {mean} % of the new labels are {right}"
+    because = answered_clause(accuracy["n_answered"], accuracy["n_labels"])
+    return f"The new labels are probably better than this estimate, because {because}: about {mean} % are {right}"
 
 
 def unseen_note(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None) -> list[str]:
@@ -84,6 +97,12 @@ difficult.']
     """
     n = accuracy.get("n_answered", 0)
     return [f"This estimate is probably too low: {answered_clause(n, accuracy['n_labels'])}."] if n else []
+
+
+def _has_many_answers(accuracy: Mapping[str, Any]) -> bool:
+    """Whether a quarter of the hidden labels or more are answers, so that the estimate is far too low."""
+    n = accuracy.get("n_answered", 0)
+    return bool(n and 4 * n >= accuracy["n_labels"])
 
 
 def answered_clause(n: int, n_labels: int) -> str:

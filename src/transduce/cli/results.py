@@ -21,11 +21,13 @@ from transduce.model_file import Model
 
 RESULTS = ("label", "confidence", "runner_up", "overruled", "given")
 """The columns that `label` adds, unless the table has a column of that name."""
-ORIGIN, ORIGINS = "origin", ("given", "answered", "predicted")
+ORIGIN, ORIGINS = "origin", ("given", "answered", "answered at random", "predicted")
 """A column that says where labels come from, added if some of them are answers, and its values."""
+GIVEN, ANSWERED, AT_RANDOM, PREDICTED = range(len(ORIGINS))
+"""Numbers of the origins: answered at random are labels of rows that a review drew at random, not as difficult ones."""
 
-EXPORTED, NOTE = "exported", "note"
-"""Columns that `export` adds: labels as they were written, so that corrections show, and notes."""
+EXPORTED, EXPORTED_CHECK, NOTE = "exported", "exported_check", "note"
+"""Columns that `export` adds: labels as they were written, so that corrections show, a check of these, and notes."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,14 @@ def add_results(
     predictions: Predictions,
     given: Sequence[str | None] | None = None,
     in_place: str | None = None,
-    answered: NDArray[np.bool_] | None = None,
+    origin: NDArray[np.int64] | None = None,
 ) -> tuple[pl.DataFrame, ResultNames]:
     """Return the frame with its results, and the names of their columns.
 
     `given` holds the label that a person gave to each row, if any. `in_place` is a label column whose empty cells are
     filled in (text that was there is kept, other types become text); otherwise labels get a column of their own.
-    `answered` (n,) marks labels that a person gave to rows chosen by a queue or from earlier results. Rows that fit no
-    class have no label; their runner-up is the most probable class.
+    `origin` (n,) is the number of the origin of each label that a person gave. Rows that fit no class have no label;
+    their runner-up is the most probable class.
     """
     label, *others = (unused_name(name, frame.columns) for name in RESULTS)
     names = ResultNames(tuple(text), in_place or label, *(others if given is not None else others[:-1]))
@@ -76,8 +78,8 @@ def add_results(
     ]
     if names.given is not None:
         columns.append(pl.Series(names.given, is_given))
-    if answered is not None and np.any(answered & is_given):
-        origins = np.array(ORIGINS)[np.where(is_given, answered.astype(int), 2)]
+    if origin is not None and np.any(origin[is_given] != GIVEN):
+        origins = np.array(ORIGINS)[np.where(is_given, origin, PREDICTED)]
         columns.append(pl.Series(unused_name(ORIGIN, frame.columns), origins.tolist(), dtype=pl.String))
     return frame.with_columns(columns), names
 
@@ -122,11 +124,25 @@ def given_rows(frame: pl.DataFrame, column: str) -> pl.Series | None:
     names = result_columns(frame)
     if names is None:
         return None
-    before = frame.columns[frame.columns.index(names[0]) - 1]
-    filled = before if re.fullmatch(r"label_\d+", before) else "label"
-    if column != filled or column not in frame.columns:
+    if column != filled_column(frame) or column not in frame.columns:
         return None
-    return frame.select(_is_true(pl.col(names[-1]))).to_series() | corrected_rows(frame, column)
+    return given_column(frame) | corrected_rows(frame, column)
+
+
+def filled_column(frame: pl.DataFrame) -> str:
+    """The column in which a frame that `label` or `export` wrote has the labels of all rows."""
+    before = frame.columns[frame.columns.index(_last_name(RESULTS[1], frame.columns)) - 1]
+    return before if re.fullmatch(rf"{RESULTS[0]}_\d+", before) else RESULTS[0]
+
+
+def given_column(frame: pl.DataFrame) -> pl.Series:
+    """Which labels a frame that `label` or `export` wrote says that a person gave."""
+    return frame.select(_is_true(pl.col(_last_name(RESULTS[-1], frame.columns)))).to_series()
+
+
+def plain_labels(frame: pl.DataFrame, column: str) -> pl.Series:
+    """Labels as text without spaces around them and without a guard, "" where there is none."""
+    return frame.select(without_guard(pl.col(column)).fill_null("").str.strip_chars()).to_series()
 
 
 def is_export(frame: pl.DataFrame) -> bool:
@@ -138,25 +154,24 @@ def corrected_rows(frame: pl.DataFrame, column: str) -> pl.Series:
     """Which labels of an exported file a person has changed since, to another class."""
     if not is_export(frame):
         return pl.repeat(False, frame.height, eager=True)
-    now, before = (without_guard(pl.col(name)).fill_null("").str.strip_chars() for name in (column, EXPORTED))
-    return frame.select((now != before) & (now != "")).to_series()
+    now, before = plain_labels(frame, column), plain_labels(frame, EXPORTED)
+    return (now != before) & (now != "")
 
 
-def answered_rows(frame: pl.DataFrame) -> NDArray[np.bool_]:
-    """Which labels of a frame that `label` wrote a person gave to rows that were chosen: none of any other frame.
+def origins_of(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Numbers of the origins of labels that people gave: those of a frame that `label` wrote, GIVEN in any other.
 
-    These are answers to a queue, and results that were checked, which have a runner-up though they are given.
+    Results that were checked have a runner-up though they are given; they were chosen, and so count as answered.
     """
     names = result_columns(frame)
     if names is None:
-        return np.zeros(frame.height, bool)
-    answered = pl.col(names[1]).cast(pl.String).fill_null("") != ""
-    origin = origin_column(frame)
-    if origin is not None:
-        answered |= pl.col(origin) == ORIGINS[1]
-    found = frame.select(_is_true(pl.col(names[-1])) & answered).to_series()
-    label = _last_name(RESULTS[0], frame.columns)
-    return (found | corrected_rows(frame, label) if label in frame.columns else found).to_numpy()
+        return np.full(frame.height, GIVEN, np.int64)
+    origin, label = origin_column(frame), _last_name(RESULTS[0], frame.columns)
+    stated = pl.repeat("", frame.height, eager=True) if origin is None else frame[origin].cast(pl.String)
+    is_checked = frame[names[1]].cast(pl.String).fill_null("") != ""
+    found = given_column(frame) & (is_checked | (stated == ORIGINS[ANSWERED]))
+    found |= corrected_rows(frame, label) if label in frame.columns else False
+    return np.where(stated == ORIGINS[AT_RANDOM], AT_RANDOM, np.where(found, ANSWERED, GIVEN))
 
 
 def origin_column(frame: pl.DataFrame) -> str | None:

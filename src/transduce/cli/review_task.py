@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from transduce.cli.columns import Say, choose_label, choose_text, named_label
 from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import check_evidence, check_spelling, class_names, fit_evidence, has_evidence
+from transduce.cli.exported import check_of, check_uncorrected, documents_labels
 from transduce.cli.features.encoding import encoding_of
 from transduce.cli.formats import Table, read_table, texts_of, unused_name, write_table
 from transduce.cli.labeled_table import with_labels
 from transduce.cli.predictions import Predictions
 from transduce.cli.queue.answers import LABEL, merge_all
 from transduce.cli.queue.write import label_studio_config, label_studio_tasks, queue_frame
-from transduce.cli.results import EXPORTED, NOTE, add_results
+from transduce.cli.results import ANSWERED, AT_RANDOM, EXPORTED, GIVEN, NOTE, add_results
 from transduce.features.pretrained import local_encoder
 from transduce.features.text_rows import fit_texts
 from transduce.io.atomic_write import atomic_write
@@ -26,7 +28,7 @@ from transduce.reviewing.documents import Documents
 from transduce.reviewing.hints import Hints
 from transduce.reviewing.log import Event
 from transduce.reviewing.proposals import Proposals
-from transduce.reviewing.state import NO_CLASS, UNDECIDED, ReviewState
+from transduce.reviewing.state import NO_CLASS, RANDOM, UNDECIDED, ReviewState
 
 if TYPE_CHECKING:
     from transduce.cli.progress import Progress
@@ -77,7 +79,7 @@ def answer_events(task: ReviewTask, state: ReviewState, options: Mapping[str, An
     """Events that decide what --answers say and the state does not."""
     files, known = [read_table(name) for name in options["answers"]], (*options["new_class"], *state.classes)
     now = ["" if k == NO_CLASS else name for k, name in zip(state.codes().tolist(), state.labels(), strict=True)]
-    merged = merge_all(task.table.frame, task.column or LABEL, now, files, say, known, reviewed=True)
+    merged = merge_all(task.table, task.column or LABEL, now, files, say, known, reviewed=True)
     rows: dict[str, list[int]] = {}
     for row, (old, new) in enumerate(zip(now, merged, strict=True)):
         if new and new != old and "|" not in new:
@@ -122,6 +124,12 @@ def write_decisions(
     return [target]
 
 
+def check_target(task: ReviewTask, state: ReviewState, target: str) -> None:
+    """Check that the target is no exported file with corrections that the review does not have."""
+    column = task.column or LABEL
+    check_uncorrected(target, column, documents_labels(task.table, column), state.labels())
+
+
 def results_column(task: ReviewTask) -> str:
     """The column of the labels of all documents: that of the file if it is called "label", else one that is added."""
     return LABEL if task.column == LABEL else unused_name(LABEL, task.table.frame.columns)
@@ -138,15 +146,24 @@ def results_frame(task: ReviewTask, state: ReviewState, proposals: Proposals | N
     is_none = (codes != UNDECIDED) & (codes < 0)
     predictions.label[is_none] = -1
     in_place = task.column if task.column == LABEL else None
-    table, answered = task.table.frame, state.decided != UNDECIDED
+    table = task.table.frame
     if task.column is not None:  # decisions may replace labels of the file, also one that names several classes
         decided = pl.Series(task.column, labels, dtype=pl.String)
         kept = table[task.column].cast(pl.String)
         table = table.with_columns(decided.zip_with(pl.Series(codes != UNDECIDED), kept))
-    frame, names = add_results(table, task.text, classes, predictions, labels, in_place, answered)
+    frame, names = add_results(table, task.text, classes, predictions, labels, in_place, _origin(task, state))
     notes = [state.notes.get(row) for row in range(state.n_rows)]
-    extra = [frame[names.label].alias(EXPORTED), pl.Series(NOTE, notes, dtype=pl.String)]
-    return frame.with_columns(extra)
+    exported = frame[names.label].alias(EXPORTED)
+    return frame.with_columns(exported, check_of(exported), pl.Series(NOTE, notes, dtype=pl.String))
+
+
+def _origin(task: ReviewTask, state: ReviewState) -> NDArray[np.int64]:
+    """Numbers of the origins of all labels; of documents with the same text, one was drawn at random."""
+    origin = np.where(state.decided == UNDECIDED, GIVEN, ANSWERED)
+    drawn = np.flatnonzero((state.decided != UNDECIDED) & (state.how == RANDOM))
+    _, first = np.unique(Documents(task.texts, None).group[drawn], return_index=True)
+    origin[drawn[first]] = AT_RANDOM
+    return origin
 
 
 def _predictions(state: ReviewState, proposals: Proposals | None) -> tuple[list[str], Predictions]:

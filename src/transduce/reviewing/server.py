@@ -25,8 +25,8 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 ADDRESS, FORMATS = "127.0.0.1", ("csv", "jsonl", "parquet", "json")
 
 Body = Mapping[str, Any]
-Export = Callable[[str], str]
-"""Writes the decisions in a format, and returns the path of the file."""
+Export = Callable[[str], Mapping[str, str]]
+"""Writes the decisions in a format, and returns the path of the file, and a command to use it with as `next`."""
 
 
 class Api:
@@ -59,6 +59,11 @@ class Api:
             raise InputError("events must be a list.")
         return {"done": self.session.submit(events), "state": self.state(body)}
 
+    def similar(self, body: Body) -> Any:
+        """The class that a name which is none may be meant to be."""
+        with self.session.lock:
+            return {"name": self.session.state.similar_class(str(body.get("name", "")))}
+
     def bulk(self, body: Body) -> Any:
         """Decide all documents of a selection."""
         with self.session.lock:
@@ -85,12 +90,24 @@ class Api:
         if body.get("format") not in FORMATS:
             raise InputError(f"the format must be one of {', '.join(FORMATS)}, but is {body.get('format')!r}.")
         try:
-            return {"path": self.export_to(body["format"])}
+            return self.export_to(body["format"])
         except OSError as error:
             raise InputError(f"The file was not written: {error}") from None
 
 
-REQUESTS = ("state", "queue", "document", "documents", "events", "bulk", "clusters", "map", "sizes", "export")
+REQUESTS = (
+    "state",
+    "queue",
+    "document",
+    "documents",
+    "events",
+    "similar",
+    "bulk",
+    "clusters",
+    "map",
+    "sizes",
+    "export",
+)
 
 
 def create_app(session: Session, secret: str, port: int, export: Export | None = None) -> App:

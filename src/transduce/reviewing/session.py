@@ -26,6 +26,7 @@ FIT_AFTER, FIT_SECONDS = 10, 3.0
 N_QUEUE, RANDOM_EVERY = 60, 5
 """Documents that are planned ahead, and one in how many of them is random."""
 MAX_EVENTS, MAX_IDS = 1000, 10_000
+UPDATE_SOON = "The proposals will be updated soon."
 _LABELS = ("decide", "clear", "rename_class", "merge_class", "sizes", "undo", "redo")
 """Events that may change what a fit finds."""
 
@@ -216,7 +217,7 @@ class Session:
                 "gain": gain,
                 "stop": stop,
                 "advice": text,
-                "status": self.status if not self._pending or self.status.startswith("Learn") else "Waiting to learn.",
+                "status": self.status if not self._pending or self.status.startswith("Learn") else UPDATE_SOON,
                 "revision": self.revision,
                 "undo": state.undoable[-1].title if state.undoable else None,
                 "redo": state.redoable[-1].title if state.redoable else None,

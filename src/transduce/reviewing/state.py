@@ -24,7 +24,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.errors import InputError
 from transduce.reviewing.log import Event
-from transduce.suggest import did_you_mean
+from transduce.suggest import closest_name, did_you_mean
 
 UNDECIDED, NO_CLASS = -1, -2
 HOW = ("", "queue", "random", "list", "keyword", "neighbours", "cluster", "map", "file", "bulk")
@@ -140,6 +140,10 @@ class ReviewState:
         if name and name in self.names:
             return self.names.index(name)
         raise InputError(f"there is no class {name!r}.{did_you_mean(name, self.classes)} Add it first.")
+
+    def similar_class(self, name: str) -> str | None:
+        """Return the class, or the last part of its path, that a new name may be a misspelling of; None without one."""
+        return closest_name(name, {part for each in self.classes for part in (each, each.rpartition("/")[2])})
 
     def check(self, event: Event) -> None:
         """Raise an InputError if the event cannot be applied; the state stays as it is."""

@@ -14,7 +14,7 @@ from transduce.reviewing.session import Session
 from transduce.reviewing.state import HOW, UNDECIDED
 
 MAX_LIST, MAX_POINTS, MAX_TEXT, MAX_SELECTIONS = 100, 4000, 20_000, 50
-N_NEIGHBOURS, N_CANDIDATES, MAX_NEAR = 2, 9, 2000
+N_NEIGHBOURS, MAX_NEAR = 2, 2000
 STATUSES = ("all", "undecided", "decided", "skipped", "noted")
 
 
@@ -51,8 +51,6 @@ class Views:
             found["runner_up"] = {"label": p.classes[second], "confidence": float(p.probabilities[row, second])}
             found["overruled"] = bool(p.overruled[row])
             if explain:
-                likely = np.argsort(-p.probabilities[row])[:N_CANDIDATES].tolist()
-                found["candidates"] = [p.classes[k], *(p.classes[j] for j in likely if j != k)]
                 found["words"] = explain_words(p, documents.X[[row]], k, documents.vocabulary)
                 found["near"] = self._nearest_labeled(row)
             return found

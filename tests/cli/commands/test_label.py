@@ -337,7 +337,7 @@ def test_answers_are_counted_and_new_classes_reported(example, run_command, tmp_
     assert "q.csv has the answer 'traval', which is no class. Did you mean 'travel'?" in result.err
     (tmp_path / "q.csv").write_text("row,label\n30,travel\n31,\n32,weather\n33,\n")
     result = run_command("label", example.file, "--answers", tmp_path / "q.csv", "-o", tmp_path / "o.csv", *QUICK)
-    assert "Filled in 2 answers; 2 rows have none." in result.err
+    assert f"2 answers from {tmp_path / 'q.csv'}; 2 rows have none." in result.err
     assert "Note: the answer 'weather'" in result.err
     assert "is a new class." in result.err
     assert "the answer 'travel'" not in result.err

@@ -1,6 +1,7 @@
 """transduce review and export: decisions of a session come out in every format, and corrections are read back."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,28 +10,11 @@ import threading
 import polars as pl
 import pytest
 from helpers.commands import read
-from helpers.reviews import CLASSES, Client, corpus
+from helpers.reviews import CLASSES, TEXTS, TRUTH, Client, decide
 
 from transduce.cli.formats import write_table
 from transduce.cli.main import run
 from transduce.reviewing import server as server_module
-from transduce.reviewing.log import DecisionLog
-
-TEXTS, TRUTH = corpus(40)
-
-
-@pytest.fixture
-def tickets(tmp_path):
-    """Documents of which twelve are labelled."""
-    labels = [label if row < 12 else None for row, label in enumerate(TRUTH)]
-    write_table(pl.DataFrame({"text": TEXTS, "label": labels}), str(tmp_path / "tickets.csv"))
-    return tmp_path / "tickets.csv"
-
-
-def decide(file, *events):
-    with DecisionLog(file.with_name(f"{file.name}.review"), TEXTS) as log:
-        for event in events:
-            log.append(event)
 
 
 def test_export_writes_decisions_and_labels_the_rest(tickets, run_ok):
@@ -171,6 +155,10 @@ def test_a_file_without_labels_can_be_reviewed(tmp_path, run_ok):
     assert "without labels" in result.err
     frame = read(tmp_path / "out.csv")
     assert set(frame["label"]) == set(CLASSES[:2])
+    answers = ("--answers", tmp_path / "out.csv", "-o", tmp_path / "again.csv", "--annealing", "none")
+    assert "no label column but the answers" in run_ok("label", tmp_path / "tickets.csv", *answers).err
+    is_given = frame["given"] == "true"
+    assert read(tmp_path / "again.csv").filter(is_given)["label"].equals(frame.filter(is_given)["label"])
 
 
 def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
@@ -197,6 +185,7 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
     assert read(path)["label"][20] == CLASSES[0]
     assert path.endswith("tickets-reviewed.jsonl")
     assert client.post("export", {"format": "jsonl"})["path"].endswith("tickets-reviewed-2.jsonl")
+    using = [client.post("export", {"format": format})["next"] for format in ("csv", "json")]
     assert servers[0].session.state.labels()[21] == CLASSES[1]  # of --answers
     assert run(["review", str(tickets), "--no-browser", "--quiet"]) == 2  # a second process
     servers[0].stop()
@@ -205,6 +194,10 @@ def test_review_serves_until_it_is_stopped(tickets, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out.startswith(servers[0].url)
     assert "2 documents decided" in printed.err
+    export, label = printed.err.splitlines()[-2:]
+    assert run(shlex.split(export[export.index(" export ") :])) == 0  # commands that are advised run as they are
+    for command in (label, *using):
+        assert run([*shlex.split(command[command.rindex(" label ") :]), "--annealing", "none"]) == 0
 
 
 def test_ctrl_c_ends_a_review_and_loses_nothing(tickets):

@@ -16,9 +16,10 @@ from transduce.cli.queue.write import label_studio_tasks
 
 def merged_frame(documents, column, answers, name):
     """The documents with the answers in their label column."""
-    labels = labels_of(Table("the documents", documents, ""), column).to_list()
+    table = Table("the documents", documents, "")
+    labels = labels_of(table, column).to_list()
     format = Path(name).suffix.lstrip(".")
-    filled = merge_answers(documents, column, labels, Table(name, answers, format), lambda _: None)
+    filled = merge_answers(table, column, labels, Table(name, answers, format), lambda _: None)
     return documents.with_columns(pl.Series(column, filled, dtype=pl.String))
 
 

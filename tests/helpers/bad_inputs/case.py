@@ -23,7 +23,7 @@ LONG = "a text that is long enough to be one"
 TREE = GOOD.replace(",tea", ",hot/tea").replace(",coffee", ",hot/coffee")
 LABEL, PREDICT = "label documents.csv -o out.csv ", "predict m.safetensors documents.csv -o out.csv "
 ASSUMED = re.compile(
-    r"Using column |Note: |Class sizes: |Filled in \d+ answer|Reading \d+ texts|\d+ labelled rows, |"
+    r"Using column |Note: |Class sizes: |\d+ answers? from |Reading \d+ texts|\d+ labelled rows, |"
     r"\S+ holds no results "
 )
 """Messages that may precede the error."""

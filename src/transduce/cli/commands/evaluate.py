@@ -88,12 +88,12 @@ def _evaluate(
 
 def _answered(table: "Table", n_given: int | None) -> list[bool]:
     """Which labels people gave to rows that a queue or a review chose, if `label` or `export` wrote the column."""
-    from transduce.cli.results import answered_rows, predict_columns
+    from transduce.cli.results import ANSWERED, origins_of, predict_columns
 
     if n_given is None:
         return [False] * table.frame.height
     names = [name for group in predict_columns(table.frame) for name in group]
-    return [bool(one) for one in answered_rows(table.frame.drop(names))]
+    return [bool(one) for one in origins_of(table.frame.drop(names)) == ANSWERED]
 
 
 def _knows_training_rows(model: "Model") -> bool:

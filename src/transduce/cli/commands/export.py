@@ -28,7 +28,14 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
 
     from transduce.cli.errors import InputError
     from transduce.cli.progress import Progress
-    from transduce.cli.review_task import answer_events, read_review, read_rows, results_column, write_decisions
+    from transduce.cli.review_task import (
+        answer_events,
+        check_target,
+        read_review,
+        read_rows,
+        results_column,
+        write_decisions,
+    )
     from transduce.reviewing.log import LOG_NAME, read_events
     from transduce.reviewing.proposals import Labels, propose
     from transduce.reviewing.state import UNDECIDED, replay
@@ -41,6 +48,7 @@ def export(file: str, out: str, keep_formulas: bool, decisions_only: bool, **opt
         state = replay(len(task.texts), task.given, read_events(task.folder, task.texts), task.named)
         for event in answer_events(task, state, options, progress.say):
             state.apply(event)
+        check_target(task, state, out)
         proposals = None
         if not decisions_only:
             documents = read_rows(task, options, progress)

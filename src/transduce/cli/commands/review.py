@@ -1,5 +1,6 @@
 """transduce review: decide about documents in the browser while a classifier learns."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,12 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
         documents = read_rows(task, options, progress)
         session = Session(documents, DecisionLog(task.folder, task.texts), task.given)
 
-        def export(format: str) -> str:
+        def export(format: str) -> dict[str, str]:
             target = output_paths.unused(Path(file.rstrip("/")), "reviewed", f".{format}")
             with session.lock:
                 state, proposals = session.state.copy(), session.proposals
             write_decisions(task, state, proposals, str(target))
-            return str(target.resolve())
+            return {"path": str(target.resolve()), "next": _label_command(file, str(target), options)}
 
         try:
             for event in answer_events(task, session.state, options, progress.say):
@@ -92,6 +93,34 @@ def review(file: str, port: int, no_browser: bool, **options: Any) -> None:
                 server.run(open_browser=not no_browser)
         finally:
             session.close()
-        next_command = messages.command_line("export", file, "-o", "OUT")
+        target = str(output_paths.unused(Path(file.rstrip("/")), "reviewed", ".csv"))
         n_decided = int((session.state.decided != UNDECIDED).sum())
-        progress.say(f"{number_of(n_decided, 'document')} decided. Write all labels with: {next_command}")
+        progress.say(
+            f"{number_of(n_decided, 'document')} decided. Write all labels with: "
+            f"{_export_command(file, target, options)}",
+            f"Then label all documents with your decisions: {_label_command(file, target, options)}",
+        )
+
+
+def _export_command(file: str, target: str, options: Mapping[str, Any]) -> str:
+    """The command that writes the decisions of this review."""
+    from transduce.cli import messages
+
+    project = ("--project", options["project"]) if options["project"] else ()
+    return messages.command_line("export", file, "-o", target, *project, *_input_arguments(options))
+
+
+def _label_command(file: str, answers: str, options: Mapping[str, Any]) -> str:
+    """The command that labels the file with exported decisions."""
+    from transduce.cli import messages, output_paths
+
+    out = str(output_paths.unused(Path(file.rstrip("/")), "labelled", ".csv"))
+    return messages.command_line("label", file, "--answers", answers, "-o", out, *_input_arguments(options))
+
+
+def _input_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Options about the columns and classes of the file, as they were typed."""
+    from transduce.cli.evidence_options import evidence_arguments
+
+    label = ["--label", options["label"]] if options["label"] else []
+    return [*label, *(word for name in options["text"] for word in ("--text", name)), *evidence_arguments(options)]

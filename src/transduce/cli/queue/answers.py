@@ -11,10 +11,19 @@ import polars as pl
 
 from transduce.cli.classes import split_candidates
 from transduce.cli.errors import InputError
+from transduce.cli.exported import documents_labels, read_corrections
 from transduce.cli.formats import Table, labels_of, texts_of
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
 from transduce.cli.formats.errors import printable
-from transduce.cli.results import RESULTS, corrected_rows, given_rows, is_export, result_columns, without_guard
+from transduce.cli.results import (
+    RESULTS,
+    corrected_rows,
+    filled_column,
+    given_rows,
+    is_export,
+    result_columns,
+    without_guard,
+)
 from transduce.suggest import did_you_mean, find_misspelled, number_of
 
 ROW, LABEL, SUGGESTED, CONFIDENCE = "row", "label", "suggested", "confidence"
@@ -28,7 +37,7 @@ Labels = list[str | None]
 
 
 def merge_all(
-    documents: pl.DataFrame,
+    documents: Table,
     column: str,
     labels: Labels,
     files: Sequence[Table],
@@ -43,12 +52,13 @@ def merge_all(
     `reviewed` says that the labels are those of a review, "" for none of the classes: answers may change them, but of
     an exported file, which may be older, only those that were corrected in it. `known` are classes that need no label.
 
-    >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> frame = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> documents = Table("tickets.csv", frame, "csv")
     >>> first = Table("one.csv", pl.DataFrame({"row": [2, 3], "label": ["tea", "tea"]}), "csv")
     >>> second = Table("two.csv", pl.DataFrame({"row": [3], "label": ["milk"]}), "csv")
     >>> merge_all(documents, "label", ["tea", None, None], [first, second], print)
-    Filled in 2 answers; 0 rows have none.
-    Filled in 1 answer; 0 rows have none.
+    2 answers from one.csv.
+    1 answer from two.csv.
     Note: the answer 'milk' in two.csv is a new class.
     Note: row 3 was answered 'tea' in an earlier file and 'milk' in two.csv, which is used.
     ['tea', 'tea', 'milk']
@@ -69,34 +79,39 @@ def _over(labels: Labels, answers: Labels) -> Labels:
     return [old if new is None else new for old, new in zip(labels, answers, strict=True)]
 
 
-def _as_answers(answers: Table, labels: Labels, say: Callable[[str], None], reviewed: bool) -> Table:
+def _as_answers(answers: Table, documents: Table, column: str, say: Callable[[str], None]) -> Table:
     """The labels that people gave in a file that `label` or `export` wrote, as answers; other files as they are.
 
     Only `export` keeps its own labels, so that a label which was changed since is known to be a person's.
     """
-    frame, n_rows = answers.frame, len(labels)
-    results = result_columns(frame)
-    if ROW in frame.columns or results is None or frame.height != n_rows:
+    n_rows = documents.frame.height
+    if not holds_results(answers, n_rows):
         return answers
-    label = next((name for name in reversed(frame.columns) if re.fullmatch(r"label(_\d+)?", name)), RESULTS[0])
+    if is_export(answers.frame):
+        answers = read_corrections(answers, column, documents_labels(documents, column))
+    frame, label = answers.frame, filled_column(answers.frame)
     given = given_rows(frame, label)
     if given is None:
         return answers
     if not is_export(frame) and not given.all():
-        column, n_given = results[-1], number_of(int(given.sum()), "row")
+        names, n_given = result_columns(frame) or RESULTS, number_of(int(given.sum()), "row")
         say(
-            f"Note: {answers.name} was written by `label`: its labels count only where column {column!r} is true "
+            f"Note: {answers.name} was written by `label`: its labels count only where column {names[-1]!r} is true "
             f"({n_given}). Set it to true in rows that you have corrected, or correct a file from `transduce export`."
         )
-    if reviewed and is_export(frame):
-        given &= corrected_rows(frame, label) | pl.Series([name is None for name in labels], dtype=pl.Boolean)
     answer = pl.Series(LABEL, labels_of(answers, label)).zip_with(given, pl.Series([None], dtype=pl.String))
     numbers = pl.Series(ROW, range(1, n_rows + 1), dtype=pl.Int64)
     return Table(answers.name, frame.with_columns(numbers, answer), answers.format)
 
 
+def holds_results(answers: Table, n_rows: int) -> bool:
+    """Whether a file has a label for each document and no row numbers, as `label` and `export` write it."""
+    frame = answers.frame
+    return ROW not in frame.columns and result_columns(frame) is not None and frame.height == n_rows
+
+
 def merge_answers(
-    documents: pl.DataFrame,
+    documents: Table,
     column: str,
     labels: Labels,
     answers: Table,
@@ -108,10 +123,11 @@ def merge_answers(
     Answers of a file that `export` wrote are newer than labels of the documents, and may change them.
     `documents` is the table that the queue was made from, `column` its label column and `labels` that column's labels.
 
-    >>> documents = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> texts = pl.DataFrame({"text": ["a", "b", "c"], "label": ["tea", None, None]})
+    >>> documents = Table("tickets.csv", texts, "csv")
     >>> frame = pl.DataFrame({"row": ["3", "2"], "label": ["tee", ""], "text": ["c", "b"]})
     >>> merge_answers(documents, "label", ["tea", None, None], Table("ask.csv", frame, "csv"), print)
-    Filled in 1 answer; 1 row has none.
+    1 answer from ask.csv; 1 row has none.
     Note: the answer 'tee' in ask.csv is a new class. Did you mean 'tea'?
     ['tea', None, 'tee']
     """
@@ -119,7 +135,7 @@ def merge_answers(
 
 
 def read_answers(
-    documents: pl.DataFrame,
+    documents: Table,
     column: str,
     labels: Labels,
     answers: Table,
@@ -130,24 +146,46 @@ def read_answers(
     reviewed: bool = False,
 ) -> Labels:
     """Return the answer of a file to each row, None without one; the arguments are those of `merge_all`."""
-    may_change = reviewed or is_export(answers.frame)
-    answers = _as_answers(answers, labels, say, reviewed)
+    may_change, is_queue = reviewed or is_export(answers.frame), not holds_results(answers, len(labels))
+    answers = _as_answers(answers, documents, column, say)
     answered = LABEL if LABEL in answers.frame.columns else column
-    for name in (ROW, answered):
-        if name not in answers.frame.columns:
-            raise InputError(f"{answers.name} needs the columns 'row' and 'label', but has no {name!r}. Add it.")
-    given = labels_of(answers, answered)
-    if answers.format in ("csv", "tsv"):
-        given = given.to_frame().select(without_guard(pl.col(given.name))).to_series()
-    new = given.to_list()
+    new = _column_of_answers(answers, answered)
     rows = _row_numbers(answers, new, len(labels))
     queue_columns = {ROW, SUGGESTED, *RESULTS, answered, column} | LABEL_STUDIO_COLUMNS
-    shared = [name for name in answers.frame.columns if name in documents.columns and name not in queue_columns]
-    _check_texts(documents, answers, rows, shared)
+    names = answers.frame.columns
+    _check_texts(
+        documents, answers, rows, [n for n in names if n in documents.frame.columns and n not in queue_columns]
+    )
     found = _by_row([None] * len(labels) if may_change else labels, rows, new, answers.name)
-    for sentence in _summary(rows, new, answers.name, [*labels, *known], new_classes):
+    n_known = sum(one is not None and one == label for one, label in zip(found, labels, strict=True))
+    if reviewed and not is_queue:
+        found = _newer(found, labels, answers.frame)
+    n_new = sum(one is not None and one != label for one, label in zip(found, labels, strict=True))
+    n_empty = sum(row is not None and one is None for row, one in zip(rows, new, strict=True)) if is_queue else 0
+    say(_counts(n_new, n_known, n_empty, answers.name, f"{documents.name}{' or its review' if reviewed else ''}"))
+    for sentence in _new_classes(found, answers.name, [*labels, *known], new_classes):
         say(sentence)
     return found
+
+
+def _column_of_answers(answers: Table, column: str) -> Labels:
+    for name in (ROW, column):
+        if name not in answers.frame.columns:
+            raise InputError(f"{answers.name} needs the columns 'row' and 'label', but has no {name!r}. Add it.")
+    given = labels_of(answers, column)
+    if answers.format in ("csv", "tsv"):
+        given = given.to_frame().select(without_guard(pl.col(given.name))).to_series()
+    return list(given.to_list())
+
+
+def _newer(answers: Labels, labels: Labels, frame: pl.DataFrame) -> Labels:
+    """Answers of a file that may be older than the labels: of an exported one, those that were corrected in it."""
+    if not is_export(frame):
+        return answers
+    corrected = corrected_rows(frame, LABEL).to_list()
+    return [
+        one if is_new or label is None else None for one, label, is_new in zip(answers, labels, corrected, strict=True)
+    ]
 
 
 def _row_numbers(answers: Table, labels: Labels, n_rows: int) -> list[int | None]:
@@ -164,11 +202,11 @@ def _row_numbers(answers: Table, labels: Labels, n_rows: int) -> list[int | None
     return numbers
 
 
-def _check_texts(documents: pl.DataFrame, answers: Table, numbers: list[int | None], columns: Sequence[str]) -> None:
+def _check_texts(documents: Table, answers: Table, numbers: list[int | None], columns: Sequence[str]) -> None:
     """Columns that both have must agree, or the answers belong to other rows."""
     lines = [place for place, number in enumerate(numbers) if number is not None]
     rows = [number - 1 for number in numbers if number is not None]
-    ours, theirs = Table("the documents", documents[rows], ""), Table(answers.name, answers.frame[lines], "")
+    ours, theirs = Table("the documents", documents.frame[rows], ""), Table(answers.name, answers.frame[lines], "")
     for column in columns:
         for row, one, other in zip(rows, texts_of(theirs, [column]), texts_of(ours, [column]), strict=True):
             if _comparable(one) != _comparable(other):
@@ -200,16 +238,22 @@ def _by_row(labels: Labels, numbers: list[int | None], answers: Labels, name: st
     return found
 
 
-def _summary(
-    numbers: list[int | None], answers: Labels, name: str, labels: Labels, new_classes: Sequence[str]
-) -> Iterator[str]:
-    """How many answers there were, and which of them name a new class."""
-    n_filled = sum(answer is not None for answer in answers)
-    n_empty = sum(number is not None and answer is None for number, answer in zip(numbers, answers, strict=True))
-    yield (
-        f"Filled in {n_filled} answer{'' if n_filled == 1 else 's'}; "
-        f"{n_empty} row{' has' if n_empty == 1 else 's have'} none."
+def _counts(n_new: int, n_known: int, n_empty: int, name: str, where: str) -> str:
+    """How many answers a file has, how many labels were known before, and how many rows of a queue have no answer.
+
+    >>> _counts(42, 60, 0, "exported.csv", "requests.csv")
+    '42 answers from exported.csv; 60 labels were in requests.csv already.'
+    """
+    found = [f"{number_of(n_new, 'answer')} from {name}"]
+    found += (
+        [f"{number_of(n_known, 'label')} {'was' if n_known == 1 else 'were'} in {where} already"] if n_known else []
     )
+    found += [f"{number_of(n_empty, 'row')} {'has' if n_empty == 1 else 'have'} none"] if n_empty else []
+    return f"{'; '.join(found)}."
+
+
+def _new_classes(answers: Labels, name: str, labels: Labels, new_classes: Sequence[str]) -> Iterator[str]:
+    """Which answers name a new class; one that is probably a misspelling is refused."""
     known = {label for label in labels if label}
     named: set[str] = set()
     for answer in filter(None, answers):

@@ -1,20 +1,20 @@
 // The page: keeps the state in sight, switches views, and sends what people decide.
 import { Outbox, post } from "./api.js";
-import { ask, find, make, options, percent, say, write } from "./dom.js";
+import { ask, find, make, options, percent, points, say, write } from "./dom.js";
 import { ClassesView } from "./classes.js";
 import { ListView } from "./list.js";
 import { MapView } from "./map.js";
 import { QueueView } from "./queue.js";
 
 const KEYS = [
-  ["Enter", "accept the proposed class"], ["1 to 9", "choose a class by its number"], ["letters", "search for a class, or add one"],
+  ["Enter", "accept the proposed class"], ["1 to 9", "choose a class by its number"], ["Shift A to Z", "choose the tenth class, and those after it"], ["letters", "search for a class, or add one"], ["Ctrl Enter", "add a class that is like another"],
   ["0", "none of these classes"], ["→", "skip"], ["←", "back to the last document"], [".", "write a note"], ["=", "similar documents"],
   ["/", "search documents"], ["Ctrl Z", "undo"], ["Ctrl Y", "redo"], ["Alt 1 to 4", "switch views"], ["?", "show these keys"],
 ];
 
 class App {
   constructor() {
-    Object.assign(this, { state: null, current: "queue", saved: "", done: [], undone: [] });
+    Object.assign(this, { state: null, places: [], current: "queue", saved: "", done: [], undone: [] });
     this.outbox = new Outbox({
       onAdd: (event) => this.note(event),
       onSaved: (state) => { this.saved = "Saved. "; this.show(state); },
@@ -35,8 +35,11 @@ class App {
 
   get names() { return this.state?.classes.map((one) => one.name) ?? []; }
 
-  // In the order in which they appeared, so that a new class leaves the keys of the others as they are.
-  get keyed() { return [...this.state?.classes ?? []].sort((a, b) => a.place - b.place).map((one) => one.name); }
+  // While the page is open every class keeps its place, and so its key; null where one was merged into another.
+  get keyed() {
+    const names = new Map((this.state?.classes ?? []).map((one) => [one.place, one.name]));
+    return this.places.map((place) => names.get(place) ?? null);
+  }
 
   async poll() {
     await this.refresh();
@@ -52,12 +55,16 @@ class App {
   show(state) {
     const before = this.state, found = state.accuracy;
     this.state = state;
+    this.places.push(...state.classes.map((one) => one.place).filter((place) => !this.places.includes(place)).sort((a, b) => a - b));
     document.title = `Review ${state.name}`;
     write("name", state.name);
+    find("name").title = state.name;
     document.body.classList.toggle("short", state.is_short);
     write("decided", state.n_given ? `${state.n_decided} here, ${state.n_given} given, of ${state.n}` : `${state.n_decided} of ${state.n}`);
-    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : state.n_until_accuracy ? `in about ${state.n_until_accuracy} decisions` : "after the next fit");
-    write("gain", state.gain === null ? "–" : `${(100 * state.gain).toFixed(1)} points of accuracy`);
+    write("accuracy", found ? `${percent(found.mean)} (${percent(found.low)} to ${percent(found.high)})` : state.n_until_accuracy ? "not known yet" : "in a few seconds");
+    write("accuracy-of", found ? `from ${found.n} random documents` : "");
+    write("accuracy-wait", found || !state.n_until_accuracy ? "" : `(about ${state.n_until_accuracy} more decisions)`);
+    write("gain", state.gain === null ? "–" : points(state.gain));
     write("advice", state.advice || "Some documents are chosen at random and marked: only they show how accurate the labels are.");
     find("advice").classList.toggle("stop", state.stop);
     for (const name of ["undo", "redo"]) {
@@ -134,7 +141,10 @@ class App {
   }
 
   async export(format) {
-    try { say(`Wrote ${(await post("export", { format })).path}`, true); }
+    try {
+      const found = await post("export", { format });
+      say(`Wrote ${found.path}. To label all documents with these decisions, type: ${found.next}`, true);
+    }
     catch (error) { say(error.message); }
   }
 

@@ -43,4 +43,5 @@ export function ask(title, body, action, run) {
 }
 
 export const percent = (x) => `${Math.round(100 * x)} %`;
+export const points = (x) => Math.round(100 * x) < 1 ? "less than +1 point" : `about +${Math.round(100 * x)} point${Math.round(100 * x) === 1 ? "" : "s"}`;
 export const short = (text, n = 160) => text.length > n ? `${text.slice(0, n)}…` : text;

@@ -3,6 +3,8 @@ import { post } from "./api.js";
 import { find, make, percent, say, short } from "./dom.js";
 
 const AHEAD = 8;
+// Small letters search for a class, so classes after the ninth have capital ones.
+const CLASS_KEYS = [..."123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 
 export class QueueView {
   constructor(app) {
@@ -74,15 +76,9 @@ export class QueueView {
   why(card) {
     const found = make("div", { class: "why", tabindex: "0", role: "group", "aria-label": "Why" });
     if (card.words?.length) found.append(make("p", {}, `Words for ${card.proposed.label}: ${card.words.join(", ")}`));
-    for (const one of card.near ?? []) found.append(make("p", { title: one.text }, `Similar, ${one.label}: ${short(one.text)}`));
+    for (const one of card.near ?? []) found.append(make("p", { title: one.text }, `Similar, ${card.proposed && card.proposed.label !== one.label ? "but " : ""}${one.label}: ${short(one.text)}`));
     if (!card.proposed) found.append(make("p", {}, "Proposals begin once two classes have decisions. Type the name of a class and press Enter."));
     return found;
-  }
-
-  // With up to nine classes each keeps its number, and new ones come last; with more, numbers go to the most probable ones.
-  numbered() {
-    const names = this.app.names, likely = (this.current.candidates ?? []).filter((name) => names.includes(name));
-    return names.length <= 9 ? this.app.keyed : [...likely, ...names.filter((name) => !likely.includes(name))].slice(0, 60);
   }
 
   showChoices() {
@@ -92,11 +88,20 @@ export class QueueView {
     if (this.choices.dataset.key === key) return;
     this.choices.dataset.key = key;
     const parts = (name, at = name.lastIndexOf("/") + 1) => [at ? make("small", {}, name.slice(0, at)) : null, name.slice(at)];
-    const buttons = this.numbered().map((name, k) => make("button", { type: "button", title: name, class: name === proposed ? "main" : null, onclick: () => this.choose(name) },
-      k < 9 ? make("kbd", {}, k + 1) : null, make("span", { class: "name" }, ...parts(name)), name === proposed ? make("span", { class: "sure" }, percent(card.proposed.confidence), make("kbd", {}, "Enter")) : null));
+    const buttons = this.app.keyed.map((name, k) => name === null ? make("span") : make("button", { type: "button", title: name, class: name === proposed ? "main" : null, onclick: () => this.choose(name) },
+      k < CLASS_KEYS.length ? make("kbd", {}, k < 9 ? CLASS_KEYS[k] : `⇧${CLASS_KEYS[k]}`) : null, make("span", { class: "name" }, ...parts(name)), name === proposed ? make("span", { class: "sure" }, percent(card.proposed.confidence), make("kbd", {}, "Enter")) : null));
     this.choices.replaceChildren(...buttons);
+    this.reveal();
     this.names.replaceChildren(...this.branches().map((name) => make("option", { value: name })));
   }
+
+  // Classes keep their places, so that of many classes the proposed one may have to be scrolled into sight.
+  reveal() {
+    const proposed = this.choices?.querySelector(".main"), top = proposed ? proposed.offsetTop - this.choices.offsetTop : 0;
+    if (proposed && top + proposed.offsetHeight > this.choices.clientHeight) this.choices.scrollTop = top;
+  }
+
+  opened() { this.reveal(); }
 
   // Inner nodes of the tree can be chosen too: they say as much as is known.
   branches() {
@@ -175,27 +180,33 @@ export class QueueView {
     const names = this.branches(), starts = names.filter((name) => name.toLowerCase().split("/").some((part) => part.startsWith(folded)) || name.toLowerCase().startsWith(folded));
     const exact = names.find((name) => name.toLowerCase() === folded), found = exact ?? (starts.length === 1 ? starts[0] : null);
     event.preventDefault();
+    if (event.ctrlKey && !exact) { this.choose(typed, true); return; }
     if (found) { this.choose(found, true); return; }
     if (starts.length > 1) { say(`${starts.length} classes begin like this: ${short(starts.join(", "))}. Type more of the name.`); return; }
     this.addNew(typed);
   }
 
-  // A new name is asked about once, so that a slip of the hand is not a new class.
-  addNew(name) {
+  // A new name is asked about once, so that a slip of the hand is not a new class; Enter never adds one that is like another.
+  async addNew(name) {
     if (this.asked === name) { this.asked = null; this.choose(name, true); return; }
-    this.asked = name;
-    say(`There is no class ${name}. Press Enter again to add it.`);
+    const near = (await post("similar", { name }).catch(() => null))?.name;
+    if (this.search.value.trim() !== name) return;
+    this.asked = near ? null : name;
+    say(`There is no class ${name}. ${near ? `Did you mean ${near}? Correct it, or press Ctrl Enter to add ${name}.` : "Press Enter again to add it."}`);
   }
+
+  // With Caps Lock, capital letters are still those of a name.
+  classKey(event) { return CLASS_KEYS.indexOf(/^[a-z]$/i.test(event.key) && event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase()); }
 
   key(event) {
     if (event.target.closest("button") && event.key === "Enter") return;
-    const names = this.current ? this.numbered() : [];
+    const name = this.app.keyed[this.classKey(event)];
     const keys = {
       Enter: () => { if (this.current?.proposed) this.choose(this.current.proposed.label); },
       0: () => this.choose(null), ArrowRight: () => this.skip(), ArrowLeft: () => this.back(), "=": () => this.similar(),
       ".": () => this.note?.focus(),
     };
-    if (/^[1-9]$/.test(event.key) && names[event.key - 1] !== undefined) this.choose(names[event.key - 1]);
+    if (name) this.choose(name);
     else if (Object.hasOwn(keys, event.key)) keys[event.key]();
     else if (/^\p{L}$/u.test(event.key) && this.search) { this.search.focus(); return; }
     else return;
