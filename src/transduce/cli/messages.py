@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from transduce.cli.errors import output_list
+from transduce.cli.size_sentences import compare_class, percent_text
 from transduce.suggest import name_list, number_of
 
 NAME = "transduce"
@@ -154,6 +155,27 @@ def labeled_sentence(n_rows: int, n_none: int) -> str:
     return f"Labelled {number_of(n_rows - n_none, 'row')}{left}"
 
 
+def size_warnings(about: Mapping[str, Any]) -> list[str]:
+    """Stated sizes that look far off, the worst first, and what a rough one became."""
+    n_rows = about["n_unlabelled"] - about.get("none", {}).get("assigned", 0)
+    sizes = {size["class"]: size for size in about["sizes"] if size["stated"]}
+    compared = [compare_class(size, n_rows, is_stated=True) for size in sizes.values()]
+    far = sorted((one for one in compared if one.is_far), key=lambda one: -one.distance)
+    lines = [
+        f"Warning: for {one.name!r}, {one.sentence}.{_rough_note(sizes[one.name], n_rows)}" for one in far[:MAX_CLASSES]
+    ]
+    more = len(far) - MAX_CLASSES
+    return [*lines, f"Warning: {more} more sizes look high or low; the report lists them."] if more > 0 else lines
+
+
+def _rough_note(size: Mapping[str, Any], n_rows: int) -> str:
+    """Why a class did not get its rough size, if it did not."""
+    if "rough" not in size:
+        return ""
+    asked, got = (percent_text(size[key] / n_rows) for key in ("rough", "assigned"))
+    return "" if asked == got else f" A size without == is rough: together with the labels and texts, it became {got}."
+
+
 def overruled_clause(n_overruled: int) -> str:
     """In how many rows class sizes changed the choice of the classifier; they act in training, too, so 0 says little.
 
@@ -166,14 +188,16 @@ def overruled_clause(n_overruled: int) -> str:
 def setting_text(value: Any) -> str:
     """A setting of a model as people write it.
 
-    >>> [setting_text(value) for value in (False, None, ["title", "body"], 0.5)]
-    ['no', 'none', 'title and body', '0.5']
+    >>> [setting_text(value) for value in (False, None, ["title", "body"], 0.5, 0.0009959999993381643)]
+    ['no', 'none', 'title and body', '0.5', '0.000996']
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value == []:
         return "none"
-    return name_list(value, len(value), quote=False) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return name_list(map(setting_text, value), len(value), quote=False)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def wrote(written: Sequence[str]) -> str:

@@ -343,16 +343,36 @@ def test_answers_are_counted_and_new_classes_reported(example, run_command, tmp_
     assert "the answer 'travel'" not in result.err
 
 
+def test_a_size_that_is_far_off_is_a_warning_in_the_words_of_the_report(example, run_ok, tmp_path):
+    options = ("-o", tmp_path / "o.csv", "--report", tmp_path / "r.html", *QUICK)
+    result = run_ok("label", example.file, *options, "--prior", "travel=90%")
+    (warning,) = (line for line in result.err.splitlines() if line.startswith("Warning: "))
+    page = (tmp_path / "r.html").read_text().replace("\u00a0", " ")
+    found = re.fullmatch(r"Warning: for 'travel', (your 90 % looks high: the texts suggest .* %)\. (.*)", warning)
+    assert f"<span>{found[1]}</span>" in page
+    got = (read(tmp_path / "o.csv").filter(given="false")["label"] == "travel").mean()
+    became = re.fullmatch(r"A size without == is rough: .* it became (\d+) %\.", found[2])
+    assert int(became[1]) == round(100 * got) < 90
+
+
+@pytest.mark.parametrize("sizes", [("equal",), ("travel=30%", "banking=40%"), ("travel=25%:40%",)])
+def test_sizes_that_may_be_right_are_not_warned_of(example, run_ok, tmp_path, sizes):
+    stated = [word for size in sizes for word in ("--prior", size)]
+    assert "Warning" not in run_ok("label", example.file, "-o", tmp_path / "o.csv", *QUICK, *stated).err
+
+
 def test_the_report_shows_which_sizes_were_stated(example, run_command, tmp_path):
     options = ("-o", tmp_path / "o.csv", "--report", tmp_path / "r.html", *QUICK)
     run_command("label", example.file, *options, "--prior", "travel=30")
     page = (tmp_path / "r.html").read_text().replace("\u00a0", " ")
-    assert page.count("you stated no size; the texts suggest ") == 2
+    assert "You stated no size for 2 classes." in page
+    assert page.count("What the texts suggest for classes without a size") == 1
     assert page.count("<span>your ") == 1
     assert "0 to 100 %" not in page
     run_command("label", example.file, *options)
     page = (tmp_path / "r.html").read_text()
-    assert page.count("you stated no size") == 3
+    assert "You stated no size" not in page
+    assert page.count("What the texts suggest for classes without a size") == 1
     assert "You stated no class sizes." in page
     run_command("label", example.file, *options, "--prior", "travel=30%")
     assert '<td class="number">about 29</td>' in (tmp_path / "r.html").read_text()

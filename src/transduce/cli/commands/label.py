@@ -88,6 +88,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"], file))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
+            progress.say(*messages.size_warnings(about))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}
         messages.print_json(shown | {"written": written})
