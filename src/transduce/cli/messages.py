@@ -155,6 +155,18 @@ def labeled_sentence(n_rows: int, n_none: int) -> str:
     return f"Labelled {number_of(n_rows - n_none, 'row')}{left}"
 
 
+def misspelling_warnings(sizes: Sequence[Mapping[str, Any]], misspelled: Mapping[str, str]) -> list[str]:
+    """How many rows got labels that are probably misspelled; `misspelled` has the labels that are probably meant.
+
+    >>> misspelling_warnings([{"class": "travle", "assigned": 142}], {"travle": "travel"})
+    ["Warning: 142 rows got the label 'travle', which is probably a misspelling of 'travel'."]
+    """
+    counts = {size["class"]: size["assigned"] for size in sizes}
+    found = {name: number_of(counts[name], "row") for name in misspelled if counts.get(name)}
+    probably = "which is probably a misspelling of"
+    return [f"Warning: {rows} got the label {name!r}, {probably} {misspelled[name]!r}." for name, rows in found.items()]
+
+
 def size_warnings(about: Mapping[str, Any]) -> list[str]:
     """Stated sizes that look far off, the worst first, and what a rough one became."""
     n_rows = about["n_unlabelled"] - about.get("none", {}).get("assigned", 0)

@@ -330,6 +330,21 @@ def test_odd_labels_are_reported_before_the_fit(run_command, tmp_path):
     assert "'N/A'" in run_command("check", tmp_path / "documents.csv").out
 
 
+def test_rows_with_a_misspelled_label_are_counted_after_the_table(run_command, tmp_path):
+    is_travel = pl.col("label") == "travel"
+    is_first = is_travel & (is_travel.cum_sum() == 1)
+    frame = documents().with_columns(label=pl.when(is_first).then(pl.lit("travle")).otherwise("label"))
+    write_table(frame, str(tmp_path / "documents.csv"))
+    result = run_command("label", tmp_path / "documents.csv", "-o", tmp_path / "o.csv", *QUICK, "--prior", "travle==8")
+    notes = [line for line in result.err.splitlines() if line.startswith("Note: ")]
+    assert "'travle'" in notes[0]
+    assert "close to 'travel'" in notes[0]
+    assert "only one label" not in result.err
+    table, last = result.err.rpartition("%\n")[::2]
+    assert "  travle" in table
+    assert "8 rows got the label 'travle', which is probably a misspelling of 'travel'." in last
+
+
 def test_answers_are_counted_and_new_classes_reported(example, run_command, tmp_path):
     (tmp_path / "q.csv").write_text("row,label\n30,travel\n31,\n32,traval\n33,\n")
     result = run_command("label", example.file, "--answers", tmp_path / "q.csv", "-o", tmp_path / "o.csv", *QUICK)

@@ -49,7 +49,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.formats import labels_of, write_table
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
-    from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.labeled_table import misspelled_names, read_labeled_table
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
@@ -88,6 +88,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
             progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"], file))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
+            progress.say(*messages.misspelling_warnings(about["sizes"], misspelled_names(source, options)))
             progress.say(*messages.size_warnings(about))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}

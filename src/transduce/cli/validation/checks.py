@@ -9,7 +9,7 @@ from typing import Any
 from transduce.class_prior.spec import Prior
 from transduce.cli.classes import read_class_names
 from transduce.cli.validation.findings import Documents, Finding
-from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS
+from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECKS, other_spellings
 from transduce.cli.validation.none_checks import NONE_CHECKS
 from transduce.cli.validation.prior_checks import PRIOR_CHECKS
 from transduce.cli.validation.text_checks import TEXT_CHECKS
@@ -50,10 +50,23 @@ def check_documents(
 
 def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
     """Describe obvious problems of labels, to follow "Note:"; texts are not examined, so that this takes no time."""
-    tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
-    documents = Documents((), labels, {}, tree, flat)
+    documents = _without_texts(labels, flat)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
     return [f"{one.message[:1].lower()}{one.message[1:]} {one.advice}" for one in found if one.severity != "note"]
+
+
+def misspelled_labels(labels: Sequence[str | None], *, flat: bool = False) -> dict[str, str]:
+    """Labels that are probably misspelled, and those that are probably meant.
+
+    >>> misspelled_labels(["travle", *["travel"] * 5, None])
+    {'travle': 'travel'}
+    """
+    return other_spellings(_without_texts(labels, flat))
+
+
+def _without_texts(labels: Sequence[str | None], flat: bool) -> Documents:
+    tree = read_class_names(Counter(label for label in labels if label is not None), flat=flat).tree
+    return Documents((), labels, {}, tree, flat)
 
 
 def has_warnings(findings: Sequence[Finding]) -> bool:
