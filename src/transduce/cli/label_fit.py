@@ -15,6 +15,7 @@ from scipy import sparse
 
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.device import fit_on_device
+from transduce.cli.empty_rows import empty_rows_note, rows_without_values, what_lacks
 from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import SUSPICION, fit_evidence, is_filled_in
 from transduce.cli.features import read_vectors, unit_rows
@@ -27,7 +28,6 @@ from transduce.cli.prior_options import library_prior, rows_text
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
-from transduce.cli.validation.findings import row_list
 from transduce.cli.validation.prior_checks import is_mistaken_percent
 from transduce.estimators import TransductiveClassifier
 from transduce.features.embeddings import fit_vectors
@@ -74,9 +74,8 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
     classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
     progress.say(f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {classes}")
-    has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else np.any(X != 0, axis=1)
-    empty = (np.flatnonzero(unlabeled & ~has_values) + 1).tolist()
-    progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
+    is_empty = rows_without_values(X)
+    progress.say(*_row_notes(task, is_empty, vectorizer.features.kind))
     progress.start_fit(
         FitPlan.create(n_unlabeled, len(task.parsed.classes), clf.annealing, not sparse.issparse(X), _threads(options))
     )
@@ -91,7 +90,10 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     predictions = make_predictions(labels, clf.label_distributions_, own)
     about = describe_fit(clf, task, options["flat"], labels, unpriced)
     contents = row_contents(texts_of(task.table, task.text) if task.text else (), X, vectorizer.features.kind)
-    about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
+    about |= {
+        "labelled_rows": digest_training_rows(contents, task.parsed.full),
+        "n_empty": int(np.count_nonzero(is_empty & unlabeled)),
+    }
     about |= {} if choice is None else {"choice": str(choice)}
     about |= {} if options.get("guess") is None else {"guess": options["guess"], "suspicion": column}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
@@ -133,18 +135,17 @@ def _features(
     return rows
 
 
-def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -> Iterator[str]:
-    """Say where there is nothing to label, or nothing to label rows by; `empty` has the numbers of these rows."""
-    if n_unlabeled == 0:
+def _row_notes(task: LabelTask, is_empty: NDArray[np.bool_], kind: str) -> Iterator[str]:
+    """Say where there is nothing to label, or nothing to label rows by; `is_empty` (n,): rows without features."""
+    unlabeled, lack = task.codes < 0, what_lacks(kind, "word that occurs in enough texts")
+    if not unlabeled.any():
         advice = f"If {task.label!r} is not the column of labels, name another with --label."
         yield f"Note: every row of {task.table.name} has a label, so there is nothing to label. {advice}"
-    if empty:
-        is_one = len(empty) == 1
-        are, have = ("is", "has") if is_one else ("are", "have")
-        lack = f"{have} a vector of zeros" if kind == "vectors" else f"{are} empty or {have} no known word"
-        get = "It gets its label" if is_one else "They get their labels"
-        rows = f"{len(empty)} of {n_unlabeled} rows to label {lack} ({row_list(empty)})"
-        yield f"Note: {rows}. {get} by class size alone{'' if task.none is None else ', or none by --none'}."
+    or_none = "" if task.none is None else ", or none by --none"
+    guess = f"its label is a guess by class size{or_none}", f"their labels are guesses by class size{or_none}"
+    yield from empty_rows_note(is_empty, unlabeled, task.table, "rows to label", lack, guess)
+    useless = "nothing is learnt from it", "nothing is learnt from them"
+    yield from empty_rows_note(is_empty, ~unlabeled, task.table, "labelled rows", lack, useless)
 
 
 def _labels(task: LabelTask) -> NDArray[Any]:

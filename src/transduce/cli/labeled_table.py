@@ -66,7 +66,8 @@ def with_labels(table: Table, column: str, options: Mapping[str, Any], say: Say,
 def _notes(table: Table, labels: list[str | None], options: Mapping[str, Any]) -> dict[str, None]:
     """Obvious problems of labels, and of guesses beside them, each once."""
     columns = _with_guesses(table, labels, options)
-    return dict.fromkeys(note for column in columns for note in label_warnings(column, flat=options["flat"]))
+    style = {"flat": options["flat"], "row_is_line": table.row_is_line}
+    return dict.fromkeys(note for column in columns for note in label_warnings(column, **style))
 
 
 def misspelled_names(source: LabeledTable, options: Mapping[str, Any]) -> dict[str, str]:

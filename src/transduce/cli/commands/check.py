@@ -50,7 +50,8 @@ def check(file: str, **options: Any) -> int:
         plain: dict[str, float] = {}
         with suppress(PriorError):  # which is a finding
             plain = plain_rows(stated, names.classes, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
-        findings = check_documents(texts, labels, stated, tree=names.tree, flat=flat, none=none, plain_rows=plain)
+        style = {"tree": names.tree, "flat": flat, "row_is_line": table.row_is_line}
+        findings = check_documents(texts, labels, stated, none=none, plain_rows=plain, **style)
     if options["as_json"]:
         messages.print_json({"file": file, "findings": as_json(findings)})
     else:

@@ -26,12 +26,14 @@ def check_documents(
     flat: bool = False,
     none: tuple[int, int] | None = None,
     plain_rows: Mapping[str, float] | None = None,
+    row_is_line: bool = False,
 ) -> list[Finding]:
     """Return findings, the most severe first.
 
     Labels are None or blank where missing. `prior` has the stated size of each class. `tree` says whether labels are
     paths; with `flat`, all labels are plain names, even "a|b". `none` is the least and the greatest number of rows that
-    are to stay without a label; `plain_rows` are sizes that may have been meant as per cents.
+    are to stay without a label; `plain_rows` are sizes that may have been meant as per cents. `row_is_line`: row k is
+    line k + 1 of the file.
 
     >>> for one in check_documents(["green tea", "coffee", ""], ["tea", "coffee", None], None, tree=False):
     ...     print(one.severity, one.message)
@@ -42,15 +44,15 @@ def check_documents(
         found = f"there are {len(texts)} texts and {len(labels)} labels"
         raise ValueError(f"every text needs a label or None, but {found}.")
     given = [label if label is not None and label.strip() else None for label in labels]
-    documents = Documents(texts, given, prior or {}, tree, flat, none, plain_rows or {})
+    documents = Documents(texts, given, prior or {}, tree, flat, none, plain_rows or {}, row_is_line)
     checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *NONE_CHECKS, *TEXT_CHECKS)
     findings = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
     return sorted(findings, key=lambda one: ("problem", "warning", "note").index(one.severity))
 
 
-def label_warnings(labels: Sequence[str | None], *, flat: bool = False) -> list[str]:
+def label_warnings(labels: Sequence[str | None], *, flat: bool = False, row_is_line: bool = False) -> list[str]:
     """Describe obvious problems of labels, to follow "Note:"; texts are not examined, so that this takes no time."""
-    documents = _without_texts(labels, flat)
+    documents = replace(_without_texts(labels, flat), row_is_line=row_is_line)
     found = [one for check in CHECKS_BEFORE_FIT for one in check(documents)]
     return [f"{one.message[:1].lower()}{one.message[1:]} {one.advice}" for one in found if one.severity != "note"]
 

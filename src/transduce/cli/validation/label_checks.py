@@ -105,15 +105,15 @@ def placeholder_labels(documents: Documents) -> Iterator[Finding]:
     if found:
         rows = merged(found, documents.rows_naming)
         are = "is read as a class" if len(found) == 1 else "are read as classes"
-        message = f"{name_list(found)} ({row_list(rows)}) {are}, but may mean that there is no label."
+        message = f"{name_list(found)} {documents.list_rows(rows)} {are}, but may mean that there is no label."
         yield finding("warning", message, rows, "Leave the cell empty then.")
 
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
     """Names that differ only in case, spacing, punctuation or Unicode form, and rare names close to a frequent one."""
     rows_of = documents.rows_naming
-    yield from first_of(_differ_in_style(usual, names, rows_of) for usual, names in _variants(rows_of).items())
-    yield from first_of(_misspellings(rows_of))
+    yield from first_of(_differ_in_style(usual, names, documents) for usual, names in _variants(rows_of).items())
+    yield from first_of(_misspellings(documents))
 
 
 def other_spellings(documents: Documents) -> dict[str, str]:
@@ -132,17 +132,19 @@ def _variants(rows_of: Mapping[str, list[int]]) -> dict[str, list[str]]:
     return {max(names, key=lambda name: len(rows_of[name])): names for names in several}
 
 
-def _differ_in_style(usual: str, names: list[str], rows_of: Mapping[str, list[int]]) -> Finding:
+def _differ_in_style(usual: str, names: list[str], documents: Documents) -> Finding:
+    rows_of = documents.rows_naming
     rows = merged((name for name in names if name != usual), rows_of)
     differ = "differ only in case, spacing, punctuation or Unicode form"
-    message = f"The labels {_counted(names, rows_of)} {differ}; see {row_list(rows)}."
+    message = f"The labels {_counted(names, rows_of)} {differ} {documents.list_rows(rows)}."
     return finding("problem", message, rows, "Write them the same way: they are different classes now.")
 
 
-def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[Finding]:
+def _misspellings(documents: Documents) -> Iterator[Finding]:
+    rows_of = documents.rows_naming
     for name, other, is_probable in _similar_names(rows_of):
         close = f"close to {other!r} ({number_of(len(rows_of[other]), 'row')})"
-        message = f"The label {name!r} ({row_list(rows_of[name])}) is rare and {close}."
+        message = f"The label {name!r} {documents.list_rows(rows_of[name])} is rare and {close}."
         severity: Severity = "warning" if is_probable else "note"
         yield finding(severity, message, rows_of[name], "Correct it if it is a misspelling.")
 
