@@ -106,7 +106,7 @@ def test_a_file_without_a_row_to_label_is_reported_and_written(run_ok, tmp_path,
     assert f"every row of {tmp_path / 'documents.csv'} has a label, so there is nothing to label." in result.err
     assert "'label' is not the column of labels, name another with --label." in result.err
     assert "Estimating" not in result.err
-    assert "class sizes decided" not in result.err
+    assert "to meet the class sizes" not in result.err
     assert "Labelled 0" not in result.err
     assert "All rows are labelled, so the model learnt from your labels alone. Wrote" in result.err
     assert read(tmp_path / "out.csv")["label"].to_list() == frame["label"].to_list()
@@ -190,6 +190,18 @@ def test_empty_rows_with_a_label_are_counted_apart(run_ok, tmp_path):
         "Note: 1 of 24 labelled rows is empty or has no word that occurs in enough texts, so nothing is learnt from it"
     )
     assert f"{note} (row {first}, which is line {first + 1} of the file)." in result.err
+
+
+def test_features_are_described_in_words():
+    def text(kind, n_columns, words=(), ngrams=1):
+        features = SimpleNamespace(kind=kind, ngrams=ngrams)
+        return label_fit._features_text(SimpleNamespace(features=features, vocabulary=words), n_columns)
+
+    assert text("tfidf", 2, ("tea", "milk")) == "2 different words"
+    assert text("tfidf", 3, ("tea", "milk", "milk tea"), 2) == "3 different words and pairs of words"
+    assert text("hashing", 1024) == "words hashed to 1024 numbers"
+    assert text("vectors", 384) == text("embeddings", 384) == "384 numbers per text"
+    assert text("mix", 386, ("tea", "milk")) == "2 different words and 384 numbers per text"
 
 
 def test_vectors_of_zeros_are_reported(example, run_ok, tmp_path):

@@ -20,7 +20,7 @@ from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import SUSPICION, fit_evidence, is_filled_in
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
-from transduce.cli.fit_messages import describe_error, describe_warning
+from transduce.cli.fit_messages import describe_error, describe_unexpected, describe_warning
 from transduce.cli.formats import texts_of, unused_name
 from transduce.cli.label_task import LabelTask
 from transduce.cli.predictions import make_predictions
@@ -34,6 +34,7 @@ from transduce.features.embeddings import fit_vectors
 from transduce.features.encoders import EncoderError
 from transduce.features.pretrained import local_encoder
 from transduce.features.text_rows import TextRows, fit_texts
+from transduce.features.tfidf import Vectorizer
 from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.history import HistoryRow
 from transduce.model_file import Model, make_model
@@ -57,12 +58,16 @@ ROUGHLY = 1.5
 
 @dataclass(frozen=True, eq=False)
 class LabelResult:
-    """The model, the table with its results, the names of their columns, and the feature rows."""
+    """The model, the table with its results, the names of their columns, the feature rows, and how the fit ended.
+
+    `ending` is empty if the fit converged.
+    """
 
     model: Model
     frame: pl.DataFrame
     names: ResultNames
     X: Any
+    ending: str
 
 
 def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> LabelResult:
@@ -72,7 +77,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     vectorizer, X, choice = _features(task, y, clf, options, progress)
     unlabeled = task.codes < 0
     n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
-    classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
+    classes = f"{len(task.parsed.classes)} classes{tree}, {_features_text(vectorizer, X.shape[1])}."
     progress.say(f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {classes}")
     is_empty = rows_without_values(X)
     progress.say(*_row_notes(task, is_empty, vectorizer.features.kind))
@@ -105,7 +110,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
         progress.say(f"{n_wrong} of {n_guesses} guesses look wrong; column {column!r} says how clearly.")
         shown = np.where(clf.suspicion_ > 0, np.maximum(clf.suspicion_, 0.001), 0.0)  # as far as it is rounded
         frame = frame.with_columns(pl.Series(column, np.round(shown, 3)))
-    return LabelResult(model, frame, names, X)
+    return LabelResult(model, frame, names, X, describe_unexpected(clf._status))
 
 
 def _features(
@@ -133,6 +138,16 @@ def _features(
     if rows.choice is not None:
         progress.say(f"{rows.choice}")
     return rows
+
+
+def _features_text(vectorizer: Vectorizer, n_columns: int) -> str:
+    """How many features there are, in words."""
+    kind, n_words = vectorizer.features.kind, len(vectorizer.vocabulary)
+    if kind == "hashing":
+        return f"words hashed to {n_columns} numbers"
+    words = f"{n_words} different words{' and pairs of words' if vectorizer.features.ngrams == 2 else ''}"
+    numbers = f"{n_columns - n_words} numbers per text"
+    return {"tfidf": words, "mix": f"{words} and {numbers}"}.get(kind, numbers)
 
 
 def _row_notes(task: LabelTask, is_empty: NDArray[np.bool_], kind: str) -> Iterator[str]:

@@ -16,6 +16,8 @@ from transduce.suggest import name_list, number_of
 
 NAME = "transduce"
 MAX_CLASSES = 20
+_MANY = 4
+"""If one class in so many has a single label, the estimate of the accuracy is rough."""
 MAX_WIDTH = 40
 NO_CLASS = "(no class)"
 """What stands for the missing label of rows that fit no class."""
@@ -43,37 +45,46 @@ def accuracy_lines(
     >>> figures = {"mean": 0.78, "low": 0.7, "high": 0.86, "macro_f": 0.71, "macro_f_low": 0.6, "macro_f_high": 0.8}
     >>> figures["n_labels"] = 80
     >>> accuracy_lines(figures, [{"labelled": 50}, {"labelled": 30}])
-    ['About 78 % of the new labels are right (90 % interval 70-86 %), macro F about 0.71 (0.60-0.80), by 80 labels \
-hidden in turn.']
-    >>> accuracy_lines(figures, [{"labelled": 1}, *[{"labelled": 16}] * 5])[-1]
-    'Macro F cannot be estimated: 1 of 6 classes has fewer than two labels.'
+    ['About 78 % of the new labels are right (90 % interval 70-86 %), macro F (each class counts equally) about 0.71 \
+(0.60-0.80), measured by hiding your 80 labels in turn.']
+    >>> accuracy_lines(figures, [{"labelled": 1}, *[{"labelled": 16}] * 5])[0]
+    'About 78 % of the new labels are right (90 % interval 70-86 %), measured by hiding 80 of your 81 labels in turn.'
     """
     mean, low, high = (round(100 * accuracy[key]) for key in ("mean", "low", "high"))
     f, f_low, f_high = (f"{accuracy[key]:.2f}" for key in ("macro_f", "macro_f_low", "macro_f_high"))
     right = f"About {mean} % of the new labels are right (90 % interval {low}-{high} %)"
-    by = f"by {number_of(accuracy['n_labels'], 'label')} hidden in turn"
-    n_few, n_classes = count_few_labels(sizes), len(sizes)
-    if not n_few:
-        return [f"{right}, macro F about {f} ({f_low}-{f_high}), {by}.", *answered_note(accuracy)]
-    few = f"{n_few} of {n_classes} classes {'has' if n_few == 1 else 'have'} fewer than two labels"
-    macro_f = f"Macro F cannot be estimated: {few}."
-    notes = [*unseen_note(accuracy, sizes, file), *answered_note(accuracy), *single_label_note(sizes)]
-    return [f"{right}, {by}.", *notes, macro_f]
+    n_hidden, n_labels = accuracy["n_labels"], sum(size["labelled"] for size in sizes)
+    hidden = number_of(n_labels, "label") if n_hidden == n_labels else f"{n_hidden} of your {n_labels} labels"
+    by = f"measured by hiding {'your ' if n_hidden == n_labels else ''}{hidden} in turn"
+    macro_f = f", macro F (each class counts equally) about {f} ({f_low}-{f_high})"
+    few = few_labels_note(accuracy, sizes, file)
+    return [f"{right}{'' if few else macro_f}, {by}.", *few, *answered_note(accuracy)]
 
 
-def unseen_note(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None) -> list[str]:
-    """Say that there may be classes without any label, if some labels are the only one of their class.
+def few_labels_note(
+    accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None
+) -> list[str]:
+    """Say what cannot be estimated if some classes have fewer than two labels; `file` is the one to review.
 
-    >>> unseen_note({"n_single": 1}, [{"labelled": 1}, {"labelled": 59}])
-    ['1 of 60 labels is the only one of its class, so there may be classes without any label, of which this estimate \
-knows little. `transduce review FILE` estimates the accuracy from a random sample.']
+    >>> few_labels_note({"n_single": 1}, [{"labelled": 1}, *[{"labelled": 9}] * 9])
+    ['1 of 10 classes has fewer than two labels, so macro F cannot be estimated and there may be other classes without \
+any label. `transduce review FILE` estimates the accuracy from a random sample.']
+    >>> few_labels_note({"n_single": 0}, [{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
+    ['2 of 3 classes have fewer than two labels, so macro F cannot be estimated and this estimate is rough.']
+    >>> few_labels_note({"n_single": 0}, [{"labelled": 2}])
+    []
     """
-    n, n_labels = accuracy.get("n_single", 0), sum(size["labelled"] for size in sizes)
-    only = "is the only one of its class" if n == 1 else "are the only ones of their classes"
+    n_classes, n_few = len(sizes), sum(size["labelled"] < 2 for size in sizes)
+    if not n_few:
+        return []
+    n_single, may_be_more = sum(size["labelled"] == 1 for size in sizes), accuracy.get("n_single", 0) > 0
+    so = ["macro F cannot be estimated"]
+    so += ["this estimate is rough"] if _MANY * n_single >= n_classes else []
+    so += ["there may be other classes without any label"] if may_be_more else []
     command = command_line("review", "FILE" if file in (None, "-") else str(file))
-    review = f"`{command}` estimates the accuracy from a random sample."
-    may = "there may be classes without any label, of which this estimate knows little"
-    return [f"{n} of {n_labels} labels {only}, so {may}. {review}"] if n else []
+    review = f" `{command}` estimates the accuracy from a random sample." if may_be_more else ""
+    have = "has" if n_few == 1 else "have"
+    return [f"{n_few} of {n_classes} classes {have} fewer than two labels, so {name_list(so, quote=False)}.{review}"]
 
 
 def answered_note(accuracy: Mapping[str, Any]) -> list[str]:
@@ -97,44 +108,29 @@ def answered_clause(n: int, n_labels: int) -> str:
     return f"{n} of the {n_labels} labels {chosen} difficult"
 
 
-def count_few_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
-    """Number of classes with fewer than two labels, which cannot be hidden."""
-    return sum(size["labelled"] < 2 for size in sizes)
-
-
-def count_single_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
-    """Number of classes with one label only, if they are at least a quarter of all classes; else 0."""
-    n_single = sum(size["labelled"] == 1 for size in sizes)
-    return n_single if 4 * n_single >= len(sizes) else 0
-
-
-def single_label_note(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say that classes with one label only make the estimate of the accuracy rough, if there are many.
-
-    >>> single_label_note([{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
-    ['Note: 2 of 3 classes have one label only, so this estimate is rough.']
-    """
-    n_single, n_classes = count_single_labels(sizes), len(sizes)
-    classes = f"{n_single} of {n_classes} classes {'has' if n_single == 1 else 'have'} one label only"
-    return [f"Note: {classes}, so this estimate is rough."] if n_single else []
-
-
 def size_table(
     sizes: Sequence[Mapping[str, Any]],
     branches: Sequence[Mapping[str, Any]] = (),
     none: Mapping[str, Any] | None = None,
+    header: tuple[str, str] = ("class", "new labels"),
 ) -> list[str]:
-    """Lines with the rows of each class, the largest first, of branches with a stated size, and of no class."""
+    """Lines with the rows of each class, the largest first, of branches with a stated size, and of no class.
+
+    >>> print("\\n".join(size_table([{"class": "tea", "assigned": 30}, {"class": "coffee", "assigned": 70}])))
+      class   new labels  share
+      coffee          70   70 %
+      tea             30   30 %
+    """
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))[:MAX_CLASSES]
     rows = [(_short(size["class"]), size["assigned"]) for size in by_size]
     rows += [(f"{_short(one['branch'])}, total", one["assigned"]) for one in branches[:MAX_CLASSES]]
     rows += [] if none is None else [(NO_CLASS, none["assigned"])]
     n_rows = max(1, sum(size["assigned"] for size in sizes) + (0 if none is None else none["assigned"]))
-    width = max((len(name) for name, _ in rows), default=0)
-    digits = max((len(str(count)) for _, count in rows), default=0)
-    lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows]
+    table = [(*header, "share"), *((name, str(count), f"{100 * count / n_rows:.0f} %") for name, count in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    lines = [f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {share:>{widths[2]}}" for name, count, share in table]
     if len(sizes) > MAX_CLASSES:
-        lines.insert(MAX_CLASSES, f"  and {len(sizes) - MAX_CLASSES} more")
+        lines.insert(1 + MAX_CLASSES, f"  and {len(sizes) - MAX_CLASSES} more")
     return lines
 
 
@@ -192,9 +188,10 @@ def overruled_clause(n_overruled: int) -> str:
     """In how many rows class sizes changed the choice of the classifier; they act in training, too, so 0 says little.
 
     >>> overruled_clause(0), overruled_clause(1), overruled_clause(20)
-    ('', '; class sizes decided 1 label', '; class sizes decided 20 labels')
+    ('', '; 1 label was changed to meet the class sizes', '; 20 labels were changed to meet the class sizes')
     """
-    return f"; class sizes decided {number_of(n_overruled, 'label')}" if n_overruled else ""
+    changed = number_of(n_overruled, "label was", "labels were")
+    return f"; {changed} changed to meet the class sizes" if n_overruled else ""
 
 
 def setting_text(value: Any) -> str:

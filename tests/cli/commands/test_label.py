@@ -131,23 +131,34 @@ def test_classes_with_one_label_make_the_estimate_rough_and_macro_f_unknown(exam
         "label", tmp_path / "few.csv", "-o", tmp_path / "o.csv", "--model", model, "--report", report, *QUICK
     )
     page, shown = report.read_text(encoding="utf-8"), run_ok("inspect", model).out
-    assert f"Note: {n_single} of {names.height} classes ha" in result.err
-    assert f"Note: {n_single} of {names.height} classes ha" in shown
-    assert "one label only, which cannot be hidden" in page
-    n_labels = few["label"].drop_nulls().len()
-    unseen = f"{n_single} of {n_labels} labels {'is' if n_single == 1 else 'are'} the only one"
     advice = "review FILE` estimates the accuracy from a random sample"
-    assert all(unseen in text and advice in text for text in (page, shown))
-    assert unseen in result.err
+    assert all(advice in text for text in (page, shown))
     assert f"review {tmp_path / 'few.csv'}` estimates the accuracy from a random sample" in result.err
     assert load_model(str(model)).about["accuracy"]["n_single"] == n_single
-    assert "one label only" not in example.report.read_text(encoding="utf-8")
-    few_labels = f"cannot be estimated: {n_single} of {names.height} classes {'has' if n_single == 1 else 'have'} fewer"
+    few_labels = f"{n_single} of {names.height} classes {'has' if n_single == 1 else 'have'} fewer than two labels, so "
+    assert "fewer than two labels" not in example.report.read_text(encoding="utf-8")
+    n_hidden, n_labels = load_model(str(model)).about["accuracy"]["n_labels"], few["label"].drop_nulls().len()
+    assert f"measured by hiding {n_hidden} of your {n_labels} labels in turn." in result.err
     for text in (result.err, page, shown, run_command("evaluate", model, tmp_path / "few.csv", "--label", "label").err):
-        assert few_labels in text
-        assert "macro F about" not in text
+        assert text.count(few_labels) == 1
+        assert "macro F (each class counts equally)" not in text
         assert "macro F1 of hidden labels" not in text
     assert "macro F1 of hidden labels" in example.report.read_text(encoding="utf-8")
+
+
+def test_the_normal_output_has_a_table_with_a_header_and_no_jargon(example, run_ok, tmp_path):
+    result = run_ok("label", example.file, "-o", tmp_path / "o.csv", *QUICK)
+    assert "features" not in result.err
+    assert "Converged" not in result.err
+    assert re.search(
+        rf"{N_LABELED} labelled rows, {N_UNLABELED} to label, 3 classes, \d+ different words\.", result.err
+    )
+    assert f"measured by hiding your {N_LABELED} labels in turn." in result.err
+    header, *rows = result.err.splitlines()[-4:]
+    assert re.fullmatch("  class +new labels  share", header)
+    assert {len(line) for line in rows} == {len(header)}
+    counts = read(tmp_path / "o.csv").filter(given="false")["label"].value_counts()
+    assert {(row.split()[0], int(row.split()[1])) for row in rows} == set(counts.iter_rows())
 
 
 def test_columns_that_are_guessed_are_reported(example, run_ok, tmp_path):

@@ -29,7 +29,14 @@ def check(file: str, **options: Any) -> int:
     from transduce.cli.none_option import divide_sizes, none_rows, read_none
     from transduce.cli.prior_options import plain_rows, prior_errors, read_prior
     from transduce.cli.progress import Progress
-    from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
+    from transduce.cli.validation import (
+        as_json,
+        check_documents,
+        count_findings,
+        has_warnings,
+        render_findings,
+        verdict,
+    )
     from transduce.errors import PriorError
 
     with Progress.from_options(options) as progress:
@@ -52,8 +59,11 @@ def check(file: str, **options: Any) -> int:
             plain = plain_rows(stated, names.classes, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
         style = {"tree": names.tree, "flat": flat, "row_is_line": table.row_is_line}
         findings = check_documents(texts, labels, stated, none=none, plain_rows=plain, **style)
+    n_rows, n_classes = len(labels), len(names.classes)
     if options["as_json"]:
-        messages.print_json({"file": file, "findings": as_json(findings)})
+        sizes = {"rows": n_rows, "labelled": n_rows - n_unlabeled, "classes": n_classes}
+        messages.print_json({"file": file, **sizes, **count_findings(findings), "findings": as_json(findings)})
     else:
-        messages.print_text(render_findings(findings))
+        sentence = verdict(n_rows, n_rows - n_unlabeled, n_classes, findings)
+        messages.print_text("\n".join([*filter(None, [render_findings(findings)]), sentence]))
     return int(options["strict"] and has_warnings(findings))

@@ -81,8 +81,9 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         none = about.get("none")
         n_none = 0 if none is None else none["assigned"]
         labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
-        labeled += f"{messages.overruled_clause(int(result.frame[result.names.overruled].sum()))}. "
-        progress.say(f"{labeled if about['n_unlabelled'] else ''}{about['ending']} {messages.wrote(written)}")
+        labeled += f"{messages.overruled_clause(int(result.frame[result.names.overruled].sum()))}."
+        said = (labeled if about["n_unlabelled"] else "", result.ending, messages.wrote(written))
+        progress.say(" ".join(filter(None, said)))
         progress.say(*messages.column_note(result.names.label, source.column))
         if "accuracy" in about:
             progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"], file))

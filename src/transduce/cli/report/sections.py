@@ -11,10 +11,8 @@ from transduce.cli.evidence_options import SUSPICION
 from transduce.cli.messages import (
     NO_CLASS,
     answered_note,
-    count_few_labels,
-    count_single_labels,
+    few_labels_note,
     setting_text,
-    unseen_note,
 )
 from transduce.cli.queue.selection import choose_rows
 from transduce.cli.report import plots
@@ -48,9 +46,7 @@ def summary(data: ReportData) -> Section:
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
         "accuracy": data.model.about.get("accuracy") if data.file is None else None,
         "answered_note": answered_note(data.model.about.get("accuracy", {})),
-        "unseen_note": unseen_note(data.model.about.get("accuracy", {}), data.model.about["sizes"]),
-        "n_few": count_few_labels(data.model.about["sizes"]),
-        "n_single": count_single_labels(data.model.about["sizes"]),
+        "few_labels_note": few_labels_note(data.model.about.get("accuracy", {}), data.model.about["sizes"]),
         "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,
         "settings": sorted(_flat(data.model.about["settings"])),
     }

@@ -3,10 +3,12 @@
 from transduce.cli.validation.checks import (
     as_json,
     check_documents,
+    count_findings,
     has_warnings,
     label_warnings,
     misspelled_labels,
     render_findings,
+    verdict,
 )
 from transduce.cli.validation.findings import Finding
 
@@ -14,8 +16,10 @@ __all__ = [
     "Finding",
     "as_json",
     "check_documents",
+    "count_findings",
     "has_warnings",
     "label_warnings",
     "misspelled_labels",
     "render_findings",
+    "verdict",
 ]

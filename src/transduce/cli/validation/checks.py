@@ -13,8 +13,10 @@ from transduce.cli.validation.label_checks import CHECKS_BEFORE_FIT, LABEL_CHECK
 from transduce.cli.validation.none_checks import NONE_CHECKS
 from transduce.cli.validation.prior_checks import PRIOR_CHECKS
 from transduce.cli.validation.text_checks import TEXT_CHECKS
+from transduce.suggest import number_of
 
 _WIDTH, _INDENT = 100, 9
+_SEVERITIES = ("problem", "warning", "note")
 
 
 def check_documents(
@@ -47,7 +49,7 @@ def check_documents(
     documents = Documents(texts, given, prior or {}, tree, flat, none, plain_rows or {}, row_is_line)
     checks = (*LABEL_CHECKS, *PRIOR_CHECKS, *NONE_CHECKS, *TEXT_CHECKS)
     findings = [replace(one, check=check.__name__) for check in checks for one in check(documents)]
-    return sorted(findings, key=lambda one: ("problem", "warning", "note").index(one.severity))
+    return sorted(findings, key=lambda one: _SEVERITIES.index(one.severity))
 
 
 def label_warnings(labels: Sequence[str | None], *, flat: bool = False, row_is_line: bool = False) -> list[str]:
@@ -76,10 +78,27 @@ def has_warnings(findings: Sequence[Finding]) -> bool:
     return any(one.severity != "note" for one in findings)
 
 
+def count_findings(findings: Sequence[Finding]) -> dict[str, int]:
+    """Number of problems, warnings and notes."""
+    counts = Counter[str](one.severity for one in findings)
+    return {f"{severity}s": counts[severity] for severity in _SEVERITIES}
+
+
+def verdict(n_rows: int, n_labeled: int, n_classes: int, findings: Sequence[Finding]) -> str:
+    """What a file holds and how many findings there are, in a sentence.
+
+    >>> verdict(2000, 60, 10, [Finding("note", "2 texts occur more than once.", (), "")])
+    '2000 rows, 60 labelled, 10 classes: no problem found, 1 note.'
+    """
+    counts = Counter[str](one.severity for one in findings)
+    found = [number_of(counts[severity], severity) for severity in _SEVERITIES if counts[severity]]
+    found = found if counts["problem"] else ["no problem found", *found]
+    rows, classes = number_of(n_rows, "row"), number_of(n_classes, "class", "classes")
+    return f"{rows}, {n_labeled} labelled, {classes}: {', '.join(found)}."
+
+
 def render_findings(findings: Sequence[Finding]) -> str:
     """Format findings for a terminal: one paragraph each, followed by its advice."""
-    if not findings:
-        return "No problems found."
     wrapper = textwrap.TextWrapper(_WIDTH, break_long_words=False, break_on_hyphens=False)
     wrapper.subsequent_indent = " " * _INDENT
     paragraphs = []
