@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from transduce.cli.errors import output_list
-from transduce.cli.size_sentences import compare_class, percent_text
 from transduce.suggest import name_list, number_of
 
 NAME = "transduce"
@@ -165,6 +164,8 @@ def misspelling_warnings(sizes: Sequence[Mapping[str, Any]], misspelled: Mapping
 
 def size_warnings(about: Mapping[str, Any]) -> list[str]:
     """Stated sizes that look far off, the worst first, and what a rough one became."""
+    from transduce.cli.size_sentences import compare_class
+
     n_rows = about["n_unlabelled"] - about.get("none", {}).get("assigned", 0)
     sizes = {size["class"]: size for size in about["sizes"] if size["stated"]}
     compared = [compare_class(size, n_rows, is_stated=True) for size in sizes.values()]
@@ -178,6 +179,8 @@ def size_warnings(about: Mapping[str, Any]) -> list[str]:
 
 def _rough_note(size: Mapping[str, Any], n_rows: int) -> str:
     """Why a class did not get its rough size, if it did not."""
+    from transduce.cli.size_sentences import percent_text
+
     if "rough" not in size:
         return ""
     asked, got = (percent_text(size[key] / n_rows) for key in ("rough", "assigned"))
