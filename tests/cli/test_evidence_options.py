@@ -120,7 +120,7 @@ def test_misspelled_guesses_are_noted(guessed, run_ok, tmp_path):
     done = run_ok(
         *("label", tmp_path / "in.csv", "--guess", "llm", "--text", "text", "-o", tmp_path / "out.csv"), *QUICK
     )
-    assert "'bankinng' (row 1) is rare and close to 'banking'" in done.err
+    assert "'bankinng' (row 1, which is line 2 of the file) is rare and close to 'banking'" in done.err
 
 
 def test_class_names_without_an_encoder_say_what_to_install(guessed, run_command, tmp_path, monkeypatch):

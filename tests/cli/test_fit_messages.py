@@ -5,7 +5,7 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from transduce.cli.fit_messages import describe_infeasible, describe_status, describe_warning
+from transduce.cli.fit_messages import describe_infeasible, describe_status, describe_unexpected, describe_warning
 from transduce.errors import (
     LabelWarning,
     LabelWarningKind,
@@ -59,3 +59,9 @@ def test_the_end_of_a_fit_names_no_python_parameter():
     fits = (FitStatus.CONVERGED, FitStatus.OUT_OF_ROUNDS, FitStatus.NOT_CONVERGED, FitStatus.INTERRUPTED)
     assert not any(word in describe_status(status) for status in fits for word in PYTHON_WORDS)
     assert describe_status(FitStatus.CONVERGED) == "Converged."
+
+
+@pytest.mark.parametrize("status", FitStatus)
+def test_only_the_end_of_a_fit_that_did_not_converge_is_said(status):
+    expected = "" if "Converged" in status.value else describe_status(status)
+    assert describe_unexpected(status) == expected

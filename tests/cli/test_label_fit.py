@@ -106,7 +106,7 @@ def test_a_file_without_a_row_to_label_is_reported_and_written(run_ok, tmp_path,
     assert f"every row of {tmp_path / 'documents.csv'} has a label, so there is nothing to label." in result.err
     assert "'label' is not the column of labels, name another with --label." in result.err
     assert "Estimating" not in result.err
-    assert "class sizes decided" not in result.err
+    assert "to meet the class sizes" not in result.err
     assert "Labelled 0" not in result.err
     assert "All rows are labelled, so the model learnt from your labels alone. Wrote" in result.err
     assert read(tmp_path / "out.csv")["label"].to_list() == frame["label"].to_list()
@@ -144,13 +144,13 @@ def test_rows_without_a_word_are_reported(run_ok, tmp_path, features, n_empty):
     assert json.loads(result.out)["n_empty"] == n_empty
     notes = {
         0: "",
-        1: f"Note: 1 of {n_rows} rows to label is empty or has no known word (row 5). "
-        "It gets its label by class size alone.",
-        4: f"Note: 4 of {n_rows} rows to label are empty or have no known word (rows 5, 17, 40 and 50). "
-        "They get their labels by class size alone.",
+        1: f"Note: 1 of {n_rows} rows to label is empty or has no word that occurs in enough texts, "
+        "so its label is a guess by class size (row 5, which is line 6 of the file).",
+        4: f"Note: 4 of {n_rows} rows to label are empty or have no word that occurs in enough texts, "
+        "so their labels are guesses by class size (rows 5, 17, 40 and 50; row 5 is line 6 of the file).",
     }
     assert notes[n_empty] in result.err
-    assert ("class size alone" in result.err) == (n_empty > 0)
+    assert ("by class size" in result.err) == (n_empty > 0)
     sentence = f"{n_empty} document{' has' if n_empty == 1 else 's have'} nothing to be labelled by"
     assert (sentence in page.read_text()) == (n_empty > 0)
     again = tmp_path / "again.html"
@@ -158,11 +158,11 @@ def test_rows_without_a_word_are_reported(run_ok, tmp_path, features, n_empty):
     assert (sentence in again.read_text()) == (n_empty > 0)
 
 
-@pytest.mark.parametrize(("n_empty", "get"), [(1, "It gets its label"), (4, "They get their labels")])
-def test_with_none_empty_rows_may_stay_without_a_label(run_ok, tmp_path, n_empty, get):
+@pytest.mark.parametrize(("n_empty", "guess"), [(1, "its label is a guess"), (4, "their labels are guesses")])
+def test_with_none_empty_rows_may_stay_without_a_label(run_ok, tmp_path, n_empty, guess):
     with_empty_texts(n_empty).write_csv(tmp_path / "documents.csv")
     result = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, "--none", "4")
-    assert f"{get} by class size alone, or none by --none." in result.err
+    assert f"{guess} by class size, or none by --none (row" in result.err
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,31 @@ def test_predictions_of_a_fit_ask_whether_rows_were_meant_as_per_cents(rows, nee
     assert [note.startswith(sentence) for note in notes] == [True] * asks
 
 
-def test_empty_rows_with_a_label_are_not_counted(run_ok, tmp_path):
+def test_empty_rows_with_a_label_are_counted_apart(run_ok, tmp_path):
     labeled = pl.col("label").is_not_null()
     documents().with_columns(text=pl.when(~labeled | (labeled.cum_sum() > 1)).then("text")).write_csv(
         tmp_path / "documents.csv"
     )
     result = run_ok("label", tmp_path / "documents.csv", "-o", tmp_path / "out.csv", *QUICK, "--json")
     assert json.loads(result.out)["n_empty"] == 0
-    assert "class size alone" not in result.err
+    assert "by class size" not in result.err
+    first = documents()["label"].is_not_null().arg_true()[0] + 1
+    note = (
+        "Note: 1 of 24 labelled rows is empty or has no word that occurs in enough texts, so nothing is learnt from it"
+    )
+    assert f"{note} (row {first}, which is line {first + 1} of the file)." in result.err
+
+
+def test_features_are_described_in_words():
+    def text(kind, n_columns, words=(), ngrams=1):
+        features = SimpleNamespace(kind=kind, ngrams=ngrams)
+        return label_fit._features_text(SimpleNamespace(features=features, vocabulary=words), n_columns)
+
+    assert text("tfidf", 2, ("tea", "milk")) == "2 different words"
+    assert text("tfidf", 3, ("tea", "milk", "milk tea"), 2) == "3 different words and pairs of words"
+    assert text("hashing", 1024) == "words hashed to 1024 numbers"
+    assert text("vectors", 384) == text("embeddings", 384) == "384 numbers per text"
+    assert text("mix", 386, ("tea", "milk")) == "2 different words and 384 numbers per text"
 
 
 def test_vectors_of_zeros_are_reported(example, run_ok, tmp_path):
@@ -194,6 +211,5 @@ def test_vectors_of_zeros_are_reported(example, run_ok, tmp_path):
     vectors.data[vectors.indptr[empty] : vectors.indptr[empty + 1]] = 0.0  # stored zeros
     sparse.save_npz(tmp_path / "vectors.npz", vectors)
     result = run_ok("label", example.file, "-o", tmp_path / "out.csv", "--vectors", tmp_path / "vectors.npz", *QUICK)
-    assert (
-        f"rows to label has a vector of zeros (row {empty + 1}). It gets its label by class size alone." in result.err
-    )
+    guess = f"so its label is a guess by class size (row {empty + 1}, which is line {empty + 2} of the file)."
+    assert f"rows to label has a vector of zeros, {guess}" in result.err

@@ -75,6 +75,7 @@ _STATUSES = {
     FitStatus.OUT_OF_ROUNDS: "Stopped while labels were still changing.",
     FitStatus.NOT_CONVERGED: "The last weight step stopped before it reached its tolerance. Increase --alpha.",
 }
+_CONVERGED = (FitStatus.CONVERGED, FitStatus.CONSTRAINTS_MET, FitStatus.NEARBY, FitStatus.PENALIZED)
 _INFEASIBLE = {
     "opening": "the class sizes of --prior and the partial labels cannot both be met",
     "allow": "Correct the labels",
@@ -108,6 +109,11 @@ def describe_infeasible(error: InfeasibleError) -> str:
 def describe_status(status: FitStatus) -> str:
     """How a fit ended."""
     return _STATUSES.get(status, status.value)
+
+
+def describe_unexpected(status: FitStatus) -> str:
+    """How a fit ended, nothing if it converged, as it should."""
+    return "" if status in _CONVERGED else describe_status(status)
 
 
 def describe_warning(caught: WarningMessage) -> str | None:

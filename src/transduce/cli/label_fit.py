@@ -15,11 +15,12 @@ from scipy import sparse
 
 from transduce.cli.dask_cluster import fit_on_cluster
 from transduce.cli.device import fit_on_device
+from transduce.cli.empty_rows import empty_rows_note, rows_without_values, what_lacks
 from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import SUSPICION, fit_evidence, is_filled_in
 from transduce.cli.features import read_vectors, unit_rows
 from transduce.cli.features.encoding import encoding_of
-from transduce.cli.fit_messages import describe_error, describe_warning
+from transduce.cli.fit_messages import describe_error, describe_unexpected, describe_warning
 from transduce.cli.formats import texts_of, unused_name
 from transduce.cli.label_task import LabelTask
 from transduce.cli.predictions import make_predictions
@@ -27,13 +28,13 @@ from transduce.cli.prior_options import library_prior, rows_text
 from transduce.cli.progress import Progress
 from transduce.cli.provenance import describe_fit
 from transduce.cli.results import ResultNames, add_results
-from transduce.cli.validation.findings import row_list
 from transduce.cli.validation.prior_checks import is_mistaken_percent
 from transduce.estimators import TransductiveClassifier
 from transduce.features.embeddings import fit_vectors
 from transduce.features.encoders import EncoderError
 from transduce.features.pretrained import local_encoder
 from transduce.features.text_rows import TextRows, fit_texts
+from transduce.features.tfidf import Vectorizer
 from transduce.features.training_rows import digest_training_rows, row_contents
 from transduce.history import HistoryRow
 from transduce.model_file import Model, make_model
@@ -57,12 +58,16 @@ ROUGHLY = 1.5
 
 @dataclass(frozen=True, eq=False)
 class LabelResult:
-    """The model, the table with its results, the names of their columns, and the feature rows."""
+    """The model, the table with its results, the names of their columns, the feature rows, and how the fit ended.
+
+    `ending` is empty if the fit converged.
+    """
 
     model: Model
     frame: pl.DataFrame
     names: ResultNames
     X: Any
+    ending: str
 
 
 def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) -> LabelResult:
@@ -72,11 +77,10 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     vectorizer, X, choice = _features(task, y, clf, options, progress)
     unlabeled = task.codes < 0
     n_unlabeled, tree = int(unlabeled.sum()), " in a tree" if task.parsed.tree else ""
-    classes = f"{len(task.parsed.classes)} classes{tree}, {X.shape[1]} features."
+    classes = f"{len(task.parsed.classes)} classes{tree}, {_features_text(vectorizer, X.shape[1])}."
     progress.say(f"{unlabeled.size - n_unlabeled} labelled rows, {n_unlabeled} to label, {classes}")
-    has_values = X.getnnz(axis=1) > 0 if sparse.issparse(X) else np.any(X != 0, axis=1)
-    empty = (np.flatnonzero(unlabeled & ~has_values) + 1).tolist()
-    progress.say(*_row_notes(task, n_unlabeled, empty, vectorizer.features.kind))
+    is_empty = rows_without_values(X)
+    progress.say(*_row_notes(task, is_empty, vectorizer.features.kind))
     progress.start_fit(
         FitPlan.create(n_unlabeled, len(task.parsed.classes), clf.annealing, not sparse.issparse(X), _threads(options))
     )
@@ -91,7 +95,10 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
     predictions = make_predictions(labels, clf.label_distributions_, own)
     about = describe_fit(clf, task, options["flat"], labels, unpriced)
     contents = row_contents(texts_of(task.table, task.text) if task.text else (), X, vectorizer.features.kind)
-    about |= {"labelled_rows": digest_training_rows(contents, task.parsed.full), "n_empty": len(empty)}
+    about |= {
+        "labelled_rows": digest_training_rows(contents, task.parsed.full),
+        "n_empty": int(np.count_nonzero(is_empty & unlabeled)),
+    }
     about |= {} if choice is None else {"choice": str(choice)}
     about |= {} if options.get("guess") is None else {"guess": options["guess"], "suspicion": column}
     model = replace(model, about={**about, "seconds": round(time.perf_counter() - start, 3)})
@@ -103,7 +110,7 @@ def label_rows(task: LabelTask, options: Mapping[str, Any], progress: Progress) 
         progress.say(f"{n_wrong} of {n_guesses} guesses look wrong; column {column!r} says how clearly.")
         shown = np.where(clf.suspicion_ > 0, np.maximum(clf.suspicion_, 0.001), 0.0)  # as far as it is rounded
         frame = frame.with_columns(pl.Series(column, np.round(shown, 3)))
-    return LabelResult(model, frame, names, X)
+    return LabelResult(model, frame, names, X, describe_unexpected(clf._status))
 
 
 def _features(
@@ -133,18 +140,27 @@ def _features(
     return rows
 
 
-def _row_notes(task: LabelTask, n_unlabeled: int, empty: list[int], kind: str) -> Iterator[str]:
-    """Say where there is nothing to label, or nothing to label rows by; `empty` has the numbers of these rows."""
-    if n_unlabeled == 0:
+def _features_text(vectorizer: Vectorizer, n_columns: int) -> str:
+    """How many features there are, in words."""
+    kind, n_words = vectorizer.features.kind, len(vectorizer.vocabulary)
+    if kind == "hashing":
+        return f"words hashed to {n_columns} numbers"
+    words = f"{n_words} different words{' and pairs of words' if vectorizer.features.ngrams == 2 else ''}"
+    numbers = f"{n_columns - n_words} numbers per text"
+    return {"tfidf": words, "mix": f"{words} and {numbers}"}.get(kind, numbers)
+
+
+def _row_notes(task: LabelTask, is_empty: NDArray[np.bool_], kind: str) -> Iterator[str]:
+    """Say where there is nothing to label, or nothing to label rows by; `is_empty` (n,): rows without features."""
+    unlabeled, lack = task.codes < 0, what_lacks(kind, "word that occurs in enough texts")
+    if not unlabeled.any():
         advice = f"If {task.label!r} is not the column of labels, name another with --label."
         yield f"Note: every row of {task.table.name} has a label, so there is nothing to label. {advice}"
-    if empty:
-        is_one = len(empty) == 1
-        are, have = ("is", "has") if is_one else ("are", "have")
-        lack = f"{have} a vector of zeros" if kind == "vectors" else f"{are} empty or {have} no known word"
-        get = "It gets its label" if is_one else "They get their labels"
-        rows = f"{len(empty)} of {n_unlabeled} rows to label {lack} ({row_list(empty)})"
-        yield f"Note: {rows}. {get} by class size alone{'' if task.none is None else ', or none by --none'}."
+    or_none = "" if task.none is None else ", or none by --none"
+    guess = f"its label is a guess by class size{or_none}", f"their labels are guesses by class size{or_none}"
+    yield from empty_rows_note(is_empty, unlabeled, task.table, "rows to label", lack, guess)
+    useless = "nothing is learnt from it", "nothing is learnt from them"
+    yield from empty_rows_note(is_empty, ~unlabeled, task.table, "labelled rows", lack, useless)
 
 
 def _labels(task: LabelTask) -> NDArray[Any]:

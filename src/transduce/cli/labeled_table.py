@@ -27,7 +27,7 @@ from transduce.cli.results import (
     result_columns,
     without_guard,
 )
-from transduce.cli.validation import label_warnings
+from transduce.cli.validation import label_warnings, misspelled_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +77,25 @@ def _with_answers(origin: NDArray[np.int64], is_new: NDArray[np.bool_], files: S
 
 def _notes(table: Table, labels: list[str | None], options: Mapping[str, Any]) -> dict[str, None]:
     """Obvious problems of labels, and of guesses beside them, each once."""
-    columns = [labels]
-    if options.get("guess") is not None:
-        guesses = labels_of(table, options["guess"]).to_list()
-        columns.append([label if guess is None else guess for guess, label in zip(guesses, labels, strict=True)])
-    return dict.fromkeys(note for column in columns for note in label_warnings(column, flat=options["flat"]))
+    columns = _with_guesses(table, labels, options)
+    style = {"flat": options["flat"], "row_is_line": table.row_is_line}
+    return dict.fromkeys(note for column in columns for note in label_warnings(column, **style))
+
+
+def misspelled_names(source: LabeledTable, options: Mapping[str, Any]) -> dict[str, str]:
+    """Labels and guesses that are probably misspelled, and the names that are probably meant."""
+    columns = _with_guesses(source.table, source.labels, options)
+    return {
+        name: meant for column in columns for name, meant in misspelled_labels(column, flat=options["flat"]).items()
+    }
+
+
+def _with_guesses(table: Table, labels: list[str | None], options: Mapping[str, Any]) -> list[list[str | None]]:
+    """The labels, and where there are guesses, also these with labels in their gaps."""
+    if options.get("guess") is None:
+        return [labels]
+    guesses = labels_of(table, options["guess"]).to_list()
+    return [labels, [label if guess is None else guess for guess, label in zip(guesses, labels, strict=True)]]
 
 
 def remove_results(table: Table, label: str, say: Say) -> Table:

@@ -15,6 +15,8 @@ from transduce.suggest import name_list, number_of
 
 NAME = "transduce"
 MAX_CLASSES = 20
+_MANY = 4
+"""If one class in so many has a single label, the estimate of the accuracy is rough."""
 MAX_WIDTH = 40
 NO_CLASS = "(no class)"
 """What stands for the missing label of rows that fit no class."""
@@ -42,25 +44,23 @@ def accuracy_lines(
     >>> figures = {"mean": 0.78, "low": 0.7, "high": 0.86, "macro_f": 0.71, "macro_f_low": 0.6, "macro_f_high": 0.8}
     >>> figures["n_labels"] = 80
     >>> accuracy_lines(figures, [{"labelled": 50}, {"labelled": 30}])
-    ['About 78 % of the new labels are right (90 % interval 70-86 %), macro F about 0.71 (0.60-0.80), by 80 labels \
-hidden in turn.']
-    >>> accuracy_lines(figures, [{"labelled": 1}, *[{"labelled": 16}] * 5])[-1]
-    'Macro F cannot be estimated: 1 of 6 classes has fewer than two labels.'
+    ['About 78 % of the new labels are right (90 % interval 70-86 %), macro F (each class counts equally) about 0.71 \
+(0.60-0.80), measured by hiding your 80 labels in turn.']
+    >>> accuracy_lines(figures, [{"labelled": 1}, *[{"labelled": 16}] * 5])[0]
+    'About 78 % of the new labels are right (90 % interval 70-86 %), measured by hiding 80 of your 81 labels in turn.'
     >>> accuracy_lines({**figures, "n_answered": 30}, [{"labelled": 50}, {"labelled": 30}])
     ['The new labels are probably better than this estimate, because 30 of the 80 labels are of rows that were chosen \
-because they are difficult: about 78 % are right (90 % interval 70-86 %), macro F about 0.71 (0.60-0.80), by 80 labels \
-hidden in turn.']
+because they are difficult: about 78 % are right (90 % interval 70-86 %), macro F (each class counts equally) about \
+0.71 (0.60-0.80), measured by hiding your 80 labels in turn.']
     """
     f, f_low, f_high = (f"{accuracy[key]:.2f}" for key in ("macro_f", "macro_f_low", "macro_f_high"))
-    right, notes = _right_clause(accuracy), [] if _has_many_answers(accuracy) else answered_note(accuracy)
-    by = f"by {number_of(accuracy['n_labels'], 'label')} hidden in turn"
-    n_few, n_classes = count_few_labels(sizes), len(sizes)
-    if not n_few:
-        return [f"{right}, macro F about {f} ({f_low}-{f_high}), {by}.", *notes]
-    few = f"{n_few} of {n_classes} classes {'has' if n_few == 1 else 'have'} fewer than two labels"
-    macro_f = f"Macro F cannot be estimated: {few}."
-    notes = [*unseen_note(accuracy, sizes, file), *notes, *single_label_note(sizes)]
-    return [f"{right}, {by}.", *notes, macro_f]
+    n_hidden, n_labels = accuracy["n_labels"], sum(size["labelled"] for size in sizes)
+    hidden = number_of(n_labels, "label") if n_hidden == n_labels else f"{n_hidden} of your {n_labels} labels"
+    by = f"measured by hiding {'your ' if n_hidden == n_labels else ''}{hidden} in turn"
+    macro_f = f", macro F (each class counts equally) about {f} ({f_low}-{f_high})"
+    few = few_labels_note(accuracy, sizes, file)
+    notes = [] if _has_many_answers(accuracy) else answered_note(accuracy)
+    return [f"{_right_clause(accuracy)}{'' if few else macro_f}, {by}.", *few, *notes]
 
 
 def _right_clause(accuracy: Mapping[str, Any]) -> str:
@@ -73,19 +73,30 @@ def _right_clause(accuracy: Mapping[str, Any]) -> str:
     return f"The new labels are probably better than this estimate, because {because}: about {mean} % are {right}"
 
 
-def unseen_note(accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None) -> list[str]:
-    """Say that there may be classes without any label, if some labels are the only one of their class.
+def few_labels_note(
+    accuracy: Mapping[str, Any], sizes: Sequence[Mapping[str, Any]], file: str | None = None
+) -> list[str]:
+    """Say what cannot be estimated if some classes have fewer than two labels; `file` is the one to review.
 
-    >>> unseen_note({"n_single": 1}, [{"labelled": 1}, {"labelled": 59}])
-    ['1 of 60 labels is the only one of its class, so there may be classes without any label, of which this estimate \
-knows little. `transduce review FILE` estimates the accuracy from a random sample.']
+    >>> few_labels_note({"n_single": 1}, [{"labelled": 1}, *[{"labelled": 9}] * 9])
+    ['1 of 10 classes has fewer than two labels, so macro F cannot be estimated and there may be other classes without \
+any label. `transduce review FILE` estimates the accuracy from a random sample.']
+    >>> few_labels_note({"n_single": 0}, [{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
+    ['2 of 3 classes have fewer than two labels, so macro F cannot be estimated and this estimate is rough.']
+    >>> few_labels_note({"n_single": 0}, [{"labelled": 2}])
+    []
     """
-    n, n_labels = accuracy.get("n_single", 0), sum(size["labelled"] for size in sizes)
-    only = "is the only one of its class" if n == 1 else "are the only ones of their classes"
+    n_classes, n_few = len(sizes), sum(size["labelled"] < 2 for size in sizes)
+    if not n_few:
+        return []
+    n_single, may_be_more = sum(size["labelled"] == 1 for size in sizes), accuracy.get("n_single", 0) > 0
+    so = ["macro F cannot be estimated"]
+    so += ["this estimate is rough"] if _MANY * n_single >= n_classes else []
+    so += ["there may be other classes without any label"] if may_be_more else []
     command = command_line("review", "FILE" if file in (None, "-") else str(file))
-    review = f"`{command}` estimates the accuracy from a random sample."
-    may = "there may be classes without any label, of which this estimate knows little"
-    return [f"{n} of {n_labels} labels {only}, so {may}. {review}"] if n else []
+    review = f" `{command}` estimates the accuracy from a random sample." if may_be_more else ""
+    have = "has" if n_few == 1 else "have"
+    return [f"{n_few} of {n_classes} classes {have} fewer than two labels, so {name_list(so, quote=False)}.{review}"]
 
 
 def answered_note(accuracy: Mapping[str, Any]) -> list[str]:
@@ -115,44 +126,29 @@ def answered_clause(n: int, n_labels: int) -> str:
     return f"{n} of the {n_labels} labels {chosen} difficult"
 
 
-def count_few_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
-    """Number of classes with fewer than two labels, which cannot be hidden."""
-    return sum(size["labelled"] < 2 for size in sizes)
-
-
-def count_single_labels(sizes: Sequence[Mapping[str, Any]]) -> int:
-    """Number of classes with one label only, if they are at least a quarter of all classes; else 0."""
-    n_single = sum(size["labelled"] == 1 for size in sizes)
-    return n_single if 4 * n_single >= len(sizes) else 0
-
-
-def single_label_note(sizes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say that classes with one label only make the estimate of the accuracy rough, if there are many.
-
-    >>> single_label_note([{"labelled": 1}, {"labelled": 1}, {"labelled": 5}])
-    ['Note: 2 of 3 classes have one label only, so this estimate is rough.']
-    """
-    n_single, n_classes = count_single_labels(sizes), len(sizes)
-    classes = f"{n_single} of {n_classes} classes {'has' if n_single == 1 else 'have'} one label only"
-    return [f"Note: {classes}, so this estimate is rough."] if n_single else []
-
-
 def size_table(
     sizes: Sequence[Mapping[str, Any]],
     branches: Sequence[Mapping[str, Any]] = (),
     none: Mapping[str, Any] | None = None,
+    header: tuple[str, str] = ("class", "new labels"),
 ) -> list[str]:
-    """Lines with the rows of each class, the largest first, of branches with a stated size, and of no class."""
+    """Lines with the rows of each class, the largest first, of branches with a stated size, and of no class.
+
+    >>> print("\\n".join(size_table([{"class": "tea", "assigned": 30}, {"class": "coffee", "assigned": 70}])))
+      class   new labels  share
+      coffee          70   70 %
+      tea             30   30 %
+    """
     by_size = sorted(sizes, key=lambda size: -int(size["assigned"]))[:MAX_CLASSES]
     rows = [(_short(size["class"]), size["assigned"]) for size in by_size]
     rows += [(f"{_short(one['branch'])}, total", one["assigned"]) for one in branches[:MAX_CLASSES]]
     rows += [] if none is None else [(NO_CLASS, none["assigned"])]
     n_rows = max(1, sum(size["assigned"] for size in sizes) + (0 if none is None else none["assigned"]))
-    width = max((len(name) for name, _ in rows), default=0)
-    digits = max((len(str(count)) for _, count in rows), default=0)
-    lines = [f"  {name:<{width}}  {count:>{digits}}  {100 * count / n_rows:3.0f} %" for name, count in rows]
+    table = [(*header, "share"), *((name, str(count), f"{100 * count / n_rows:.0f} %") for name, count in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    lines = [f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {share:>{widths[2]}}" for name, count, share in table]
     if len(sizes) > MAX_CLASSES:
-        lines.insert(MAX_CLASSES, f"  and {len(sizes) - MAX_CLASSES} more")
+        lines.insert(1 + MAX_CLASSES, f"  and {len(sizes) - MAX_CLASSES} more")
     return lines
 
 
@@ -173,26 +169,66 @@ def labeled_sentence(n_rows: int, n_none: int) -> str:
     return f"Labelled {number_of(n_rows - n_none, 'row')}{left}"
 
 
+def misspelling_warnings(sizes: Sequence[Mapping[str, Any]], misspelled: Mapping[str, str]) -> list[str]:
+    """How many rows got labels that are probably misspelled; `misspelled` has the labels that are probably meant.
+
+    >>> misspelling_warnings([{"class": "travle", "assigned": 142}], {"travle": "travel"})
+    ["Warning: 142 rows got the label 'travle', which is probably a misspelling of 'travel'."]
+    """
+    counts = {size["class"]: size["assigned"] for size in sizes}
+    found = {name: number_of(counts[name], "row") for name in misspelled if counts.get(name)}
+    probably = "which is probably a misspelling of"
+    return [f"Warning: {rows} got the label {name!r}, {probably} {misspelled[name]!r}." for name, rows in found.items()]
+
+
+def size_warnings(about: Mapping[str, Any]) -> list[str]:
+    """Stated sizes that look far off, the worst first, and what a rough one became."""
+    from transduce.cli.size_sentences import compare_class
+
+    n_rows = about["n_unlabelled"] - about.get("none", {}).get("assigned", 0)
+    sizes = {size["class"]: size for size in about["sizes"] if size["stated"]}
+    compared = [compare_class(size, n_rows, is_stated=True) for size in sizes.values()]
+    far = sorted((one for one in compared if one.is_far), key=lambda one: -one.distance)
+    lines = [
+        f"Warning: for {one.name!r}, {one.sentence}.{_rough_note(sizes[one.name], n_rows)}" for one in far[:MAX_CLASSES]
+    ]
+    more = len(far) - MAX_CLASSES
+    return [*lines, f"Warning: {more} more sizes look high or low; the report lists them."] if more > 0 else lines
+
+
+def _rough_note(size: Mapping[str, Any], n_rows: int) -> str:
+    """Why a class did not get its rough size, if it did not."""
+    from transduce.cli.size_sentences import percent_text
+
+    if "rough" not in size:
+        return ""
+    asked, got = (percent_text(size[key] / n_rows) for key in ("rough", "assigned"))
+    return "" if asked == got else f" A size without == is rough: together with the labels and texts, it became {got}."
+
+
 def overruled_clause(n_overruled: int) -> str:
     """In how many rows class sizes changed the choice of the classifier; they act in training, too, so 0 says little.
 
     >>> overruled_clause(0), overruled_clause(1), overruled_clause(20)
-    ('', '; class sizes decided 1 label', '; class sizes decided 20 labels')
+    ('', '; 1 label was changed to meet the class sizes', '; 20 labels were changed to meet the class sizes')
     """
-    return f"; class sizes decided {number_of(n_overruled, 'label')}" if n_overruled else ""
+    changed = number_of(n_overruled, "label was", "labels were")
+    return f"; {changed} changed to meet the class sizes" if n_overruled else ""
 
 
 def setting_text(value: Any) -> str:
     """A setting of a model as people write it.
 
-    >>> [setting_text(value) for value in (False, None, ["title", "body"], 0.5)]
-    ['no', 'none', 'title and body', '0.5']
+    >>> [setting_text(value) for value in (False, None, ["title", "body"], 0.5, 0.0009959999993381643)]
+    ['no', 'none', 'title and body', '0.5', '0.000996']
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value == []:
         return "none"
-    return name_list(value, len(value), quote=False) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return name_list(map(setting_text, value), len(value), quote=False)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def wrote(written: Sequence[str]) -> str:

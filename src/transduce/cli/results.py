@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from transduce.cli.empty_rows import empty_rows_note, rows_without_values, what_lacks
 from transduce.cli.formats import Table, unused_name
 from transduce.cli.formats.delimited import FORMULA_BEGINNINGS, GUARD
 from transduce.cli.predictions import Predictions, feature_rows, predict_rows
@@ -89,6 +90,9 @@ def predict_table(
 ) -> tuple[pl.DataFrame, ResultNames]:
     """Return the table with a label for every row, and the names of the added columns."""
     X, text = feature_rows(model, table, options, progress)
+    lack = what_lacks(model.vectorizer.features.kind, "word that the model knows")
+    guess = "its label is a guess", "their labels are guesses"
+    progress.say(*empty_rows_note(rows_without_values(X), np.ones(X.shape[0], bool), table, "rows", lack, guess))
     return add_results(table.frame, text, model.classes, predict_rows(model, model.scores(X)))
 
 

@@ -3,9 +3,12 @@
 import json
 
 import polars as pl
+import pytest
 from helpers.documents import DOMAINS, documents
 
 from transduce.cli.formats import write_table
+
+SEVERITIES = ("problem", "warning", "note")
 
 
 def test_check_reports_problems(run_ok, tmp_path):
@@ -21,6 +24,30 @@ def test_check_reports_problems(run_ok, tmp_path):
     found = json.loads(run_ok("check", tmp_path / "documents.csv", "--prior", "football=0.5", "--json").out)
     assert {"severity", "message", "rows", "advice", "check"} == set(found["findings"][0])
     assert any(122 in one["rows"] for one in found["findings"])
+    severities = [one["severity"] for one in found["findings"]]
+    assert [found[f"{one}s"] for one in SEVERITIES] == [severities.count(one) for one in SEVERITIES]
+    assert (found["rows"], found["labelled"], found["classes"]) == (122, 26, 4)
+
+
+@pytest.mark.parametrize(
+    ("label", "severities", "sentence"),
+    [
+        (None, [], "no problem found."),
+        ("?", ["warning", "warning"], "no problem found, 2 warnings."),
+        ("TRAVEL", ["problem"], "1 problem."),
+    ],
+)
+def test_the_last_line_is_the_verdict(run_ok, tmp_path, label, severities, sentence):
+    frame = documents()
+    row = frame["label"].is_null().arg_true()[0]
+    frame = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == row).then(pl.lit(label)).otherwise("label").alias("label")
+    )
+    write_table(frame, str(tmp_path / "documents.csv"))
+    *shown, last = run_ok("check", tmp_path / "documents.csv").out.splitlines()
+    n_labeled, n_classes = 24 + (label is not None), 3 + (label is not None)
+    assert last == f"120 rows, {n_labeled} labelled, {n_classes} classes: {sentence}"
+    assert [line.split()[0] for line in shown if not line.startswith(" ")] == severities
 
 
 def test_check_reads_trees_and_sizes_as_label_does(run_ok, run_command, tmp_path):

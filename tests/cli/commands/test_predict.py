@@ -53,6 +53,22 @@ def test_a_new_process_predicts_the_same(example, run_ok, tmp_path):
     assert done.columns == [*fresh.columns, "label_2", "confidence", "runner_up", "overruled"]
 
 
+@pytest.mark.parametrize(
+    ("texts", "note"),
+    [
+        (["what is my balance", "book a flight"], ""),
+        (["what is my balance", "", "zzyzx qwrtp", "..."], "Note: 3 of 4 rows are empty or have no word that the model "
+         "knows, so their labels are guesses (rows 2, 3 and 4; row 2 is line 3 of the file)."),
+        (["what is\nmy balance", " "], "Note: 1 of 2 rows is empty or has no word that the model knows, so its label "
+         "is a guess (row 2)."),
+    ],
+)  # fmt: skip
+def test_rows_without_a_known_word_are_reported(example, run_ok, tmp_path, texts, note):
+    write_table(pl.DataFrame({"text": texts}), str(tmp_path / "new.csv"))
+    result = run_ok("predict", example.model, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert [line for line in result.err.splitlines() if line.startswith("Note: ")] == [note] * bool(note)
+
+
 @pytest.mark.parametrize(("option", "mark"), [((), "'"), (("--keep-formulas",), "")])
 def test_formulas_are_guarded_unless_they_are_kept(example, run_ok, tmp_path, option, mark):
     cells = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "plain", "-3.5"]

@@ -45,7 +45,7 @@ def labeled(example, encoder, run_ok, tmp_path):
 def test_label_and_predict_use_centred_vectors_of_the_encoder(labeled, example, encoder, run_ok, tmp_path):
     result, model = labeled()
     assert f"Encoding {example.frame.height} texts with small." in result.err
-    assert f"{DIMENSION} features" in result.err
+    assert f"{DIMENSION} numbers per text" in result.err
     loaded = load_model(str(model))
     X = encode_texts(example.frame["text"], encoder, cache=False)
     normalizer = CenteredNormalizer().fit(X)

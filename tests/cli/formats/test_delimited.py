@@ -34,6 +34,24 @@ def test_csv_cells_are_kept_exactly(tmp_path, data, columns, rows):
     assert set(frame.dtypes) == {pl.String}
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "is_line"),
+    [
+        ("a.csv", "a,b\nx,y\nz,w\n\n", True),
+        ("a.csv", "\ufeffa,b\r\nx,y\r\nz,w", True),
+        ("a.tsv", "a\tb\rx\ty\r", True),
+        ("a.csv", 'a,b\n"x, ""z""",y\n', True),
+        ("a.csv", 'a,b\n"x\nz",y\n', False),
+        ("a.csv", '"a\nc",b\nx,y\n', False),
+        ("a.csv", "\na,b\nx,y\n", False),
+        ("a.csv", "a,b\n\nx,y\n", False),
+        ("a.jsonl", '{"a": "x"}\n{"a": "y"}\n', False),
+    ],
+)
+def test_rows_are_lines_if_none_spans_several_and_none_is_empty(tmp_path, name, data, is_line):
+    assert read(tmp_path, name, data).row_is_line == is_line
+
+
 BAD = {
     "empty file": ("a.csv", "", "the file is empty"),
     "only line ends": ("a.csv", "\n\r\n\n", "the file is empty"),

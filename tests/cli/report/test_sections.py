@@ -1,5 +1,7 @@
 """Sections of a report: they show the counts, restarts, labels and words of the model and its results."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -63,7 +65,23 @@ def test_class_without_bounds_has_no_requested_size(quick):
     sizes[1] |= {"asked_low": 0, "asked_high": 33}
     html, page = report(sizes=sizes)
     assert ["tea", "2", "not stated", "11", "10"] in cells(html, "sizes")
-    assert "you stated no size; the texts suggest 1 to 2\u00a0%" in page.text["stated"]
+    assert "You stated no size for 1 class." in page.text["stated"]
+    assert cells(html, "stated") == [["Class", "Suggested size"], ["tea", "1 to 2 %"]]
+
+
+def test_row_numbers_can_be_pasted_into_a_search(quick):
+    frame = example_results(CLASSES, [f"document number {i}" for i in range(1500)])
+    html = build_report(
+        example_model(CLASSES), frame.with_columns(confidence=1.0 - pl.col("confidence")), example_names()
+    )
+    shown = re.findall(r'<td class="number row">(.*?)</td>', html)
+    assert max(map(int, shown)) > 1400  # int accepts no space inside
+
+
+def test_settings_have_three_digits(quick):
+    html, _ = report(settings={"loss": "hinge", "alpha": 0.0009959999993381643, "annealing": [1.0, 0.123456]})
+    assert ["alpha", "0.000996"] in cells(html, "summary")
+    assert ["annealing", "1 and 0.123"] in cells(html, "summary")
 
 
 def test_report_of_another_file_counts_its_rows(quick):

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from helpers.checked_documents import WORDS, check, clean
+from helpers.checked_documents import WORDS, check, clean, only
 from helpers.growth import QUADRATIC, growth
 
 from transduce.cli.validation import Finding, as_json, render_findings
@@ -48,7 +48,7 @@ def test_findings_as_text_and_as_json():
     words = [word for one in found for word in (one.severity, *one.message.split(), *one.advice.split())]
     assert shown.split() == words
     assert max(map(len, shown.splitlines())) <= 100
-    assert render_findings([]) == "No problems found."
+    assert render_findings([]) == ""
 
 
 def test_lengths_must_agree():
@@ -71,6 +71,14 @@ def test_work_is_linear_in_the_rows(labels):
         return texts, given, {name + "x": (0.0, 1.0) for name in names[:20]}
 
     assert growth(lambda one: check(*one), documents(1_000), documents(4_000)) < 0.5 * QUADRATIC
+
+
+def test_the_line_of_the_first_row_is_named_where_each_row_is_a_line():
+    texts, labels = clean()
+    texts[40], texts[41] = "", " "
+    plain, with_lines = (only(check(texts, labels, row_is_line=lines)).message for lines in (False, True))
+    assert plain == "2 of 60 texts are empty (rows 41 and 42)."
+    assert with_lines == "2 of 60 texts are empty (rows 41 and 42; row 41 is line 42 of the file)."
 
 
 def test_lists_of_rows_are_sorted_and_short():

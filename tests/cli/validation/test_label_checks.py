@@ -3,7 +3,7 @@
 import pytest
 from helpers.checked_documents import check, clean, only
 
-from transduce.cli.validation import label_warnings
+from transduce.cli.validation import label_warnings, misspelled_labels
 
 
 def test_labels_need_two_classes_and_unlabelled_rows():
@@ -66,6 +66,18 @@ def test_rare_label_close_to_a_frequent_one():
     for different in ("week 12", "rec/football", "handball", "rec", "rec/hokcye"):
         labels[40] = different
         assert not [one for one in check(texts, labels) if "close to" in one.message]
+
+
+@pytest.mark.parametrize(("wrong", "n"), [("footbal", 1), ("footbal", 2), ("Football", 1)])
+def test_misspelled_classes_come_first_and_need_no_more_labels(wrong, n):
+    labels = [*["football"] * 20, *["hockey"] * 20, "chess", *[wrong] * n, *[None] * 20]
+    first, second = label_warnings(labels)
+    assert repr(wrong) in first
+    assert second == "1 class has only one label: 'chess'. Label a few more rows of each."
+    found = check([f"text number {row}" for row in range(len(labels))], labels)
+    assert not [one for one in found if repr(wrong) in one.message and "label of" in one.advice]
+    assert misspelled_labels(labels) == {wrong: "football"}
+    assert misspelled_labels(["wine"] * 10 + ["wind"]) == {}  # may well be another word
 
 
 def test_short_names_with_swapped_letters_or_another_one():

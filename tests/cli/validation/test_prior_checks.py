@@ -85,6 +85,15 @@ def test_harmful_sizes_are_a_warning_unless_labels_are_balanced():
     assert [one.severity for one in branch if "more than chance" in one.message] == ["warning"]
 
 
+@pytest.mark.parametrize(
+    ("stated", "severity"), [(0.6, "warning"), (0.02, "warning"), (0.34, "note"), (0.2, None), (0.3, None)]
+)
+def test_a_size_far_outside_the_interval_of_the_labels_is_a_warning(stated, severity):
+    labels = ["tea"] * 10 + ["coffee"] * 22 + ["cocoa"] * 18 + [None] * 450  # tea: 10 % to 33.7 %
+    found = check([f"text number {row}" for row in range(500)], labels, {"tea": (stated, stated)})
+    assert [one.severity for one in found if "more than chance" in one.message] == [severity] * (severity is not None)
+
+
 @pytest.mark.parametrize("n", [1, 7, 400])
 def test_exact_interval_equals_scipy(n):
     counts = np.unique(np.linspace(0, n, 12).astype(int))

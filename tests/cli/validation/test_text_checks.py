@@ -5,6 +5,8 @@ import unicodedata
 import pytest
 from helpers.checked_documents import check, clean, only
 
+from transduce.features.word_counts import count_words
+
 
 @pytest.mark.parametrize(
     ("text", "severity", "words"),
@@ -21,7 +23,10 @@ from helpers.checked_documents import check, clean, only
         ("escape \x1b[31m", "warning", "control characters"),
         ("\ufeffmark at the start", "warning", "control characters"),
         ("word " * 1000, "note", "has 5000 characters; the median is"),
-        ("?!", "note", "is nearly empty"),
+        ("?!", "note", "1 of 60 texts has no word (row 41)"),
+        ("a", "note", "has no word"),
+        ("- 1 -", "note", "has no word"),
+        ("茶", "note", "is nearly empty"),
         ("ok", "note", "is nearly empty"),
     ],
 )
@@ -58,6 +63,15 @@ def test_empty_texts_with_and_without_labels():
     empty, labelled = check(texts, labels)
     assert (empty.rows, labelled.rows) == ((3, 51), (3,))
     assert "1 empty text has a label (row 3)" in labelled.message
+
+
+@pytest.mark.parametrize("text", ["", "?!", "a b c", "é", "ab", "茶", "_", "__", "１", "x😀y", "naïve", "ก"])
+def test_a_text_has_no_word_if_tfidf_finds_none(text):
+    texts, labels = clean()
+    texts[40] = text
+    _, counts = count_words(["two words", text], ngrams=1)
+    no_word = [one.rows for one in check(texts, labels) if one.check in ("empty_texts", "texts_without_words")]
+    assert no_word == [(41,)] * (counts[1].nnz == 0)
 
 
 def test_mixed_unicode_forms_are_found():

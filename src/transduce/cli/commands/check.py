@@ -2,12 +2,15 @@
 
 from collections import Counter
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from transduce.cli import messages
 from transduce.cli.options import INPUT_OPTIONS, MESSAGE_OPTIONS
+
+if TYPE_CHECKING:
+    from transduce.cli.validation import Finding
 
 
 @click.command(short_help="Check a file for common problems.")
@@ -29,7 +32,7 @@ def check(file: str, **options: Any) -> int:
     from transduce.cli.none_option import divide_sizes, none_rows, read_none
     from transduce.cli.prior_options import plain_rows, prior_errors, read_prior
     from transduce.cli.progress import Progress
-    from transduce.cli.validation import as_json, check_documents, has_warnings, render_findings
+    from transduce.cli.validation import check_documents, has_warnings
     from transduce.errors import PriorError
 
     with Progress.from_options(options) as progress:
@@ -50,9 +53,20 @@ def check(file: str, **options: Any) -> int:
         plain: dict[str, float] = {}
         with suppress(PriorError):  # which is a finding
             plain = plain_rows(stated, names.classes, n_unlabeled, len(labels) - n_unlabeled, tree=names.tree)
-        findings = check_documents(texts, labels, stated, tree=names.tree, flat=flat, none=none, plain_rows=plain)
-    if options["as_json"]:
-        messages.print_json({"file": file, "findings": as_json(findings)})
-    else:
-        messages.print_text(render_findings(findings))
+        style = {"tree": names.tree, "flat": flat, "row_is_line": table.row_is_line}
+        findings = check_documents(texts, labels, stated, none=none, plain_rows=plain, **style)
+    n_rows, n_classes = len(labels), len(names.classes)
+    _print_findings(file, findings, (n_rows, n_rows - n_unlabeled, n_classes), as_json=options["as_json"])
     return int(options["strict"] and has_warnings(findings))
+
+
+def _print_findings(file: str, findings: "list[Finding]", sizes: tuple[int, int, int], *, as_json: bool) -> None:
+    """Print findings and how many there are; `sizes` are the numbers of rows, labelled rows and classes."""
+    from transduce.cli import validation
+
+    if as_json:
+        counts = dict(zip(("rows", "labelled", "classes"), sizes, strict=True)) | validation.count_findings(findings)
+        messages.print_json({"file": file, **counts, "findings": validation.as_json(findings)})
+        return
+    shown = validation.render_findings(findings)
+    messages.print_text("\n".join([*([shown] if shown else []), validation.verdict(*sizes, findings)]))

@@ -49,7 +49,7 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
     from transduce.cli.formats import labels_of, write_table
     from transduce.cli.label_fit import label_rows
     from transduce.cli.label_task import read_task
-    from transduce.cli.labeled_table import read_labeled_table
+    from transduce.cli.labeled_table import misspelled_names, read_labeled_table
     from transduce.cli.none_option import read_none
     from transduce.cli.prior_options import read_prior
     from transduce.cli.progress import Progress
@@ -81,13 +81,16 @@ def label(file: str, out: str, model: str | None, report: str | None, **options:
         none = about.get("none")
         n_none = 0 if none is None else none["assigned"]
         labeled = f"{messages.labeled_sentence(about['n_unlabelled'], n_none)} in {about['seconds']:.1f} s"
-        labeled += f"{messages.overruled_clause(int(result.frame[result.names.overruled].sum()))}. "
-        progress.say(f"{labeled if about['n_unlabelled'] else ''}{about['ending']} {messages.wrote(written)}")
+        labeled += f"{messages.overruled_clause(int(result.frame[result.names.overruled].sum()))}."
+        said = (labeled if about["n_unlabelled"] else "", result.ending, messages.wrote(written))
+        progress.say(" ".join(filter(None, said)))
         progress.say(*messages.column_note(result.names.label, source.column))
         if "accuracy" in about:
             progress.say(*messages.accuracy_lines(about["accuracy"], about["sizes"], file))
         if about["n_unlabelled"]:
             progress.say(*messages.size_table(about["sizes"], about.get("branches", ()), none))
+            progress.say(*messages.misspelling_warnings(about["sizes"], misspelled_names(source, options)))
+            progress.say(*messages.size_warnings(about))
     if options["as_json"]:
         shown = {key: value for key, value in about.items() if key not in ("history", "labelled_rows")}
         messages.print_json(shown | {"written": written})

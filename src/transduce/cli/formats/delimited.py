@@ -32,7 +32,14 @@ def read_delimited(data: bytes, name: str, format: str) -> Table:
     """Read CSV (commas, or semicolons if the header has more of them) or TSV."""
     text = decode(data)
     dialect = Dialect(_separator(text), data.startswith(BYTE_ORDER_MARKS)) if format == "csv" else Dialect()
-    return Table(name, _frame(text, "\t" if format == "tsv" else dialect.separator), format, dialect=dialect)
+    frame = _frame(text, "\t" if format == "tsv" else dialect.separator)
+    return Table(name, frame, format, dialect=dialect, row_is_line=_count_lines(text) == frame.height + 1)
+
+
+def _count_lines(text: str) -> int:
+    """Number of lines up to the last one that is not empty."""
+    text = text.rstrip("\r\n")
+    return 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
 
 
 def _frame(text: str, separator: str) -> pl.DataFrame:

@@ -30,11 +30,12 @@ class Dialect:
 class Table:
     """The documents of one source.
 
-    name     the source as the user named it: a path, or "standard input"
-    format   "csv", "tsv", "jsonl", "parquet", "svmlight", "folder" or "label-studio"
-    vectors  svmlight: the features of each row; otherwise None
-    text     the text column, if the format defines one; `label` likewise
-    dialect  how the CSV file was written, so that results can be written the same way
+    name         the source as the user named it: a path, or "standard input"
+    format       "csv", "tsv", "jsonl", "parquet", "svmlight", "folder" or "label-studio"
+    vectors      svmlight: the features of each row; otherwise None
+    text         the text column, if the format defines one; `label` likewise
+    dialect      how the CSV file was written, so that results can be written the same way
+    row_is_line  CSV, TSV: whether each row is one line of the file, so that row k is in line k + 1
     """
 
     name: str
@@ -44,6 +45,7 @@ class Table:
     text: str | None = None
     label: str | None = None
     dialect: Dialect = Dialect()
+    row_is_line: bool = False
 
     def column(self, name: str) -> pl.Series:
         """Return a column; the error for an unknown name suggests the closest one."""

@@ -19,8 +19,8 @@ from transduce.cli.report import sections
 from transduce.cli.report.data import ReportData
 from transduce.cli.report.document_map import MAX_COLORS
 from transduce.cli.report.plots import MAX_BARS, MAX_CELLS, NARROW, WIDE, thousands
-from transduce.cli.report.size_sentences import percent_text
 from transduce.cli.results import ResultNames
+from transduce.cli.size_sentences import percent_text
 from transduce.io.atomic_write import atomic_write
 from transduce.model_file import Model
 

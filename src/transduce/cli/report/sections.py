@@ -1,6 +1,5 @@
 """Contents of the sections of a report as plain values for the template, from the model and the results."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,28 +7,23 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from transduce.class_prior.statement import ROUGHNESS
 from transduce.cli.evidence_options import SUSPICION
 from transduce.cli.messages import (
     NO_CLASS,
     answered_note,
-    count_few_labels,
-    count_single_labels,
+    few_labels_note,
     setting_text,
-    unseen_note,
 )
 from transduce.cli.queue.selection import choose_rows
 from transduce.cli.report import plots
 from transduce.cli.report.data import ReportData, Section
 from transduce.cli.report.document_map import document_map
-from transduce.cli.report.size_sentences import Interval, compare_sizes, size_sentence
 from transduce.cli.report.svg import truncate
+from transduce.cli.size_sentences import SizeComparison, compare_class
 
 MAX_UNFOLDED = 30
 """Tables with more classes than this are folded."""
 N_UNCERTAIN, N_SUSPICIOUS, N_EXAMPLES, EXAMPLES_PER_CLASS, N_CONFUSED, N_OFF = 30, 100, 12, 2, 12, 12
-ROUGH_SLACK = math.exp(2 * ROUGHNESS)
-"""A rough size looks wrong if it is off by more than this factor."""
 BINS, _TEXT_WIDTH, _MAX_DEPTH = 20, 240, 30
 
 
@@ -52,9 +46,7 @@ def summary(data: ReportData) -> Section:
         "median": float(np.median(data.confidences)) if data.confidences.size else None,
         "accuracy": data.model.about.get("accuracy") if data.file is None else None,
         "answered_note": answered_note(data.model.about.get("accuracy", {})),
-        "unseen_note": unseen_note(data.model.about.get("accuracy", {}), data.model.about["sizes"]),
-        "n_few": count_few_labels(data.model.about["sizes"]),
-        "n_single": count_single_labels(data.model.about["sizes"]),
+        "few_labels_note": few_labels_note(data.model.about.get("accuracy", {}), data.model.about["sizes"]),
         "is_contradicted": bool(data.model.about.get("contradicted")) and data.file is None,
         "settings": sorted(_flat(data.model.about["settings"])),
     }
@@ -155,30 +147,21 @@ def overruled(data: ReportData) -> Section:
 
 def stated(data: ReportData) -> Section:
     """Stated class sizes beside what the texts suggest; those that disagree most come first."""
-    n_rows = max(data.n_with_class, 1)
-    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
-    off: list[tuple[float, str, str]] = []
+    found: dict[str, list[SizeComparison]] = {kind: [] for kind in ("high", "low", "right", "unstated", "unknown")}
     for size in data.sizes:
-        low, high = (size["rough"],) * 2 if "rough" in size else (size["asked_low"], size["asked_high"])
-        requested: Interval = (low / n_rows, high / n_rows)
-        slack = ROUGH_SLACK if "rough" in size else 1.0
-        texts: Interval = (size["texts_low"], size["texts_high"])
-        is_stated = size.get("stated", size["is_bounded"])  # models of version 0.1 do not say what was stated
-        verdict = compare_sizes(requested, texts, slack) if is_stated else "unstated"
-        sentence = size_sentence(requested if is_stated else None, texts, slack)
-        found[verdict].append((size["class"], sentence))
-        if verdict in ("high", "low"):
-            off.append((max(requested[0] - texts[1], texts[0] - requested[1]), size["class"], sentence))
-    off.sort(key=lambda entry: -entry[0])
+        is_stated = bool(size.get("stated", size["is_bounded"]))  # models of version 0.1 do not say what was stated
+        one = compare_class(size, data.n_with_class, is_stated=is_stated)
+        found[one.verdict].append(one)
+    off = sorted(found["high"] + found["low"], key=lambda one: -one.distance)
     return {
         "n_rows": data.model.about["n_unlabelled"],
         "counts": [(verdict, len(found[verdict])) for verdict in ("high", "low", "right") if found[verdict]],
-        "off": [entry[1:] for entry in off],
+        "off": [(one.name, one.sentence) for one in off],
         "n_first": N_OFF,
-        "others": found["right"] + found["unstated"] + found["unknown"],
+        "others": [(one.name, one.sentence) for one in found["right"] + found["unknown"]],
         "all_right": bool(found["right"]) and not off and not data.model.about.get("contradicted"),
         "is_stated": len(found["unstated"]) < len(data.sizes),
-        "n_unstated": len(found["unstated"]),
+        "unstated": [(one.name, one.suggestion) for one in found["unstated"]],
     }
 
 

@@ -81,7 +81,8 @@ class Tagging:
         n_broken = len({i for i, _ in self.broken})
         verb = "breaks" if n_broken == 1 else "break"
         broken = [f"Note: {number_of(n_broken, 'sequence')} {verb} a constraint{where}."] if n_broken else []
-        return broken + messages.size_table([{"class": k, "assigned": n} for k, n in self.counts[1].items()])
+        sizes = [{"class": k, "assigned": n} for k, n in self.counts[1].items()]
+        return broken + messages.size_table(sizes, header=("label", "new tokens"))
 
 
 def predict_sequences(model: str, file: str, out: str, options: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ class Documents:
     flat: bool = False
     none: tuple[int, int] | None = None
     plain_rows: Mapping[str, float] = field(default_factory=dict)
+    row_is_line: bool = False
 
     @cached_property
     def rows_with(self) -> dict[str, list[int]]:
@@ -69,6 +70,10 @@ class Documents:
         """The class of this name, or the classes below this branch of the tree."""
         below = [other for other in self.rows_of if self.tree and other.startswith(f"{name}/")]
         return [name] if name in self.rows_of else below
+
+    def list_rows(self, rows: Iterable[int]) -> str:
+        """List row numbers in brackets."""
+        return f"({row_list(rows, is_line=self.row_is_line)})"
 
     @property
     def n_labeled(self) -> int:
@@ -103,10 +108,21 @@ def merged(names: Iterable[str], rows_of: Mapping[str, list[int]]) -> list[int]:
     return [row for name in names for row in rows_of.get(name, ())]
 
 
-def row_list(rows: Iterable[int]) -> str:
-    """List row numbers in a sentence."""
+def row_list(rows: Iterable[int], *, is_line: bool = False) -> str:
+    """List row numbers in a sentence, with the line of the first one if each row of the file is a line.
+
+    >>> row_list([7, 2]), row_list([2], is_line=True)
+    ('rows 2 and 7', 'row 2, which is line 3 of the file')
+    >>> row_list(range(2, 100), is_line=True)
+    'rows 2, 3, 4, 5, 6 and 93 more; row 2 is line 3 of the file'
+    """
     ordered = sorted(rows)
-    return f"{'row' if len(ordered) == 1 else 'rows'} {suggest.name_list(ordered, _SHOWN_ROWS)}"
+    is_one = len(ordered) == 1
+    listed = f"{'row' if is_one else 'rows'} {suggest.name_list(ordered, _SHOWN_ROWS)}"
+    if not is_line:
+        return listed
+    first = ordered[0]  # a spreadsheet counts the header, too
+    return f"{listed}{', which' if is_one else f'; row {first}'} is line {first + 1} of the file"
 
 
 name_list = partial(suggest.name_list, most=_SHOWN_NAMES)

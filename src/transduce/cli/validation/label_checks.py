@@ -54,11 +54,12 @@ def scarce_classes(documents: Documents) -> Iterator[Finding]:
         yield finding("warning", message, merged(rows_of, rows_of), advice)
         return
     full = "full " if sum(map(len, documents.rows_with.values())) > n_labeled else ""
-    single = [name for name, rows in rows_of.items() if len(rows) == 1]
+    slips = other_spellings(documents)  # to be corrected, not to get more labels
+    single = [name for name, rows in rows_of.items() if len(rows) == 1 and name not in slips]
     if single:
         message = f"{number_of(len(single), 'class has', 'classes have')} only one {full}label: {name_list(single)}."
         yield finding("warning", message, merged(single, rows_of), "Label a few more rows of each.")
-    few = [name for name, rows in rows_of.items() if 1 < len(rows) < FEW]
+    few = [name for name, rows in rows_of.items() if 1 < len(rows) < FEW and name not in slips]
     if few:
         classes = number_of(len(few), "class has", "classes have")
         message = f"{classes} fewer than {FEW} {full}labels: {_counted(few, rows_of)}."
@@ -104,41 +105,63 @@ def placeholder_labels(documents: Documents) -> Iterator[Finding]:
     if found:
         rows = merged(found, documents.rows_naming)
         are = "is read as a class" if len(found) == 1 else "are read as classes"
-        message = f"{name_list(found)} ({row_list(rows)}) {are}, but may mean that there is no label."
+        message = f"{name_list(found)} {documents.list_rows(rows)} {are}, but may mean that there is no label."
         yield finding("warning", message, rows, "Leave the cell empty then.")
 
 
 def variant_labels(documents: Documents) -> Iterator[Finding]:
     """Names that differ only in case, spacing, punctuation or Unicode form, and rare names close to a frequent one."""
     rows_of = documents.rows_naming
+    yield from first_of(_differ_in_style(usual, names, documents) for usual, names in _variants(rows_of).items())
+    yield from first_of(_misspellings(documents))
+
+
+def other_spellings(documents: Documents) -> dict[str, str]:
+    """Names that are probably written wrongly, and the names that are probably meant."""
+    rows_of = documents.rows_naming
+    variants = {name: usual for usual, names in _variants(rows_of).items() for name in names if name != usual}
+    return variants | {name: other for name, other, is_probable in _similar_names(rows_of) if is_probable}
+
+
+def _variants(rows_of: Mapping[str, list[int]]) -> dict[str, list[str]]:
+    """Names that differ only in style from each other, by the most frequent of them."""
     variants: dict[str, list[str]] = {}
     for name in rows_of:
         variants.setdefault(normalize_name(name), []).append(name)
-    yield from first_of(_variants(names, rows_of) for names in variants.values() if len(names) > 1)
-    yield from first_of(_misspellings(rows_of))
+    several = [names for names in variants.values() if len(names) > 1]
+    return {max(names, key=lambda name: len(rows_of[name])): names for names in several}
 
 
-def _variants(names: list[str], rows_of: Mapping[str, list[int]]) -> Finding:
-    usual = max(names, key=lambda name: len(rows_of[name]))
+def _differ_in_style(usual: str, names: list[str], documents: Documents) -> Finding:
+    rows_of = documents.rows_naming
     rows = merged((name for name in names if name != usual), rows_of)
     differ = "differ only in case, spacing, punctuation or Unicode form"
-    message = f"The labels {_counted(names, rows_of)} {differ}; see {row_list(rows)}."
+    message = f"The labels {_counted(names, rows_of)} {differ} {documents.list_rows(rows)}."
     return finding("problem", message, rows, "Write them the same way: they are different classes now.")
 
 
-def _misspellings(rows_of: Mapping[str, list[int]]) -> Iterator[Finding]:
+def _misspellings(documents: Documents) -> Iterator[Finding]:
+    rows_of = documents.rows_naming
+    for name, other, is_probable in _similar_names(rows_of):
+        close = f"close to {other!r} ({number_of(len(rows_of[other]), 'row')})"
+        message = f"The label {name!r} {documents.list_rows(rows_of[name])} is rare and {close}."
+        severity: Severity = "warning" if is_probable else "note"
+        yield finding(severity, message, rows_of[name], "Correct it if it is a misspelling.")
+
+
+def _similar_names(rows_of: Mapping[str, list[int]]) -> Iterator[tuple[str, str, bool]]:
+    """Rare names, a frequent name close to each, and whether a misspelling is probable.
+
+    A name of four letters that differs in one of them may well be another word.
+    """
     rare = [name for name, rows in rows_of.items() if len(rows) <= _RARE]
     by_size = sorted(rows_of, key=lambda name: -len(rows_of[name]))[:_MAX_NAMES]
     for name in rare if len(rare) <= _MAX_RARE else ():
-        rows = rows_of[name]
-        frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows)]
+        frequent = [other for other in by_size if len(rows_of[other]) >= _FREQUENT * len(rows_of[name])]
         usual = next((other for other in frequent if is_misspelling(name, other)), None)
         similar = usual or next((other for other in frequent if differ_in_one_letter(name, other)), None)
         if similar is not None:
-            close = f"close to {similar!r} ({number_of(len(rows_of[similar]), 'row')})"
-            message = f"The label {name!r} ({row_list(rows)}) is rare and {close}."
-            severity: Severity = "warning" if usual else "note"  # in names of four letters it may well be another word
-            yield finding(severity, message, rows, "Correct it if it is a misspelling.")
+            yield name, similar, usual is not None
 
 
 def class_tree(documents: Documents) -> Iterator[Finding]:
@@ -164,6 +187,6 @@ def class_tree(documents: Documents) -> Iterator[Finding]:
         yield finding("problem", message, merged(gaps, rows_of), advice)
 
 
-CHECKS_BEFORE_FIT = (scarce_classes, decimal_labels, variant_labels, placeholder_labels)
+CHECKS_BEFORE_FIT = (variant_labels, scarce_classes, decimal_labels, placeholder_labels)
 """Checks that also run before a fit; the fit itself refuses what the others find."""
 LABEL_CHECKS = (labels_present, candidate_sets, *CHECKS_BEFORE_FIT, class_tree)

@@ -13,6 +13,7 @@ from transduce.class_prior.statement import Statement
 from transduce.cli.classes import parents_of
 from transduce.cli.fit_messages import describe_prior_error
 from transduce.cli.prior_options import assumptions, has_size, library_prior, rows_text
+from transduce.cli.size_sentences import ROUGH_SLACK, compare_sizes
 from transduce.cli.validation.findings import Documents, Finding, finding, first_of, merged, name_list
 from transduce.errors import PriorError
 from transduce.suggest import find_misspelled, number_of
@@ -104,10 +105,11 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
     labeled = np.array([len(documents.rows_of.get(name, ())) for name in stated.names[: stated.n_classes]])
     counts, low, high = stated.members @ labeled, stated.low / stated.n_rows, stated.high / stated.n_rows
     least, most = exact_interval(counts.astype(np.float64), n)
+    is_outside = (counts > 0) & ((high < least) | (low > most))
     outside = [
         f"{stated.names[k]!r} (labels {counts[k] / n:.1%}, {least[k]:.1%} to {most[k]:.1%}; stated "
         f"{' to '.join(dict.fromkeys(f'{end:.1%}' for end in (low[k], high[k])))})"
-        for k in np.flatnonzero((counts > 0) & ((high < least) | (low > most)))
+        for k in np.flatnonzero(is_outside)
     ]
     if not outside:
         return
@@ -115,7 +117,11 @@ def prior_against_labels(documents: Documents) -> Iterator[Finding]:
     message = f"{sizes} from the {n} labels by more than chance (95 %): {name_list(outside, quote=False)}."
     predicted = np.where(np.arange(labeled.size) == 0, stated.n_rows, 0)  # there is no classifier yet
     found = diagnose_prior(stated.likely_bounds(), labeled, predicted, np.zeros(labeled.size))
-    if found.disagreement > HARMFUL_DISAGREEMENT and not found.balanced_labels:
+    is_far = any(
+        compare_sizes((low[k], high[k]), (least[k], most[k]), ROUGH_SLACK) != "right"
+        for k in np.flatnonzero(is_outside)
+    )
+    if (found.disagreement > HARMFUL_DISAGREEMENT or is_far) and not found.balanced_labels:
         advice = "Check the sizes: if the labels are a random sample, expect worse results than without sizes."
         yield finding("warning", message, (), advice)
     else:
