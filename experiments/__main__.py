@@ -70,7 +70,10 @@ def main() -> int:
         found, n_failed = check(grids, source, results, options.cells, options.seed, options.jobs)
         record(found, results)
         print(table(found))
-        return int(n_failed > 0 or not all(one.agrees for one in found))
+        unchecked = [name for name in names if name not in {one.study for one in found}]
+        if unchecked:
+            print(f"No cell was run again of {', '.join(unchecked)}: results or data are missing, or they are times.")
+        return int(n_failed > 0 or not found or not all(one.agrees for one in found))
     if options.smoke and options.results is None:
         with tempfile.TemporaryDirectory() as folder:
             return run(options, grids, source, Path(folder))

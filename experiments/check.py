@@ -87,6 +87,7 @@ def table(found: Sequence[Checked]) -> str:
 
 def record(found: Sequence[Checked], folder: Path) -> None:
     """Keep what a check found, in place of what earlier ones found of the same cells."""
+    folder.mkdir(parents=True, exist_ok=True)
     kept = {(one.study, one.cell): one for one in [*recorded(folder), *found]}
     fresh = (folder / FILE).with_suffix(".new")
     with fresh.open("w", newline="", encoding="utf-8") as file:

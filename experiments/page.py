@@ -167,11 +167,10 @@ def _computed_by(versions: Mapping[str, Sequence[Stamp]], checked: Mapping[str, 
         n_cells = sum(stamp.n_cells for stamp in found)
         if n_present == n_cells:
             whole.append(name)
-        elif n_present:
-            partly.append(f"{name} ({n_present} of {n_cells} cells)")
         else:
-            again = f" ({_agreement(checked[name])} when run again)" if name in checked else ""
-            earlier.append(f"{name}{again}")
+            notes = [f"{n_present} of {n_cells} cells"] if n_present else []
+            notes += [f"{_agreement(checked[name])} when run again"] if name in checked else []
+            (partly if n_present else earlier).append(f"{name} ({'; '.join(notes)})" if notes else name)
     groups = (
         ("the present code had computed", whole),
         ("the present code had computed a part of", partly),

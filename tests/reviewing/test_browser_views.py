@@ -55,6 +55,7 @@ def test_documents_are_searched_and_decided_together(page: Page) -> None:
     page.wait_for(lambda: page.session.state.n_events == 1)
     assert np.flatnonzero(page.session.state.decided != UNDECIDED).tolist() == expected
     assert HOW[page.session.state.how[expected[0]]] == "keyword"
+    page.wait("!document.getElementById('undo').disabled")  # the page has heard that it is saved
     page.click("#undo")
     page.wait_for(lambda: bool(np.all(page.session.state.decided == UNDECIDED)))
 

@@ -14,9 +14,8 @@ import polars as pl
 from transduce.cli.errors import InputError
 from transduce.cli.formats import Table, labels_of, read_table
 from transduce.cli.results import (
-    EXPORTED,
-    EXPORTED_CHECK,
     corrected_rows,
+    export_columns,
     filled_column,
     given_column,
     is_export,
@@ -41,7 +40,7 @@ def check_of(labels: pl.Series) -> pl.Series:
     letters = {
         label: "".join(_LETTERS[code >> 4 * place & 15] for place in range(_LENGTH)) for label, code in codes.items()
     }
-    return pl.Series(EXPORTED_CHECK, [letters[label] for label in text], dtype=pl.String)
+    return pl.Series([letters[label] for label in text], dtype=pl.String)
 
 
 def documents_labels(documents: Table, column: str) -> list[str | None]:
@@ -60,8 +59,8 @@ def read_corrections(answers: Table, column: str, original: Labels) -> Table:
     edited = _edited_exported(frame).arg_true().to_list()
     if edited:
         raise InputError(
-            f"row {edited[0] + 1} of {answers.name} has another label in {EXPORTED!r} than was exported. Undo that "
-            f"change, and correct {own!r} instead."
+            f"row {edited[0] + 1} of {answers.name} has another label in {export_columns(frame)[0]!r} than was "
+            f"exported. Undo that change, and correct {own!r} instead."
         )
     label = filled_column(frame)
     in_own = _corrected_in(frame, own, original)
@@ -106,7 +105,7 @@ def _corrected_in(frame: pl.DataFrame, column: str, original: Labels) -> pl.Seri
     """
     if column == filled_column(frame):
         return corrected_rows(frame, column)
-    before = plain_labels(frame, EXPORTED).zip_with(
+    before = plain_labels(frame, export_columns(frame)[0]).zip_with(
         given_column(frame), pl.Series(original, dtype=pl.String).fill_null("")
     )
     now = plain_labels(frame, column)
@@ -115,6 +114,7 @@ def _corrected_in(frame: pl.DataFrame, column: str, original: Labels) -> pl.Seri
 
 def _edited_exported(frame: pl.DataFrame) -> pl.Series:
     """In which rows the column "exported" was edited; exports of earlier versions do not show it."""
-    if EXPORTED_CHECK not in frame.columns:
+    exported, check, _ = export_columns(frame)
+    if check not in frame.columns:
         return pl.repeat(False, frame.height, eager=True)
-    return check_of(frame[EXPORTED]) != frame[EXPORTED_CHECK].cast(pl.String).fill_null("").str.strip_chars()
+    return check_of(frame[exported]) != frame[check].cast(pl.String).fill_null("").str.strip_chars()

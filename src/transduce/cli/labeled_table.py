@@ -16,10 +16,8 @@ from transduce.cli.queue.answers import holds_results, merge_all
 from transduce.cli.results import (
     ANSWERED,
     AT_RANDOM,
-    EXPORTED,
-    EXPORTED_CHECK,
     GIVEN,
-    NOTE,
+    export_columns,
     given_rows,
     is_export,
     origin_column,
@@ -104,7 +102,7 @@ def remove_results(table: Table, label: str, say: Say) -> Table:
     if names is None or label not in frame.columns:
         return table
     origin = origin_column(frame)
-    exported = [name for name in (EXPORTED, EXPORTED_CHECK, NOTE) if is_export(frame) and name in frame.columns]
+    exported = [name for name in export_columns(frame) if is_export(frame) and name in frame.columns]
     old = [*names, *([] if origin is None else [origin]), *exported]
     after = frame.columns[frame.columns.index(origin or names[-1]) + 1 :][:1]
     old += [name for name in after if re.fullmatch(rf"{SUSPICION}(_\d+)?", name)]

@@ -150,15 +150,25 @@ def plain_labels(frame: pl.DataFrame, column: str) -> pl.Series:
 
 
 def is_export(frame: pl.DataFrame) -> bool:
-    """Whether `export` wrote a frame."""
-    return {EXPORTED, NOTE} <= set(frame.columns) and result_columns(frame) is not None
+    """Whether `export` wrote a frame, which has the labels as exported, and checks of them or (once) notes."""
+    exported, *others = (name in frame.columns for name in export_columns(frame))
+    return exported and any(others) and result_columns(frame) is not None
+
+
+def export_columns(frame: pl.DataFrame) -> tuple[str, str, str]:
+    """Names of the columns that `export` adds: labels as exported, their checks, and notes.
+
+    They have a number if the documents had columns of these names.
+    """
+    exported, check, note = (_last_name(name, frame.columns) for name in (EXPORTED, EXPORTED_CHECK, NOTE))
+    return exported, check, note
 
 
 def corrected_rows(frame: pl.DataFrame, column: str) -> pl.Series:
     """Which labels of an exported file a person has changed since, to another class."""
     if not is_export(frame):
         return pl.repeat(False, frame.height, eager=True)
-    now, before = plain_labels(frame, column), plain_labels(frame, EXPORTED)
+    now, before = plain_labels(frame, column), plain_labels(frame, export_columns(frame)[0])
     return (now != before) & (now != "")
 
 

@@ -15,12 +15,12 @@ from transduce.cli.errors import InputError
 from transduce.cli.evidence_options import check_evidence, check_spelling, class_names, fit_evidence, has_evidence
 from transduce.cli.exported import check_of, check_uncorrected, documents_labels
 from transduce.cli.features.encoding import encoding_of
-from transduce.cli.formats import Table, read_table, texts_of, unused_name, write_table
+from transduce.cli.formats import Table, labels_of, read_table, texts_of, unused_name, write_table
 from transduce.cli.labeled_table import with_labels
 from transduce.cli.predictions import Predictions
 from transduce.cli.queue.answers import LABEL, merge_all
 from transduce.cli.queue.write import label_studio_config, label_studio_tasks, queue_frame
-from transduce.cli.results import ANSWERED, AT_RANDOM, EXPORTED, GIVEN, NOTE, add_results
+from transduce.cli.results import ANSWERED, AT_RANDOM, EXPORTED, EXPORTED_CHECK, GIVEN, NOTE, add_results
 from transduce.features.pretrained import local_encoder
 from transduce.features.text_rows import fit_texts
 from transduce.io.atomic_write import atomic_write
@@ -149,12 +149,15 @@ def results_frame(task: ReviewTask, state: ReviewState, proposals: Proposals | N
     table = task.table.frame
     if task.column is not None:  # decisions may replace labels of the file, also one that names several classes
         decided = pl.Series(task.column, labels, dtype=pl.String)
-        kept = table[task.column].cast(pl.String)
+        own = table[task.column]  # lists are paths; other cells stay as they are
+        kept = labels_of(task.table, task.column) if own.dtype.is_nested() else own.cast(pl.String)
         table = table.with_columns(decided.zip_with(pl.Series(codes != UNDECIDED), kept))
     frame, names = add_results(table, task.text, classes, predictions, labels, in_place, _origin(task, state))
     notes = [state.notes.get(row) for row in range(state.n_rows)]
-    exported = frame[names.label].alias(EXPORTED)
-    return frame.with_columns(exported, check_of(exported), pl.Series(NOTE, notes, dtype=pl.String))
+    exported = frame[names.label]
+    added = exported, check_of(exported), pl.Series(notes, dtype=pl.String)
+    free = (unused_name(name, frame.columns) for name in (EXPORTED, EXPORTED_CHECK, NOTE))
+    return frame.with_columns(column.alias(name) for column, name in zip(added, free, strict=True))
 
 
 def _origin(task: ReviewTask, state: ReviewState) -> NDArray[np.int64]:

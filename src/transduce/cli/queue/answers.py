@@ -87,9 +87,10 @@ def _as_answers(answers: Table, documents: Table, column: str, say: Callable[[st
     n_rows = documents.frame.height
     if not holds_results(answers, n_rows):
         return answers
-    if is_export(answers.frame):
+    label = filled_column(answers.frame)
+    if is_export(answers.frame) and label in answers.frame.columns:
         answers = read_corrections(answers, column, documents_labels(documents, column))
-    frame, label = answers.frame, filled_column(answers.frame)
+    frame = answers.frame
     given = given_rows(frame, label)
     if given is None:
         return answers
@@ -105,9 +106,10 @@ def _as_answers(answers: Table, documents: Table, column: str, say: Callable[[st
 
 
 def holds_results(answers: Table, n_rows: int) -> bool:
-    """Whether a file has a label for each document and no row numbers, as `label` and `export` write it."""
+    """Whether a file has a label for each document, as `label` writes it without row numbers, and `export` always."""
     frame = answers.frame
-    return ROW not in frame.columns and result_columns(frame) is not None and frame.height == n_rows
+    has_results = result_columns(frame) is not None and frame.height == n_rows
+    return has_results and (ROW not in frame.columns or is_export(frame))
 
 
 def merge_answers(
@@ -212,7 +214,7 @@ def _check_texts(documents: Table, answers: Table, numbers: list[int | None], co
             if _comparable(one) != _comparable(other):
                 raise InputError(
                     f"row {row + 1} of {answers.name} has a different text in {column!r} than row {row + 1} of the "
-                    "documents. Was the file sorted? Restore its order, or write the queue again."
+                    "documents. Was the file sorted? Restore its order, or write it anew."
                 )
 
 

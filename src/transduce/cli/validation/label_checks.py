@@ -37,10 +37,12 @@ def labels_present(documents: Documents) -> Iterator[Finding]:
         yield finding("problem", f"None of {number_of(n, 'row')} has a label.", (), "Label a few rows of every class.")
     elif len(set(documents.rows_of) | set(documents.prior)) < 2:
         ((only, rows),) = documents.rows_of.items()
-        message = f"All {number_of(n_labeled, 'label')} are {only!r}: there is only one class."
+        all_labels = "The only label is" if n_labeled == 1 else f"All {n_labeled} labels are"
+        message = f"{all_labels} {only!r}: there is only one class."
         yield finding("problem", message, rows, "Label rows of at least one other class.")
     if n and n_labeled == n:
-        message = f"All {number_of(n, 'row')} have a label: there is nothing left to label."
+        all_rows = "The only row has" if n == 1 else f"All {n} rows have"
+        message = f"{all_rows} a label: there is nothing left to label."
         yield finding("warning", message, (), "Add unlabelled rows, or check that this is the label column.")
 
 
