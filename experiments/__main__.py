@@ -150,7 +150,7 @@ def show(options: argparse.Namespace, grids: Grids, folder: Path) -> None:
         if hasattr(module(name), "plot"):
             save(module(name).plot(rows), folder / f"{name}.svg")
     if options.name not in ("all", "page"):
-        checked = run_again(folder)
+        checked = run_again(folder, found)
         for name, rows in found.items():
             print(page.section(name, rows, len(grids[name]), None, checked.get(name, ())))
         return

@@ -26,10 +26,17 @@ FILE = "checks.csv"
 
 
 class Checked(NamedTuple):
-    """A cell that was run again: its KEYS as JSON, the version of the code, the largest difference and its column."""
+    """A cell that was run again.
+
+    cell        its KEYS as JSON
+    stored      version of the results that were stored
+    version     version of the code that ran it again
+    difference  the largest one of a result, and the column of that
+    """
 
     study: str
     cell: str
+    stored: str
     version: str
     difference: float
     column: str
@@ -63,8 +70,8 @@ def check(
 
     def compare(name: str, rows: list[Row]) -> None:
         difference, column = largest_difference(name, stored[name][_cell(name, rows[0])], rows)
-        cell = json.dumps({key: rows[0][key] for key in module(name).KEYS})
-        found.append(Checked(name, cell, str(rows[0]["version"]), difference, column))
+        before = str(stored[name][_cell(name, rows[0])][0]["version"])
+        found.append(Checked(name, _json(name, rows[0]), before, str(rows[0]["version"]), difference, column))
 
     n_failed = run_all(tasks, n_jobs, compare)
     return sorted(found), n_failed
@@ -103,11 +110,12 @@ def recorded(folder: Path) -> list[Checked]:
         return [Checked(**row | {"difference": float(row["difference"])}) for row in csv.DictReader(file)]
 
 
-def run_again(folder: Path) -> dict[str, list[Checked]]:
-    """What the present code has found of results in this folder, by study."""
+def run_again(folder: Path, shown: Mapping[str, Sequence[Row]]) -> dict[str, list[Checked]]:
+    """What the present code has found of the results of studies that are shown, unless these are newer."""
+    stored = {(name, _json(name, row)): str(row["version"]) for name, rows in shown.items() for row in rows}
     found: dict[str, list[Checked]] = {}
     for one in recorded(folder):
-        if one.is_present:
+        if one.stored == stored.get((one.study, one.cell)) and one.is_present:
             found.setdefault(one.study, []).append(one)
     return found
 
@@ -137,6 +145,10 @@ def _difference(old: Any, new: Any) -> float:
         is_same = old == new or (math.isnan(old) and math.isnan(new))
         return 0.0 if is_same else abs(old - new) / max(1.0, abs(old))
     return 0.0 if str(old) == str(new) else math.inf
+
+
+def _json(name: str, row: Row) -> str:
+    return json.dumps({key: row[key] for key in module(name).KEYS})
 
 
 def _cell(name: str, row: Row) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def write(shown: Mapping[str, list[Row]], grids: Mapping[str, Sequence[Row]], pa
     """Write the whole page."""
     verdicts = [(name, verdict) for name, rows in shown.items() for verdict in module(name).verdicts(rows)]
     versions = {name: stamps(module(name), rows) for name, rows in shown.items()}
-    checked = run_again(results)
+    checked = run_again(results, shown)
     pictures = {name: Path(os.path.relpath(results / f"{name}.svg", path.parent)).as_posix() for name in shown}
     parts = [HEAD, fill(VERSIONS.format(_computed_by(versions, checked)), 116), _summary(verdicts), FIGURES]
     for name in filter(side_by_side.is_figure, shown):

@@ -9,7 +9,7 @@ from helpers.studies import cell_of, row_of, run
 
 from experiments import STUDIES, cells, page, study
 from experiments.__main__ import limited
-from experiments.check import check, largest_difference, record, recorded, table
+from experiments.check import check, largest_difference, record, recorded, run_again, table
 from experiments.class_sizes import SIZED_PEERS
 from experiments.data import Source, Split, dotted
 
@@ -198,6 +198,8 @@ def test_a_check_compares_cells_with_the_stored_ones_and_keeps_what_it_found(tmp
     assert found[0].is_present
     assert "1 of 1 agree" in page.section("figure2", cells.read(tmp_path / "figure2.csv"), 1, None, found)
     (row,) = cells.read(tmp_path / "figure2.csv")
+    assert run_again(tmp_path, {"figure2": [row]}) == {"figure2": found}
+    assert run_again(tmp_path, {"figure2": [row | {"version": "newer"}]}) == {}
     write(tmp_path, row | {"macro_f": row["macro_f"] - 0.5, "seconds": 1e6})
     found, _ = check(grids, source, tmp_path, 2, 0, 1)
     assert not found[0].agrees

@@ -71,8 +71,8 @@ def test_the_top_says_which_studies_the_present_code_computed(written):
     stamp = page.Stamp
     found = {"one": [stamp("a", 2, True)], "two": [stamp("a", 1, True), stamp("b", 3, False)],
              "three": [stamp("b", 4, False)], "four": [stamp("c", 1, False)]}  # fmt: skip
-    checked = {"two": [Checked("two", "{}", "b", 0.0, "")]} | {
-        "three": [Checked("three", "{}", "b", 0.0, ""), Checked("three", '{"set": 1}', "b", 0.25, "macro_f")]
+    checked = {"two": [Checked("two", "{}", "a", "b", 0.0, "")]} | {
+        "three": [Checked("three", "{}", "a", "b", 0.0, ""), Checked("three", '{"set": 1}', "a", "b", 0.25, "macro_f")]
     }
     assert page._computed_by(found, checked) == (
         "the present code had computed one; the present code had computed a part of two (1 of 4 cells; 1 of 1 agree "
