@@ -37,3 +37,6 @@ __all__ = [
     "Record",
     "user_stacklevel",
 ]
+
+for _name in __all__:  # tracebacks, pickles and the reference name the public module
+    globals()[_name].__module__ = __name__
