@@ -48,7 +48,7 @@ class Checked(NamedTuple):
 
     @property
     def is_present(self) -> bool:
-        """Whether the present code would be tried by running the cell again."""
+        """Whether it was the present code that ran the cell again."""
         return self.version == version(module(self.study), json.loads(self.cell))
 
 
