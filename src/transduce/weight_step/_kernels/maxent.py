@@ -6,13 +6,16 @@ Dual.     p_i (K,) in the unit simplex for every row; W = 1/λ Σ_i κ_i x_i (q_
 Update.   With z = (s_i + Δ_i) / γ and B = κ_i ‖x_i‖² / (λγ) (for a tree times the largest overlap of paths, an upper
           bound on the curvature), maximise z·p + H(p) − B/2 ‖p − p_i‖² over the simplex. The optimum has
           log p_k + B p_k = z_k + B p_ik − ν and Σ p = 1, which Newton's method solves for p and ν together.
+Digits.   A loop that adds up writes no array: whether it ran in vector registers, and so the order of the sum, would
+          otherwise depend on where the arrays are in memory.
 Stopping. gaps[i] = κ_i γ KL(p_i ‖ softmax(z)); their sum over all rows, at one W, is the duality gap.
 Reference: Yu, Huang and Lin (2011), dual coordinate descent for maxent.
 """
 
 import numpy as np
 
-from transduce.kernels import Array, kernel
+from transduce.kernels import Array, reduction
+from transduce.kernels.exponentials import exp, log
 
 TINY = 1e-30
 """Lower bound on probabilities inside a logarithm."""
@@ -20,26 +23,25 @@ NEWTON_TOL = 1e-3
 """Newton stops when no probability changes by more. The error is about the square of this, and any p is feasible."""
 
 
-@kernel
+@reduction
 def softmax_and_divergence(s: Array, p: Array, out: Array) -> tuple[float, float]:
     """Write softmax(s); return log Σ_k exp s_k, and KL(p ‖ softmax(s))."""
     top = s[0]
     for k in range(1, s.size):
         top = max(top, s[k])
-    total = 0.0
     for k in range(s.size):
-        out[k] = np.exp(s[k] - top)
+        out[k] = exp(s[k] - top)
+    total, divergence = 0.0, 0.0
+    for k in range(s.size):
         total += out[k]
-    log_partition = float(top + np.log(total))
-    divergence = log_partition
+        divergence += p[k] * (log(max(p[k], TINY)) - s[k])
+    log_partition, scale = float(top + np.log(total)), 1.0 / total
     for k in range(s.size):
-        out[k] /= total
-        if p[k] > 0.0:
-            divergence += p[k] * (np.log(p[k]) - s[k])
-    return log_partition, max(divergence, 0.0)
+        out[k] *= scale
+    return log_partition, max(log_partition + divergence, 0.0)
 
 
-@kernel
+@reduction
 def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array, logs: Array) -> float:
     """Write the solution of log out_k + B out_k = s_k + B p_k − ν, Σ out = 1, by Newton's method in log out and ν.
 
@@ -47,39 +49,41 @@ def solve_row(s: Array, log_partition: float, B: float, p: Array, out: Array, lo
     scratch space. Returns the entropy of the solution.
     """
     weight = 1.0 / (1.0 + B)
-    for k in range(s.size):
-        if B < 1.0:
+    if B < 1.0:
+        for k in range(s.size):
             logs[k] = s[k] - log_partition
-        else:
+    else:
+        for k in range(s.size):
             out[k] = max(weight * out[k] + (1.0 - weight) * p[k], TINY)
-            logs[k] = np.log(out[k])
+            logs[k] = log(out[k])
     for _ in range(30):
         total, weight_sum, residual = 0.0, 0.0, 0.0
         for k in range(s.size):
-            slope = 1.0 / (1.0 + B * out[k])
+            share = out[k] / (1.0 + B * out[k])
             total += out[k]
-            weight_sum += out[k] * slope
-            residual += out[k] * slope * (s[k] + B * (p[k] - out[k]) - logs[k])
+            weight_sum += share
+            residual += share * (s[k] + B * (p[k] - out[k]) - logs[k])
         nu = (residual - (1.0 - total)) / weight_sum
         largest = 0.0
         for k in range(s.size):
             move = (s[k] + B * (p[k] - out[k]) - logs[k] - nu) / (1.0 + B * out[k])
-            logs[k] += min(max(move, -4.0), 4.0)
             largest = max(largest, abs(move) * out[k])
-        for k in range(s.size):
-            out[k] = np.exp(logs[k])
+            moved = logs[k] + min(max(move, -4.0), 4.0)
+            logs[k] = moved
+            out[k] = exp(moved)
         if largest < NEWTON_TOL:
             break
-    total, entropy = 0.0, 0.0
+    total, sum_of_logs = 0.0, 0.0
     for k in range(s.size):
         total += out[k]
+        sum_of_logs += out[k] * logs[k]
+    scale = 1.0 / total
     for k in range(s.size):
-        out[k] /= total
-        entropy -= out[k] * logs[k]
-    return float(entropy + np.log(total))
+        out[k] *= scale
+    return float(np.log(total) - scale * sum_of_logs)
 
 
-@kernel
+@reduction
 def update_row(
     s: Array, offsets: Array, width: float, weight: float, curvature: float, p: Array, new: Array, logs: Array
 ) -> tuple[float, float]:
@@ -87,17 +91,19 @@ def update_row(
 
     `new` and `logs` (K,) are scratch space. Returns the gap before, and what κ (p·Δ + γ H(p)) has risen by.
     """
-    for k in range(s.size):
-        s[k] = (s[k] + offsets[k]) / width if offsets.size > 0 else s[k]
+    if offsets.size > 0:
+        for k in range(s.size):
+            s[k] = (s[k] + offsets[k]) / width
     log_partition, divergence = softmax_and_divergence(s, p, new)
     entropy = solve_row(s, log_partition, curvature / width, p, new, logs)
     gain = entropy + divergence - log_partition  # less the old entropy, log_partition − divergence − p·z
     for k in range(s.size):
         gain += p[k] * s[k]
     gain *= width
+    if offsets.size > 0:
+        for k in range(s.size):
+            gain -= (p[k] - new[k]) * offsets[k]
     for k in range(s.size):
         s[k] = p[k] - new[k]
-        if offsets.size > 0:
-            gain -= s[k] * offsets[k]
         p[k] = new[k]
     return weight * width * divergence, weight * gain
