@@ -13,7 +13,7 @@ from transduce.label_step import METHODS
 from transduce.label_step.entropic import Entropic, solve_at_entropy
 from transduce.label_step.greedy import greedy_labels
 from transduce.losses import LargeMargin, MaxEnt, SmoothMargin, SquaredLargeMargin, costs_of
-from transduce.solvers.loop import Loop
+from transduce.solvers.loop import Loop, Turns
 from transduce.weight_step import LBFGS, DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
 
 PHASES = ("weights", "labels", "soft labels", "scores", "costs", "rest")
@@ -58,6 +58,7 @@ class Phases:
             kind.label_costs = self.timed("costs", kind.label_costs)
         Design.scores = self.timed("scores", Design.scores)
         Loop.run, Loop.run_all = self.timed("rest", Loop.run), self.timed("wait", Loop.run_all)
+        Turns.work = self.timed("rest", Turns.work)
         named = {
             solve_at_entropy: "soft labels",
             greedy_labels: "labels",

@@ -95,7 +95,7 @@ def test_all_parts_of_the_fit_are_planned(options, expected, example, run_ok, tm
     fractions, restarts = zip(*shown, strict=True)
     assert 1 + max(restarts) == expected
     assert fractions[0] < 0.3
-    assert fractions[-1] == 1.0
+    assert 0.85 < fractions[-1] <= 1.0
 
 
 @pytest.mark.parametrize("prior", [(), ("--prior", "travel=0.5")])

@@ -18,14 +18,17 @@ from helpers.solver_problems import (
     blobs,
     known_labels,
 )
+from scipy import sparse
+from sklearn.base import clone
 
+from transduce import TransductiveClassifier
 from transduce.design import Design
 from transduce.history import FitStatus
 from transduce.label_step import METHODS, LabelProblem
 from transduce.losses import LargeMargin
 from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import Settings
-from transduce.solvers.annealing import MIN_IMPROVEMENT
+from transduce.solvers.annealing import COLD, MIN_IMPROVEMENT
 from transduce.solvers.schedule import COOLINGS, N_STAGES, ROUNDS, cooling_schedules
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
@@ -77,11 +80,12 @@ def without_seconds(result) -> list:
 
 @every_loss_and_own
 @flat_and_tree
-def test_the_objective_is_true_and_no_worse_than_the_papers_schedule(loss, taxonomy):
+def test_the_objective_is_true_and_at_most_a_little_above_that_of_the_papers_schedule(loss, taxonomy):
     soft = annealing(loss, taxonomy)
     result = soft.run(known_labels())
     check_result(soft, result)
-    assert result.objective <= paper_alone(loss=loss, taxonomy=taxonomy).objective
+    paper = paper_alone(loss=loss, taxonomy=taxonomy).objective
+    assert result.objective <= (1.0 + MIN_IMPROVEMENT) * paper  # a restart that can hardly win does not go on
 
 
 def hard_problem(seed: int, n_labeled: int = 4) -> tuple[AnnealingRun, np.ndarray]:
@@ -98,7 +102,7 @@ def hard_problem(seed: int, n_labeled: int = 4) -> tuple[AnnealingRun, np.ndarra
 
 def test_the_restart_of_lowest_objective_wins_and_it_is_not_always_the_same():
     winners = set()
-    for seed in range(4):
+    for seed in range(12):
         soft, truth = hard_problem(seed)
         result = soft.run(truth)
         ends = {row.restart: row.objective for row in result.history}
@@ -205,7 +209,8 @@ def test_the_history_lists_the_restarts_one_after_another(loss, n_threads):
     for restart, schedule in enumerate(cooling_schedules(1.0), start=1):
         rows = [row for row in result.history if row.restart == restart]
         soft_labels = [row for row in rows if row.stage <= N_STAGES]
-        assert [row.stage for row in soft_labels] == np.repeat(np.arange(1, N_STAGES + 1), ROUNDS).tolist()
+        stages = np.repeat(np.arange(1, N_STAGES + 1), ROUNDS)[: len(soft_labels)]
+        assert [row.stage for row in soft_labels] == stages.tolist()
         assert all(row.unlabeled_weight == schedule[row.stage - 1].weight for row in soft_labels)
         final = rows[len(soft_labels) :]
         assert final
@@ -215,16 +220,71 @@ def test_the_history_lists_the_restarts_one_after_another(loss, n_threads):
     assert not any(row.temperature for row in result.history if row.restart == 0)
 
 
+def soft_stages(result, restart: int, column: str) -> np.ndarray:
+    """A column of the history while labels were soft, one row per stage."""
+    rows = [row for row in result.history if row.restart == restart and row.stage <= N_STAGES]
+    return np.array([getattr(row, column) for row in rows]).reshape(-1, ROUNDS)
+
+
 @every_loss
-def test_labels_cool_within_each_restart(loss):
-    """Later stages are cooler than those two before them, the last far cooler than the hottest."""
-    result = annealing(loss).run(known_labels())
+def test_labels_cool_within_each_restart_until_they_are_cold(loss, monkeypatch):
+    """The last stage is far cooler than the hottest; it comes before the schedule ends only if hardly a label moves."""
+    few = COLD * (N - N_LABELED)
+    early = annealing(loss).run(known_labels())
+    monkeypatch.setattr("transduce.solvers.annealing.COLD", -1.0)
+    whole = annealing(loss).run(known_labels())
     for restart in range(1, N_RESTARTS):
-        rows = [row for row in result.history if row.restart == restart and row.stage <= N_STAGES]
-        temperatures = np.array([row.temperature for row in rows]).reshape(N_STAGES, ROUNDS).mean(axis=1)
+        temperatures = soft_stages(whole, restart, "temperature").mean(axis=1)
+        assert temperatures.size == N_STAGES
         assert np.all(temperatures > 0)
         assert temperatures[-1] < 0.5 * temperatures.max()
         assert temperatures.argmax() < N_STAGES // 2
+        moved = soft_stages(early, restart, "n_moved")
+        assert np.all(moved[:-1].max(axis=1) > few)
+        assert len(moved) == N_STAGES or moved[-1].max() <= few
+        np.testing.assert_array_equal(moved, soft_stages(whole, restart, "n_moved")[: len(moved)])
+
+
+def test_only_restarts_that_can_win_go_on_after_the_first_round_of_their_last_stage():
+    n_stopped = 0
+    for seed in range(12):
+        soft, truth = hard_problem(seed)
+        history = soft.run(truth).history
+        last = {0: len(soft.alternation.settings.weights), 1: N_STAGES + 1, 2: N_STAGES + 1}
+        rows = {k: [row for row in history if (row.restart, row.stage) == (k, last[k])] for k in last}
+        bounds = {k: rows[k][0].objective - rows[k][0].gap for k in last}
+        best = min((1, 2), key=lambda k: bounds[k])
+        assert len(rows[3 - best]) == 1
+        assert rows[best][-1].n_moved == 0
+        limit = rows[best][0].objective / (1.0 - MIN_IMPROVEMENT)
+        paper = [row.objective - row.gap <= limit for row in rows[0]]
+        assert all(paper[:-1])
+        assert rows[0][-1].n_moved == 0 or not paper[-1]
+        n_stopped += not paper[-1]
+    assert n_stopped
+
+
+# ---- precision
+
+
+def test_csr_rows_are_in_single_precision_unless_the_tolerance_is_small():
+    """Weights come out in the precision of X, and J is about the same."""
+    X, y = sparse.csr_matrix(blobs()[0]), np.where(np.arange(N) < N_LABELED, known_labels(), -1)
+    counts = np.bincount(blobs()[1][N_LABELED:], minlength=4)
+    how = {"class_prior": counts, "annealing": "soft", "random_state": 0}
+    single, double = (TransductiveClassifier(tol=tol, **how).fit(X, y) for tol in (1e-3, 9e-4))
+    assert single.coef_.dtype == double.coef_.dtype == np.float64
+    assert np.all(single.coef_ == single.coef_.astype(np.float32))
+    assert not np.all(double.coef_ == double.coef_.astype(np.float32))
+    assert single.objective_ == pytest.approx(double.objective_, rel=5e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
+def test_rows_beyond_single_precision_are_not_rounded(scale):
+    X, y = sparse.csr_matrix(blobs()[0]), np.where(np.arange(N) < N_LABELED, known_labels(), -1)
+    clf = TransductiveClassifier(annealing="soft", fit_intercept=False, random_state=0)
+    one, scaled = (clone(clf).fit(factor * X, y) for factor in (1.0, scale))
+    assert np.mean(one.transduction_ == scaled.transduction_) > 0.99
 
 
 # ---- nothing to anneal

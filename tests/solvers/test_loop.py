@@ -1,5 +1,6 @@
 """The solver loop: history, clock, interruption and checkpoints, with solvers that only count."""
 
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +9,7 @@ from helpers.solver_problems import stop_after
 
 from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import CheckpointSlot
-from transduce.solvers.loop import CatchInterrupt, Loop, Solver
+from transduce.solvers.loop import CatchInterrupt, Loop, Solver, Turns
 
 
 @dataclass
@@ -112,7 +113,7 @@ def test_an_interrupt_in_one_restart_stops_the_others(n_threads):
     loop, results = Loop(stop_after(4)), {}
 
     def run_one(k):
-        results[k] = loop.run(Counting((2, 10_000)), restart=k)
+        results[k] = yield from loop.rounds(Counting((2, 10_000)), restart=k)
 
     assert loop.run_all(run_one, 3, n_threads)
     assert all(result.status is FitStatus.INTERRUPTED for result in results.values())
@@ -121,6 +122,7 @@ def test_an_interrupt_in_one_restart_stops_the_others(n_threads):
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_an_error_in_a_restart_is_raised(n_threads):
     def run_one(k):
+        yield
         if k == 1:
             raise ZeroDivisionError
 
@@ -145,9 +147,59 @@ def test_the_first_restart_has_a_result_even_if_another_is_interrupted_before_it
     loop.stopped.set()
 
     def run_one(k):
-        results[k] = loop.run(Counting((2, 3)), restart=k)
+        results[k] = yield from loop.rounds(Counting((2, 3)), restart=k)
 
     assert loop.run_all(run_one, 3, n_threads)
     assert list(results) == [0]
     assert results[0].status is FitStatus.INTERRUPTED
     assert np.isfinite(results[0].objective)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+def test_threads_take_turns_at_all_jobs_and_begin_no_more_than_they_need(n_threads):
+    begun, ended, most = set(), set(), []
+
+    def job(k):
+        begun.add(k)
+        for _ in range(3 * k + 1):
+            most.append(len(begun - ended))
+            yield
+        ended.add(k)
+
+    assert not Loop().run_all(job, 7, n_threads)
+    assert ended == set(range(7))
+    assert max(most) <= n_threads + (n_threads > 1)
+
+
+def test_a_free_thread_goes_on_with_the_job_that_had_the_least_time():
+    """One thread looks after two jobs by turns, so that neither waits for the end of the other."""
+    order, turns = [], Turns([], 1, threading.Event())
+
+    def job(k):
+        for _ in range(3):
+            order.append(k)
+            turns.seconds[k] = len(order)  # as if each piece took one second
+            yield
+
+    turns.jobs, turns.n_at_once = [job(0), job(1)], 2
+    turns.work()
+    assert order == [0, 1, 0, 1, 0, 1]
+
+
+def test_an_interrupt_ends_jobs_that_wait():
+    """A job that no thread works on is told of it, and one that has not begun is left alone, unless it is the first."""
+    told = []
+
+    def job(k):
+        try:
+            yield
+            yield
+        except KeyboardInterrupt:
+            told.append(k)
+
+    turns = Turns([job(0), job(1), job(2)], 1, threading.Event())
+    next(turns.jobs[1])
+    turns.seconds[1] = 0.0
+    turns.interrupt()
+    assert told == [1]
+    assert turns.jobs[0].gi_frame.f_lasti > 0

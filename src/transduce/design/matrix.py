@@ -77,9 +77,7 @@ class Design(Rows):
         if self.is_dense:
             (X, at), column = self._row_block(slice(None)), np.full((self.n_rows, 1), self.constant, self.dtype)
             return np.hstack((X[at], column)) if self.constant else X[at]
-        starts = np.repeat(self.spans[:, 0] - self.indptr[:-1], np.diff(self.indptr))
-        positions = starts + np.arange(self.n_values)
-        cells = self.data[positions], self.indices[positions], self.indptr
+        cells = self.data[self.positions], self.indices[self.positions], self.indptr
         return sparse.csr_matrix(cells, (self.n_rows, self.n_features))
 
     def reordered_by_frequency(self, counts: Array | None = None) -> "Design":

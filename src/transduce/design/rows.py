@@ -22,6 +22,8 @@ MIN_PRODUCTS_PER_THREAD = 10_000_000
 """Multiplications that make it worth starting one more thread."""
 COPY_COST = 8
 """Multiplications that take as long as copying one value."""
+SINGLE_VALUES = (1e-6, 1e6)
+"""Range of the largest absolute value of rows that may be kept in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,22 @@ class Rows:
     def select_rows(self, rows: Array) -> Self:
         """Return the design of some of the rows, a mask or indices, without copying them."""
         return replace(self, spans=self.spans[rows])
+
+    @property
+    def positions(self) -> Array:
+        """Where the values of these rows are, one row after another."""
+        return np.repeat(self.spans[:, 0] - self.indptr[:-1], np.diff(self.indptr)) + np.arange(self.n_values)
+
+    def in_single_precision(self) -> Self:
+        """Copy CSR rows of float64 to float32, unless their values are huge or tiny; others stay as they are."""
+        if self.is_dense or self.dtype == np.float32 or not self.n_values:
+            return self
+        is_whole = self.n_values == self.data.size
+        data = self.data if is_whole else self.data[self.positions]
+        if not SINGLE_VALUES[0] <= max(float(data.max()), -float(data.min())) <= SINGLE_VALUES[1]:
+            return self
+        indices, spans = (self.indices, self.spans) if is_whole else (self.indices[self.positions], self._new_spans())
+        return replace(self, data=data.astype(np.float32), indices=indices, spans=spans)
 
     def with_constant(self, constant: float) -> Self:
         """Copy CSR rows with one more column, of this value."""

@@ -259,6 +259,9 @@ class AnnealedEngine(Engine, Protocol):
     def in_memory(self) -> Any:
         """Return the same rows in the memory of this process."""
 
+    def in_single_precision(self) -> "AnnealedEngine":
+        """Return the same rows in single precision where that is faster; results keep the precision of X."""
+
     def split_threads(self, n_restarts: int) -> tuple[int, "AnnealedEngine"]:
         """Return how many restarts to run at the same time, and the engine that each of them uses."""
 

@@ -51,13 +51,15 @@ PARALLEL_CELLS = 10_000_000
 class LocalEngine:
     """A training problem in memory.
 
-    labels  (n,) class of every labelled row, which come first; other entries are ignored
-    order   (n,) position in y of every row of the problem; None if it is the same
+    labels     (n,) class of every labelled row, which come first; other entries are ignored
+    order      (n,) position in y of every row of the problem; None if it is the same
+    precision  type of the weights of results; None if it is that of the rows
     """
 
     problem: TrainingProblem
     labels: Array
     order: Array | None = None
+    precision: np.dtype[Any] | None = field(default=None, kw_only=True)
 
     @property
     def n_unlabeled(self) -> int:
@@ -74,7 +76,7 @@ class LocalEngine:
     def new_restart(self, settings: StepSettings, rng: np.random.Generator) -> LocalRestart:
         step = weight_step_for(self.problem.loss, settings.max_sweeps)
         problem = replace(self.problem, design=self.problem.design.with_own_threads())
-        return LocalRestart(problem, self.labels.copy(), settings, step, rng)
+        return LocalRestart(problem, self.labels.copy(), settings, step, rng, precision=self.precision)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:
         """Run as many restarts as there are threads if they are small, and divide the threads among them."""
@@ -96,6 +98,11 @@ class LocalEngine:
 
     def in_memory(self) -> "LocalEngine":
         return self
+
+    def in_single_precision(self) -> "LocalEngine":
+        design = self.problem.design
+        problem = replace(self.problem, design=design.in_single_precision())
+        return replace(self, problem=problem, precision=self.precision or design.dtype)
 
     def in_original_order(self, W: Array) -> Array:
         return self.problem.design.in_original_order(W)

@@ -22,6 +22,7 @@ from transduce.weight_step import LBFGS, WeightState, WeightStep, weight_step_fo
 class LocalRestart(common.RowState):
     """One run of a solver in memory.
 
+    precision  type of the weights of the result; None if it is that of the rows
     W          accepted weights; `descend` reached the point `step_length` of the way from there to those of the state
     proposed   (n_unlabeled,) labels of the last label step, until they are accepted
     evidence   (n_unlabeled, K) costs of the labels by the evidence at the weight of the stage, or 0
@@ -31,6 +32,7 @@ class LocalRestart(common.RowState):
     settings: StepSettings
     weight_step: WeightStep
     rng: np.random.Generator
+    precision: np.dtype[Any] | None = field(default=None, kw_only=True)
     W: Array = field(init=False)
     report: WeightSummary | None = None
     step_length: float = 1.0
@@ -125,7 +127,7 @@ class LocalRestart(common.RowState):
         return LocalSoftLabels(self)
 
     def result(self, result: FitResult) -> None:
-        result.W, result.labels = self.W, self.labels
+        result.W, result.labels = self.W.astype(self.precision or self.W.dtype, copy=False), self.labels
 
     def save(self, slot: CheckpointSlot, arrays: dict[str, Array], metadata: dict[str, Any], done: bool) -> None:
         if slot.path is None:

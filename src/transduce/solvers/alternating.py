@@ -83,6 +83,10 @@ class Rounds(Solver):
     def _n_stages(self) -> int:
         return len(self.settings.weights)
 
+    def is_last_stage(self, row: HistoryRow) -> bool:
+        """Whether a round was in the last stage."""
+        return row.stage >= self.first_stage + self._n_stages - 1
+
     def start(self) -> FitResult:
         """Return an empty result."""
         return FitResult(np.zeros(self.restart.n_classes))

@@ -5,14 +5,18 @@
 
 Which minimum the rounds reach depends on the cooling schedule, and no schedule is best everywhere. So each schedule is
 one restart, and Algorithm 1 with the paper's schedule is another. Cooled labels go through Algorithm 1 at the final
-weight, and the restart with the lowest J wins.
+weight, and the restart with the lowest J wins. After a round at the final weight, J less the duality gap of the weight
+step, a lower bound on J for these labels, tells nearly as well which one that will be. So restarts are compared then:
+the better one of those with a cooling schedule goes on, and the paper's does for as long as it can win.
 
 Which minimum they reach is a matter of the classes, not of the number of rows. So of very many unlabelled rows a sample
 is annealed, and all rows go through Algorithm 1 at the final weight from there.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -26,7 +30,7 @@ from transduce.label_step.infeasible import InfeasibleError
 from transduce.problem import evidence_costs
 from transduce.solvers.alternating import Alternation, Rounds, Settings, Supervised
 from transduce.solvers.first_labels import evidence_of, recalibrate, with_first_labels
-from transduce.solvers.loop import Loop
+from transduce.solvers.loop import Job, Loop
 from transduce.solvers.schedule import ROUNDS, SoftStage
 
 MIN_IMPROVEMENT = 5e-3
@@ -36,6 +40,10 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS = 20_000, 200
 """Unlabelled rows that are annealed, or so many for each class if that is more."""
 COOLED_TOL = 3e-2
 """Relative accuracy of weight steps after cooling: less accurate ones would lose what the soft labels have found."""
+COLD = 1e-3
+"""Fraction of the rows whose best label may change in each round of a stage that ends the cooling: few would later."""
+SINGLE_TOL = 1e-3
+"""Relative accuracy of the last weight step down to which single precision is enough."""
 
 
 @dataclass(eq=False)
@@ -46,6 +54,7 @@ class CooledAlternation(Rounds):
     cooling_slot  checkpoint of the soft labels
     soft_labels   while labels are soft
     n_cooled      completed stages of the cooling
+    is_cold       whether hardly any label changed in the last of them
     """
 
     restart: AnnealedRestart
@@ -53,6 +62,7 @@ class CooledAlternation(Rounds):
     cooling_slot: CheckpointSlot = field(default_factory=CheckpointSlot)
     soft_labels: SoftLabels | None = None
     n_cooled: int = 0
+    is_cold: bool = False
 
     def stages(self, result: FitResult) -> Iterator[Iterator[HistoryRow]]:
         """Generate the stages of the cooling, then those of the alternation."""
@@ -65,17 +75,21 @@ class CooledAlternation(Rounds):
         if saved is None:
             soft_labels.start()
         else:
-            self.n_cooled = saved["stage"]
+            self.n_cooled, self.is_cold = saved["stage"], saved["is_cold"]
         self.soft_labels = soft_labels
         for stage in self.schedule[self.n_cooled :]:
+            if self.is_cold:
+                break
             yield self._soft_stage(soft_labels, stage)
         soft_labels.harden(self.schedule[-1].weight)
         self.soft_labels, self.n_done = None, 0
 
     def _soft_stage(self, soft_labels: SoftLabels, stage: SoftStage) -> Iterator[HistoryRow]:
         self.n_cooled += 1
+        self.is_cold = True
         for _ in range(ROUNDS):
             soft = soft_labels.round(stage.weight, stage.entropy)
+            self.is_cold &= soft.n_moved <= COLD * self.restart.n_unlabeled
             yield HistoryRow(
                 self.n_cooled, stage.weight, soft.objective, soft.n_moved, soft.gap, temperature=soft.temperature
             )
@@ -85,7 +99,7 @@ class CooledAlternation(Rounds):
         if self.soft_labels is None:
             super().save(slot, result)
         else:
-            self.soft_labels.save(self.cooling_slot, {"stage": self.n_cooled})
+            self.soft_labels.save(self.cooling_slot, {"stage": self.n_cooled, "is_cold": self.is_cold})
 
 
 @dataclass(eq=False)
@@ -186,37 +200,40 @@ class SoftAnnealing:
 
     def _anneal(self, engine: AnnealedEngine, steps: StepSettings) -> FitResult:
         """Run all restarts and return the result of the best."""
-        n_schedules = len(self.schedules) if engine.n_classes > 1 else 0
-        n_threads, engine = engine.split_threads(1 + n_schedules)
-        rngs = [self.rng, *self.rng.spawn(n_schedules)]
+        schedules = self.schedules if engine.n_classes > 1 else ()
+        if schedules and self.settings.tol >= SINGLE_TOL:
+            engine = engine.in_single_precision()
+        n_threads, engine = engine.split_threads(1 + len(schedules))
+        rngs = [self.rng, *self.rng.spawn(len(schedules))]
         slots = [self.checkpoint.slot(f"restart {k}") for k in range(len(rngs))]
         loop = Loop(self.on_round, histories={k: slot.reported for k, slot in enumerate(slots)})
-        results: dict[int, FitResult] = {}
+        contest = _Contest(loop, slots)
 
-        def run_one(k: int) -> None:
+        def run_one(k: int) -> Job:
             restart = engine.new_restart(steps, rngs[k])
-            solver = self._cooled(restart, k, slots[k]) if k else Alternation(restart, self.settings)
-            result = loop.run(solver, slots[k], k)
-            with loop.lock:
-                results[k] = result
-                best = _best_complete(results)
-                for other in results.values():
-                    if other is not best and other.status is not FitStatus.INTERRUPTED:
-                        other.W = None  # they are large
+            yield from contest.until_last_stage(self._solver(restart, k, schedules, slots[k]), k)
 
         interrupted = loop.run_all(run_one, len(rngs), n_threads)
-        best = _best_complete(results) or results.get(0)
+        if not interrupted:
+            finalists = contest.finalists()
+            interrupted = loop.run_all(lambda number: finalists[number], len(finalists), min(n_threads, len(finalists)))
+        best = contest.best()
         if best is None:
             raise KeyboardInterrupt
         best.history = [row for k in sorted(loop.histories) for row in loop.histories[k]]
         best.status = FitStatus.INTERRUPTED if interrupted else best.status
         return best
 
-    def _cooled(self, restart: AnnealedRestart, k: int, slot: CheckpointSlot) -> CooledAlternation:
-        """The solver of restart k, with the cooling schedule k − 1."""
-        schedule, settings = self.schedules[k - 1], self._cooled_settings()
-        cooling = replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported)
-        return CooledAlternation(restart, settings, len(schedule) + 1, schedule=schedule, cooling_slot=cooling)
+    def _solver(
+        self, restart: AnnealedRestart, k: int, schedules: tuple[tuple[SoftStage, ...], ...], slot: CheckpointSlot
+    ) -> Rounds:
+        """The solver of restart k: the paper's schedule, or the cooling schedule k − 1."""
+        if k == 0:
+            return Alternation(restart, self.settings)
+        schedule, cooling = schedules[k - 1], replace(self.checkpoint.slot(f"cooling {k}"), reported=slot.reported)
+        return CooledAlternation(
+            restart, self._cooled_settings(), len(schedule) + 1, schedule=schedule, cooling_slot=cooling
+        )
 
     def _cooled_settings(self) -> Settings:
         """Settings of the alternation at the final weight, from good labels."""
@@ -230,8 +247,61 @@ def max_annealed_rows(n_classes: int) -> int:
     return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
 
 
-def _best_complete(results: dict[int, FitResult]) -> FitResult | None:
-    """The complete restart of lowest J; the paper's schedule unless another one is lower by MIN_IMPROVEMENT."""
-    complete = [k for k in sorted(results) if results[k].status is not FitStatus.INTERRUPTED]
-    objectives = {k: results[k].objective * (1.0 if k else 1.0 - MIN_IMPROVEMENT) for k in complete}
-    return results[min(complete, key=lambda k: objectives[k])] if complete else None
+@dataclass(eq=False)
+class _Contest:
+    """Restarts that are compared after the first round of their last stage, and those that go on from there.
+
+    firsts   that round of each restart
+    pending  the rounds that each restart has left
+    results  of the restarts that ended
+    """
+
+    loop: Loop
+    slots: list[CheckpointSlot]
+    firsts: dict[int, HistoryRow] = field(default_factory=dict)
+    pending: dict[int, Job] = field(default_factory=dict)
+    results: dict[int, FitResult] = field(default_factory=dict)
+
+    def until_last_stage(self, solver: Rounds, k: int) -> Job:
+        """Run restart k up to the first round of its last stage."""
+        self.pending[k] = self._whole(solver, k)
+        yield from takewhile(lambda row: not solver.is_last_stage(row), self.pending[k])
+        first = next(filter(solver.is_last_stage, self.loop.histories[k]), None)
+        if first is not None:
+            self.firsts[k] = first
+
+    def _whole(self, solver: Rounds, k: int) -> Job:
+        self.results[k] = yield from self.loop.rounds(solver, self.slots[k], k)
+
+    def finalists(self) -> list[Job]:
+        """The rounds left of the paper's restart, while it can win, and of the best other one."""
+        cooled = [k for k in self.firsts if k]
+        if not cooled:
+            return [self.pending[0]]
+        best = min(cooled, key=lambda k: _bound(self.firsts[k]))
+        return [self._while_it_can_win(self.firsts[best].objective), self.pending[best]]
+
+    def _while_it_can_win(self, objective: float) -> Job:
+        """Rounds of the paper's restart until even its bound is too far above J of another one."""
+        limit = objective / (1.0 - MIN_IMPROVEMENT)
+        if _bound(self.firsts[0]) <= limit:
+            yield from takewhile(lambda row: _bound(row) <= limit, self.pending[0])
+
+    def best(self) -> FitResult | None:
+        """The complete restart of lowest J; the paper's schedule unless another one is lower by MIN_IMPROVEMENT.
+
+        If none is complete, what the paper's restart has found so far.
+        """
+        complete = [k for k in sorted(self.results) if self.results[k].status is not FitStatus.INTERRUPTED]
+        if complete:
+            objectives = {k: self.results[k].objective * (1.0 if k else 1.0 - MIN_IMPROVEMENT) for k in complete}
+            return self.results[min(complete, key=lambda k: objectives[k])]
+        if 0 in self.pending:
+            with suppress(StopIteration, KeyboardInterrupt):
+                self.pending[0].throw(KeyboardInterrupt)
+        return self.results.get(0)
+
+
+def _bound(row: HistoryRow) -> float:
+    """Lower bound on J at the labels of a round."""
+    return row.objective - row.gap

@@ -20,7 +20,7 @@ from transduce.history import FitResult, FitStatus
 from transduce.label_step import METHODS
 from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import Alternation, Settings, Supervised
-from transduce.solvers.loop import FitContext, Loop
+from transduce.solvers.loop import FitContext, Job, Loop
 
 N_FOLDS = 5
 MAX_ROWS, MAX_CELLS = 20_000, 1 << 22
@@ -110,14 +110,14 @@ def cross_fit(data: Engine, bounds: Bounds, settings: Settings, context: FitCont
     n_threads, engine = engine.split_threads(len(rngs))
     loop, results, positions = Loop(context.on_round), dict[int, FitResult](), dict[int, Array]()
 
-    def fit(number: int) -> None:
+    def fit(number: int) -> Job:
         one, positions[number] = hide_labels(engine, fold == number)
         own = bounds.scaled(engine.n_unlabeled, one.n_unlabeled)
         steps = StepSettings(own, METHODS["exact"], 100 * settings.max_rounds)
         restart = one.new_restart(steps, rngs[number])
         solver = Alternation(restart, settings) if settings.weights else Supervised(restart, settings.tol)
         slot = context.checkpoint.slot(f"hidden labels {number}")
-        results[number] = loop.run(solver, slot, HIDDEN_FIT - number)
+        results[number] = yield from loop.rounds(solver, slot, HIDDEN_FIT - number)
 
     if loop.run_all(fit, len(rngs), n_threads):
         if is_sample or not results:  # there are no labels for all rows

@@ -66,6 +66,9 @@ class DeviceEngine(LocalEngine):
         design = self.rows.in_memory(np.arange(self.problem.n_rows))
         return LocalEngine(replace(self.problem, design=design), self.labels)
 
+    def in_single_precision(self) -> "DeviceEngine":
+        return self
+
     def in_original_order(self, W: DeviceArray) -> Array:
         return to_host(W)
 
