@@ -40,7 +40,7 @@ def rows_of(name: str, options: argparse.Namespace) -> tuple[Any, np.ndarray, np
     if name == "scale":
         from benchmarks.document_halves import make_rows
 
-        X, y, labeled = make_rows(Path(options.data or "."), options.rows, 0, Path(options.cache))
+        X, y, labeled = make_rows(data_folder(options.data), options.rows, 0, Path(options.cache))
         mask = np.zeros(len(y), bool)
         mask[labeled] = True
         return sparse.csr_matrix(X, dtype=np.float32), y, mask

@@ -34,19 +34,22 @@ def products(request, monkeypatch):
 @every_taxonomy
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", [np.arange(300), np.arange(300)[5::2], np.random.default_rng(3).permutation(300)])
-def test_products_of_dense_rows_are_those_of_the_same_rows_as_csr(taxonomy, dtype, order):
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_products_of_rows_with_a_constant_are_those_of_rows_that_store_it(taxonomy, dtype, order, is_sparse):
     (X, rows), rng = dense_rows(dtype), np.random.default_rng(1)
+    X = sparse.csr_matrix(X) if is_sparse else X
     dense, many = (Design.create(X, taxonomy, n_jobs, order, 2.0) for n_jobs in (1, 3))
     csr = Design.create(rows, taxonomy, 1, order)
     R = rng.normal(size=(order.size, taxonomy.n_classes)).astype(dtype)
     W = dense.pullback(R)
     assert W.dtype == dtype
-    assert W.flags.f_contiguous
+    assert W.flags.c_contiguous if is_sparse else W.flags.f_contiguous
     tolerance = {"rtol": 1e-4, "atol": 1e-3} if dtype == np.float32 else {"atol": 1e-11}
     np.testing.assert_allclose(W, csr.pullback(R), **tolerance)
     np.testing.assert_allclose(dense.scores(W), csr.scores(np.ascontiguousarray(W)), **tolerance)
-    np.testing.assert_allclose(dense.squared_norms, csr.squared_norms, rtol=1e-6)
-    np.testing.assert_array_equal(dense.matrix(), csr.matrix().toarray())
+    np.testing.assert_allclose(dense.squared_norms + 4.0, csr.squared_norms, rtol=1e-6)
+    found = dense.matrix()
+    np.testing.assert_array_equal(found.toarray() if is_sparse else found, csr.matrix().toarray())
     np.testing.assert_array_equal(many.pullback(R), W)
     np.testing.assert_array_equal(many.scores(W), dense.scores(W))
 

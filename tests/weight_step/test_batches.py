@@ -57,9 +57,9 @@ def test_sweeps_over_few_rows_have_batches_of_few_rows(monkeypatch):
     problem, _ = training(FLAT[4], LargeMargin(), X=X)
     sizes, run = [], batches.BatchSweeps._run
 
-    def run_and_note(self, order, size):
-        sizes.append((order.size, size))
-        return run(self, order, size)
+    def run_and_note(self, order, ends, moves):
+        sizes.append((order.size, np.diff(ends).max()))
+        return run(self, order, ends, moves)
 
     monkeypatch.setattr(batches.BatchSweeps, "_run", run_and_note)
     fit(problem, labels, 1e-4)

@@ -49,8 +49,8 @@ class Design(Rows):
     ) -> "Design":
         """Use a CSR matrix or a dense array in C order without copying. float32 and float64 are kept.
 
-        `order` (n,) lists the rows in the order to use. Unless it is 0, a column of this constant is appended, for
-        which CSR rows are copied. Results do not depend on n_jobs.
+        `order` (n,) lists the rows in the order to use. Unless it is 0, rows have one more column of this constant,
+        which is not stored. Results do not depend on n_jobs.
         """
         is_sparse, n_features = sparse.issparse(X), X.shape[1]
         if is_sparse:
@@ -65,12 +65,8 @@ class Design(Rows):
         data = data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)
         spans = np.column_stack((indptr[:-1], indptr[1:])).astype(np.int64)
         spans = spans if order is None else spans[order]
-        design = cls(data, indices, spans, n_features, effective_n_jobs(n_jobs), taxonomy=taxonomy)
-        if not constant:
-            return design
-        if not is_sparse:
-            return replace(design, n_features=n_features + 1, constant=constant)
-        return design.with_constant(constant)
+        n_columns = n_features + (constant != 0.0)
+        return cls(data, indices, spans, n_columns, effective_n_jobs(n_jobs), constant=constant, taxonomy=taxonomy)
 
     def matrix(self) -> Any:
         """Copy X, with its columns in the order of the rows of W, to a CSR matrix, or a dense array if it is dense."""
@@ -78,7 +74,10 @@ class Design(Rows):
             (X, at), column = self._row_block(slice(None)), np.full((self.n_rows, 1), self.constant, self.dtype)
             return np.hstack((X[at], column)) if self.constant else X[at]
         cells = self.data[self.positions], self.indices[self.positions], self.indptr
-        return sparse.csr_matrix(cells, (self.n_rows, self.n_features))
+        if not self.constant:
+            return sparse.csr_matrix(cells, (self.n_rows, self.n_features))
+        X = sparse.csr_matrix(cells, (self.n_rows, self.n_features - 1))
+        return sparse.hstack((X, np.full((self.n_rows, 1), self.constant, self.dtype)), format="csr")
 
     def reordered_by_frequency(self, counts: Array | None = None) -> "Design":
         """Copy the rows with the columns of X in decreasing order of frequency, for cache locality.
@@ -176,7 +175,13 @@ class Design(Rows):
         rows, ends = np.arange(self.n_rows), self.column_ends(self.n_parts(out.shape[1])).tolist()
         parts = [slice(low, high) for low, high in pairwise(ends)]
         list(self.threads.map(fill, parts) if len(parts) > 1 else map(fill, parts))
+        if self.constant:
+            out[-1] = self.constant * self.by_node(R.sum(axis=0, dtype=np.float64))
         return out
+
+    def by_node(self, by_class: Array) -> Array:
+        """Pᵀ times values of the classes (K,): those of each node (M,)."""
+        return by_class if self.taxonomy.is_flat else np.asarray(self._paths.T @ by_class)
 
     def _row_block(self, rows: slice) -> tuple[Array, Array]:
         """Some dense rows of X, and the positions of the given rows among them; nearby rows are not copied."""

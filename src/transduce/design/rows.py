@@ -15,7 +15,7 @@ import numpy as np
 
 from transduce.design.columns import N_GROUPS, ends_of_equal_work, equal_work, frequency_order
 from transduce.kernels import Array
-from transduce.kernels.rows import copy_reordered, copy_with_constant, count_columns, squared_lengths
+from transduce.kernels.rows import copy_reordered, count_columns, squared_lengths
 from transduce.parallel import Threads
 
 MIN_PRODUCTS_PER_THREAD = 10_000_000
@@ -33,7 +33,7 @@ class Rows:
     data, indices     values and columns of all rows; `indices` are rows of W, none for dense rows
     spans (n, 2)      where each row begins and ends in both
     column_order (d,) row j of W is for column `column_order[j]` of X; None where columns have not been reordered
-    constant          value of the last column, if dense rows have one that is not stored; else 0
+    constant          value of the last column, if there is one that all rows share; it is not stored; else 0
     groups (g + 1,)   ends of groups of columns, which come in this order in each row; None where all columns do
     """
 
@@ -101,26 +101,15 @@ class Rows:
         indices, spans = (self.indices, self.spans) if is_whole else (self.indices[self.positions], self._new_spans())
         return replace(self, data=data.astype(np.float32), indices=indices, spans=spans)
 
-    def with_constant(self, constant: float) -> Self:
-        """Copy CSR rows with one more column, of this value."""
-        spans = self._new_spans(1)
-        data, indices = np.empty(spans[-1:, 1].sum(), self.dtype), np.empty(spans[-1:, 1].sum(), self.indices.dtype)
-
-        def copy(part: slice) -> None:
-            rows = self.data, self.indices, self.spans[part]
-            copy_with_constant(*rows, self.n_features, constant, spans[part], data, indices)
-
-        self.parallel_for(copy, spans[:, 1], self.n_parts(COPY_COST))
-        return replace(self, data=data, indices=indices, spans=spans, n_features=self.n_features + 1)
-
-    def _new_spans(self, n_more: int = 0) -> Array:
-        """Where rows begin and end (n, 2) in a copy without gaps, with so many more values in each row."""
-        ends = self.indptr + n_more * np.arange(self.n_rows + 1)
-        return np.column_stack((ends[:-1], ends[1:]))
+    def _new_spans(self) -> Array:
+        """Where rows begin and end (n, 2) in a copy without gaps."""
+        return np.column_stack((self.indptr[:-1], self.indptr[1:]))
 
     def reordered(self, counts: Array) -> Self:
         """Copy CSR rows with their columns in decreasing order of these counts (d,)."""
         order = frequency_order(counts)
+        if self.constant:  # it stays the last
+            order = np.append(order[order < self.n_features - 1], self.n_features - 1)
         rank = np.empty(order.size, self.indices.dtype)
         rank[order] = np.arange(order.size)
         spans = self._new_spans()
@@ -136,8 +125,8 @@ class Rows:
 
     @cached_property
     def squared_norms(self) -> Array:
-        """‖x_i‖² (n,)."""
-        norms = np.full(self.n_rows, self.constant**2)
+        """‖x_i‖² (n,), of the features without the constant."""
+        norms = np.zeros(self.n_rows)
 
         def add(part: slice) -> None:
             squared_lengths(self.data, self.spans[part], norms[part])

@@ -12,7 +12,7 @@ from transduce.class_prior.bounds import Bounds
 from transduce.losses import Loss, costs_of
 from transduce.parallel import Threads, row_blocks
 from transduce.problem import TrainingProblem
-from transduce.weight_step import WeightState
+from transduce.weight_step import Intercept, WeightState
 
 STEP_LENGTHS = (0.6, 0.2)
 """Step lengths to try between the accepted weights and new ones at which J is higher."""
@@ -116,7 +116,9 @@ def move_towards(accepted: Array, W: Array, step_length: float) -> None:
 def packed_state(state: WeightState) -> dict[str, Array]:
     """Return the state of a weight step as arrays; scores are computed again from the weights."""
     scalars = np.array([state.objective, state.scores is not None, state.sigma], dtype=np.float64)
-    return {f"state_{name}": getattr(state, name) for name in _STATE} | {"state_scalars": scalars}
+    own = [] if state.intercept is None else [state.intercept.balance, state.intercept.rates, state.intercept.residual]
+    more = {"state_scalars": scalars, "state_intercept": np.array(own)}
+    return {f"state_{name}": getattr(state, name) for name in _STATE} | more
 
 
 def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightState:
@@ -124,7 +126,8 @@ def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightS
     W, targets, kappa, dual, gaps = (saved[f"state_{name}"] for name in _STATE)
     objective, with_scores, sigma = saved["state_scalars"].tolist()
     scores = problem.design.scores(W) if with_scores else None
-    return WeightState(W, targets, kappa, dual, gaps, objective, scores, sigma)
+    intercept = Intercept(*saved["state_intercept"].copy()) if saved["state_intercept"].size else None
+    return WeightState(W, targets, kappa, dual, gaps, objective, scores, sigma, intercept)
 
 
 def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:

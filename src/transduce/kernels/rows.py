@@ -1,8 +1,8 @@
 """Products of rows with the weights: scores of all classes, and updates of the weights.
 
 Rows        CSR with a span per row, so that they can be in any order: row i has the values data[p] in the columns
-            indices[p] for p from spans[i, 0] to spans[i, 1]. Dense rows have no `indices`, since p counts the columns;
-            unless `constant` is 0, they have one column more, of this value.
+            indices[p] for p from spans[i, 0] to spans[i, 1]. Dense rows have no `indices`, since p counts the columns.
+            Unless `constant` is 0, all rows have one column more, of this value, which is not stored.
 W           weights in C order, with one column per node of the tree, (d, M), for sparse rows, so that a feature touches
             contiguous memory; transposed, (M, d), for dense rows, so that a node does. One compilation serves both.
 Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts (K+1,). Flat classes have no `nodes`:
@@ -40,7 +40,7 @@ def dense_scores(x: Array, constant: float, V: Array, out: Array) -> None:
 
 
 @kernel
-def add_dense_row(x: Array, constant: float, delta: Array, V: Array) -> None:
+def add_dense_row(x: Array, delta: Array, V: Array) -> None:
     """V += delta xᵀ in place, for the change delta (M,) of each node; most are 0 for the large margin."""
     for j in range(delta.size):
         change = delta[j]
@@ -48,8 +48,6 @@ def add_dense_row(x: Array, constant: float, delta: Array, V: Array) -> None:
             v = V[j]
             for p in range(x.size):
                 v[p] += change * x[p]
-            if constant != 0.0:
-                v[x.size] += change * constant
 
 
 @kernel
@@ -72,6 +70,10 @@ def node_scores(i: int, data: Array, indices: Array, spans: Array, constant: flo
         for j in range(out.size):
             out[j] += a * wa[j]
         p += 1
+    if constant != 0.0:
+        wa = W[W.shape[0] - 1]
+        for j in range(out.size):
+            out[j] += constant * wa[j]
 
 
 @kernel
@@ -108,13 +110,12 @@ def n_nodes(indices: Array, W: Array) -> int:
 
 @kernel
 def add_row(
-    i: int, delta: Array, data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, work: Array,
-) -> None:  # fmt: skip
+    i: int, delta: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, work: Array
+) -> None:
     """W += x_i (deltaᵀ P) in place, for the change delta (K,) of each class; `work` (M,) is scratch space."""
     class_to_node(delta, starts, nodes, work)
     if indices.size == 0:
-        add_dense_row(data[spans[i, 0] : spans[i, 1]], constant, work, W)
+        add_dense_row(data[spans[i, 0] : spans[i, 1]], work, W)
         return
     for p in range(spans[i, 0], spans[i, 1]):
         value, w = data[p], W[indices[p]]
@@ -124,13 +125,12 @@ def add_row(
 
 @kernel
 def add_rows(
-    chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, constant: float, starts: Array,
-    nodes: Array, W: Array,
-) -> None:  # fmt: skip
-    """W += x_i (deltas[r]ᵀ P) in place for each row i = chosen[r]."""
+    chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array
+) -> None:
+    """W += x_i (deltas[r]ᵀ P) in place for each row i = chosen[r], but for the weights of the constant."""
     work = np.empty(n_nodes(indices, W), W.dtype)
     for r in range(chosen.size):
-        add_row(chosen[r], deltas[r], data, indices, spans, constant, starts, nodes, W, work)
+        add_row(chosen[r], deltas[r], data, indices, spans, starts, nodes, W, work)
 
 
 @kernel
@@ -176,15 +176,14 @@ def pullback(
 
 @kernel
 def dense_pullback(
-    rows: Array, data: Array, spans: Array, constant: float, starts: Array, nodes: Array, R: Array, low: int, high: int,
-    V: Array,
-) -> None:  # fmt: skip
+    rows: Array, data: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int, V: Array
+) -> None:
     """V[low:high] += (Pᵀ Rᵀ X)[low:high] in place for these dense rows (b,), with V (M, d) and R (b, K)."""
     work = np.empty(V.shape[0], V.dtype)
     for r in range(rows.size):
         if np.any(R[r]):
             class_to_node(R[r], starts, nodes, work)
-            add_dense_row(data[spans[rows[r], 0] : spans[rows[r], 1]], constant, work[low:high], V[low:high])
+            add_dense_row(data[spans[rows[r], 0] : spans[rows[r], 1]], work[low:high], V[low:high])
 
 
 @kernel
@@ -214,19 +213,6 @@ def copy_reordered(
             q = at[group[column]]
             new_indices[q], new_data[q] = column, data[p]
             at[group[column]] += 1
-
-
-@kernel
-def copy_with_constant(
-    data: Array, indices: Array, spans: Array, column: int, constant: float, new_spans: Array, new_data: Array,
-    new_indices: Array,
-) -> None:  # fmt: skip
-    """Copy rows to new spans, each with a constant in this column, which comes last."""
-    for i in range(spans.shape[0]):
-        shift, last = new_spans[i, 0] - spans[i, 0], new_spans[i, 1] - 1
-        for p in range(spans[i, 0], spans[i, 1]):
-            new_data[p + shift], new_indices[p + shift] = data[p], indices[p]
-        new_data[last], new_indices[last] = constant, column
 
 
 @kernel

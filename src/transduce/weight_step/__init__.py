@@ -4,7 +4,7 @@ They see rows, losses and weights, never class counts.
 """
 
 from transduce.losses import LargeMargin, Loss, MaxEnt, SmoothMargin, SquaredLargeMargin
-from transduce.weight_step.base import WeightReport, WeightState, WeightStep
+from transduce.weight_step.base import Intercept, WeightReport, WeightState, WeightStep
 from transduce.weight_step.dual import DualLargeMargin, DualMaxEnt, DualSquaredLargeMargin
 from transduce.weight_step.lbfgs import LBFGS
 
@@ -13,6 +13,7 @@ __all__ = [
     "DualLargeMargin",
     "DualMaxEnt",
     "DualSquaredLargeMargin",
+    "Intercept",
     "WeightReport",
     "WeightState",
     "WeightStep",

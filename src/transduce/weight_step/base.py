@@ -10,6 +10,28 @@ from transduce.problem import TrainingProblem
 
 
 @dataclass
+class Intercept:
+    """What moves the weights b of the constant feature, the last row of W; see `_kernels.intercept`.
+
+    balance (M,)         b(p), the weights that the dual variables imply
+    rates, residual (M,) factors of the last steps, and b(p) − b before them
+    """
+
+    balance: Array
+    rates: Array
+    residual: Array
+
+    @classmethod
+    def at_zero(cls, n_nodes: int) -> "Intercept":
+        """Those of weights 0."""
+        return cls(np.zeros(n_nodes), np.ones(n_nodes), np.zeros(n_nodes))
+
+    def lack(self, W: Array) -> float:
+        """‖b − b(p)‖²."""
+        return float(np.sum((W[-1] - self.balance) ** 2))
+
+
+@dataclass
 class WeightState:
     """Weights and everything that belongs to them; weight steps change the arrays in place.
 
@@ -21,6 +43,7 @@ class WeightState:
     objective       J when it was last computed
     scores (n, K)   scores at W, or None if W changed since they were computed
     sigma           factor of the curvature of a row, for rows that are updated at once; see `batches`
+    intercept       what moves the weights of the constant, or None without one
     """
 
     W: Array
@@ -31,6 +54,7 @@ class WeightState:
     objective: float = np.inf
     scores: Array | None = None
     sigma: float = 1.0
+    intercept: Intercept | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,10 @@
 With a thousand batches in a sweep, rows of a batch hardly disturb each other, and about as many sweeps are needed as
 if rows were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as
 large. σ is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
+
+With an intercept, a sweep has a few parts, after each of which its weights move (see `_kernels.intercept`). Fewer
+batches are enough then, since rows have little in common but the constant. Rows that weigh much more than others, as
+labelled rows do that are few, are visited in every part: the weights of the intercept depend on them most.
 """
 
 from typing import Any, NamedTuple
@@ -12,10 +16,17 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.design import Design
 from transduce.weight_step._kernels import sweep as kernels
-from transduce.weight_step.base import WeightState
+from transduce.weight_step._kernels.intercept import JUMP, STAY, STEP, compliance_of_rows
+from transduce.weight_step.base import Intercept, WeightState
 
 N_BATCHES, MIN_BATCHES = 1024, 256
-"""Batches in a sweep over all rows, and in one over fewer: larger batches would need more sweeps."""
+"""Batches in a sweep over all rows without an intercept, and in one over fewer: larger ones would need more sweeps."""
+N_PARTS, PART_BATCHES = 8, 8
+"""Parts of a sweep with an intercept, and batches in each."""
+FEW_ROWS = 16_000
+"""Up to this many rows with a weight, the weights of the intercept follow the dual variables at once, as all others."""
+HEAVY = 4.0
+"""Rows that weigh more than this many times the mean are visited in every part."""
 MIN_PRODUCTS_PER_THREAD = 10_000
 """Multiplications in a batch that make one more thread pay."""
 SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
@@ -58,40 +69,87 @@ class BatchSweeps:
     def __init__(self, design: Design, alpha: float, state: WeightState, own: LossArguments) -> None:
         self.design, self.alpha, self.state, self.own = design, alpha, state, own
         self.curvatures = (own.bound / alpha) * state.kappa * design.squared_norms
-        self.squares: float | None = None  # ‖W‖², if known
+        self.squares: float | None = None  # ‖W‖² without the weights of the constant, if known
         self.products_per_row = design.n_values * design.taxonomy.n_nodes // max(design.n_rows, 1)
+        none, n_live = np.zeros(0), int(np.count_nonzero(state.kappa))
+        self.intercept, self.slopes = state.intercept or Intercept(none, none, none), none
+        self.follows = state.intercept is not None and n_live <= FEW_ROWS
+        if state.intercept is None:
+            return
+        self.slopes = np.zeros(design.taxonomy.n_classes)
+        if self.follows:
+            self.curvatures += (own.bound / alpha * design.constant**2) * state.kappa
+            state.W[-1] = self.intercept.balance
+            return
+        self.is_light = state.kappa <= HEAVY * state.kappa.sum() / n_live
+        self.heavy = np.flatnonzero(~self.is_light)
+        compliance_of_rows(own.loss, own.labels, self._curvatures, own.width, state.kappa, state.dual, self.slopes)
+
+    @property
+    def _curvatures(self) -> Array:
+        return self.curvatures if self.state.sigma == 1.0 else self.state.sigma * self.curvatures
 
     def sweep(self, order: Array) -> None:
         """Update the dual variables of the rows of `order` (t,), and W with them."""
         state = self.state
-        batch = min(-(-self.design.n_rows // N_BATCHES), max(order.size // MIN_BATCHES, 1))
-        if batch == 1:  # rows one after another: the dual objective never falls
-            self._run(order, 1)
+        order, batches, moves = self._batches(order)
+        if not moves.size:
+            return
+        if np.diff(batches).max() == 1:  # rows one after another: the dual objective never falls
+            self._run(order, batches, moves)
             self.squares = None
             return
-        before = _squares(state.W) if self.squares is None else self.squares
-        gain = self._run(order, batch)
-        after = self.squares = _squares(state.W)
+        before = self._squares() if self.squares is None else self.squares
+        gain = self._run(order, batches, moves)
+        after = self.squares = self._squares()
         if gain - 0.5 * self.alpha * (after - before) < -MIN_FALL * 0.5 * self.alpha * after:
             state.sigma *= SIGMA_GROWTH
 
-    def _run(self, order: Array, batch: int) -> float:
+    def _batches(self, order: Array) -> tuple[Array, Array, Array]:
+        """The rows in the order of visits, where batches begin and end (g + 1,), and how b moves after each (g,)."""
+        if self.state.intercept is None or self.follows:
+            batch = min(-(-self.design.n_rows // N_BATCHES), max(order.size // MIN_BATCHES, 1))
+            batches = np.append(np.arange(0, order.size, batch), order.size)
+            return order, batches, np.full(batches.size - 1, JUMP if self.follows else STAY)
+        parts, starts, moves, n = [], [np.zeros(1, np.int64)], [], 0
+        for light in np.array_split(order[self.is_light[order]], N_PARTS):
+            for rows in (light, self.heavy):
+                if rows.size:
+                    batch = max(rows.size // PART_BATCHES, 1)
+                    ends = np.append(np.arange(batch, rows.size, batch), rows.size)
+                    parts.append(rows)
+                    starts.append(n + ends)
+                    moves.append(np.full(ends.size, STAY))
+                    n += rows.size
+            if moves:
+                moves[-1][-1] = STEP
+        rows = np.concatenate(parts) if parts else order[:0]
+        return rows, np.concatenate(starts), np.concatenate([*moves, np.zeros(0, np.int64)])
+
+    def _run(self, order: Array, batches: Array, moves: Array) -> float:
         """Run the kernel in all threads that pay; return the gain of the separable part of the dual objective."""
-        state, design = self.state, self.design
+        state, design, batch = self.state, self.design, int(np.diff(batches).max())
         n_threads = max(1, min(design.n_threads, batch * self.products_per_row // MIN_PRODUCTS_PER_THREAD))
         ends = design.column_ends(min(2 * n_threads, 64) if n_threads > 1 else 1)
-        gains, R = np.empty(order.size), np.empty((batch, design.taxonomy.n_classes), state.W.dtype)
-        counters = np.zeros(4 * -(-order.size // batch), np.int64)
-        curvatures = self.curvatures if state.sigma == 1.0 else state.sigma * self.curvatures
+        gains, R = np.zeros(order.size + moves.size), np.empty((batch, design.taxonomy.n_classes), state.W.dtype)
+        D, own = np.empty(R.shape if self.slopes.size else (0, 0)), self.intercept
+        b = state.W[-1].astype(np.float64) if self.slopes.size else self.slopes
         arguments = (
-            order, batch, ends, counters, *self.own[:-1], state.kappa, curvatures, self.alpha,
-            *design.rows, *design.tree, design.for_kernels(state.W), state.dual, state.gaps, gains, R,
+            order, batches, moves, ends, np.zeros(4 * moves.size, np.int64), *self.own[:-1],
+            state.kappa, self._curvatures, self.alpha, *design.rows, *design.tree, design.for_kernels(state.W),
+            state.dual, state.gaps, gains, R, D, b, own.balance, own.rates, own.residual, self.slopes,
         )  # fmt: skip
         if n_threads == 1:
             kernels.sweep(*arguments)
         else:
             list(design.threads.map(lambda _: kernels.sweep(*arguments), range(n_threads)))
+        if b.size:
+            state.W[-1] = b
         return float(gains.sum())
+
+    def _squares(self) -> float:
+        W = self.state.W
+        return _squares(W) - (0.0 if self.state.intercept is None else _squares(W[-1]))
 
 
 def _squares(W: Array) -> float:

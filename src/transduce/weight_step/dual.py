@@ -20,9 +20,8 @@ from transduce.losses.blockwise import as_distributions
 from transduce.losses.smooth import MarginLoss
 from transduce.parallel import row_blocks
 from transduce.problem import TrainingProblem
-from transduce.weight_step._kernels import margin, maxent, squared
-from transduce.weight_step._kernels.sweep import MARGIN, MAXENT, SQUARED
-from transduce.weight_step.base import WeightReport, WeightState
+from transduce.weight_step._kernels import MARGIN, MAXENT, SQUARED, margin, maxent, squared
+from transduce.weight_step.base import Intercept, WeightReport, WeightState
 from transduce.weight_step.batches import BatchSweeps, LossArguments
 from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged, total_gap
 
@@ -90,7 +89,9 @@ class DualStep(ABC):
         n = problem.n_rows
         dual = self._dual_at_zero(as_distributions(targets, problem.n_classes, problem.design.dtype))
         dual = dual.astype(problem.design.dtype, copy=dual is targets)
-        return WeightState(problem.design.zeros(), targets.copy(), np.zeros(n), dual, np.full(n, np.inf))
+        intercept = Intercept.at_zero(problem.design.taxonomy.n_nodes) if problem.design.constant else None
+        W, gaps = problem.design.zeros(), np.full(n, np.inf)
+        return WeightState(W, targets.copy(), np.zeros(n), dual, gaps, intercept=intercept)
 
     def retarget(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
         """Set new labels and row weights; W changes only by the rows whose label changed."""
@@ -98,8 +99,10 @@ class DualStep(ABC):
         if changed.size:
             old = as_distributions(state.targets[changed], problem.n_classes)
             deltas = -self._contribution(old, state.dual[changed]) * (state.kappa[changed, None] / problem.alpha)
-            design = problem.design
-            add_rows(changed, deltas.astype(state.W.dtype), *design.rows, *design.tree, design.for_kernels(state.W))
+            design, rows = problem.design, problem.design.rows[:-1]
+            add_rows(changed, deltas.astype(state.W.dtype), *rows, *design.tree, design.for_kernels(state.W))
+            if state.intercept is not None:
+                state.intercept.balance += design.constant * design.by_node(deltas.sum(axis=0))
             state.dual[changed] = self._dual_at_zero(as_distributions(targets[changed], problem.n_classes))
             state.gaps[changed] = np.inf
             state.scores = None
@@ -127,7 +130,7 @@ class DualStep(ABC):
             order = sweep_order(state.gaps, live, rng, count)
             state.scores = None
             sweeps.sweep(order)
-            return order.size / live.size, total_gap(state.gaps, live)
+            return order.size / live.size, total_gap(state.gaps, live) + _intercept_gap(problem, state)
 
         check = partial(self._report, problem, state, live, tol)
         if state.scores is not None:  # only row weights changed, so the gap can be computed without a sweep
@@ -144,7 +147,7 @@ class DualStep(ABC):
         design, scores = problem.design.select_rows(live), None if state.scores is None else state.scores[live]
         few = replace(problem, design=design, row_weights=problem.row_weights[live], forbidden=None)
         rows = (state.targets[live], state.kappa[live], state.dual[live], state.gaps[live])
-        part = WeightState(state.W, *rows, state.objective, scores, state.sigma)
+        part = WeightState(state.W, *rows, state.objective, scores, state.sigma, state.intercept)
         state.scores = None
         report = self.solve(few, part, tol, rng)
         state.dual[live], state.gaps[live] = part.dual, part.gaps
@@ -160,7 +163,7 @@ class DualStep(ABC):
             state.scores = problem.design.scores(state.W)
         loss = self.loss_and_gaps(problem, state, live, state.scores)
         state.objective = problem.regularizer(state.W) + loss
-        gap = float(state.gaps[live].sum())
+        gap = float(state.gaps[live].sum()) + _intercept_gap(problem, state)
         return WeightReport(state.objective, state.scores, gap, n_passes, gap <= tol * state.objective)
 
 
@@ -221,7 +224,10 @@ class DualMaxEnt(DualStep):
             super().retarget(problem, state, targets, kappa)
             return
         self.set_soft_targets(problem, state, targets, kappa)
+        b = state.W[-1].copy()
         problem.design.pullback(self.contributions(problem, state), state.W)
+        if state.intercept is not None:
+            state.intercept.balance[:], state.W[-1] = state.W[-1], b
 
     def answers(
         self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array
@@ -265,6 +271,11 @@ class DualMaxEnt(DualStep):
         divergence = log_partition + np.einsum("ik,ik->i", p, log_ratio)
         state.gaps[block] = kappa * width * np.maximum(divergence, 0.0)
         return float(np.dot(kappa, width * log_partition - own))
+
+
+def _intercept_gap(problem: TrainingProblem, state: WeightState) -> float:
+    """The part of the duality gap that the weights of the constant leave."""
+    return 0.0 if state.intercept is None else 0.5 * problem.alpha * state.intercept.lack(state.W)
 
 
 def _margins(problem: TrainingProblem) -> Array:

@@ -7,3 +7,6 @@ and the gaps are updated in place.
 
 GAP_LEFT = 0.25
 """The estimated fraction of a row's gap that is left when it is visited, and the other rows have moved W."""
+
+MARGIN, SQUARED, MAXENT = 0, 1, 2
+"""Losses that kernels know."""

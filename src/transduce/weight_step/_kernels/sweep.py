@@ -1,24 +1,25 @@
 """A sweep of dual ascent over rows in batches, by threads that share the work.
 
-    for each batch   S = X_b W Pᵀ, then new dual variables of each row at these scores, and R, its change of λW
-                     W += X_bᵀ R P / λ
+    for each batch   S = X_b W Pᵀ + c b Pᵀ, then new dual variables of each row at these scores, and R, its change of λW
+                     W += X_bᵀ R P / λ, and b moves after some batches (see `intercept`)
 
 Rows of a batch are updated as if all others stayed. Rows are divided among the threads, then columns of X (for dense
-rows, nodes). A thread takes the next piece while there is one, so results do not depend on their number.
+rows, nodes), with the constant c as one more. A thread takes the next piece while there is one, so results do not
+depend on their number.
 """
 
 import numpy as np
 
 from transduce.kernels import Array, kernel
-from transduce.kernels.rows import class_scores, dense_pullback, n_nodes, node_scores, pullback
+from transduce.kernels.rows import class_scores, class_to_node, dense_pullback, n_nodes, node_scores, pullback
 from transduce.kernels.shared_work import take_next, wait_until
-from transduce.weight_step._kernels import GAP_LEFT, margin, maxent, squared
+from transduce.weight_step._kernels import GAP_LEFT, MARGIN, SQUARED, intercept, margin, maxent, squared
 
-MARGIN, SQUARED, MAXENT = 0, 1, 2
-"""Losses that the kernel knows."""
 MAX_ROWS, PIECES = 8, 16
 """Most rows in a piece of work, and the pieces that a batch of at least as many rows has."""
 update_margin, update_squared, update_maxent = margin.update_row, squared.update_row, maxent.update_row
+add_compliance, move_intercept = intercept.add_compliance, intercept.move
+STAY, STEP, JUMP = intercept.STAY, intercept.STEP, intercept.JUMP
 
 
 @kernel
@@ -39,39 +40,81 @@ def update_row(
 
 
 @kernel
+def add_to_intercept(
+    R: Array, D: Array, moves: int, constant: float, alpha: float, starts: Array, nodes: Array,
+    b: Array, balance: Array, rates: Array, residual: Array, slopes: Array,
+) -> float:  # fmt: skip
+    """Add the changes R and D (r, K) of a batch to the balance (M,) and the slopes (K,), and move b if it is time.
+
+    Returns what the separable part of the dual objective rises by at the present b.
+    """
+    total, by_node = np.zeros(R.shape[1]), np.empty(b.size)
+    for r in range(R.shape[0]):
+        for k in range(R.shape[1]):
+            total[k] += R[r, k]
+            slopes[k] += D[r, k]
+    class_to_node(total, starts, nodes, by_node)
+    gain = 0.0
+    for j in range(b.size):
+        balance[j] += constant * by_node[j]
+        gain -= alpha * constant * b[j] * by_node[j]
+    if moves == JUMP:
+        b[:] = balance
+    elif moves == STEP:
+        for k in range(total.size):  # P diag(slopes) Pᵀ is at most its row sums: it has no negative entries
+            total[k] = slopes[k] * (starts[k + 1] - starts[k]) if nodes.size > 0 else slopes[k]
+        class_to_node(total, starts, nodes, by_node)
+        move_intercept(b, balance, rates, residual, by_node, constant * constant / alpha)
+    return gain
+
+
+@kernel
 def sweep(
-    order: Array, batch: int, ends: Array, counters: Array,
+    order: Array, batches: Array, moves: Array, ends: Array, counters: Array,
     loss: int, labels: Array, margins: Array, offsets: Array, width: float, overlap: Array,
     kappa: Array, curvatures: Array, alpha: float,
     data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, p: Array, gaps: Array, gains: Array, R: Array,
+    W: Array, p: Array, gaps: Array, gains: Array, R: Array, D: Array,
+    b: Array, balance: Array, rates: Array, residual: Array, slopes: Array,
 ) -> None:  # fmt: skip
     """Update the rows of `order` (t,) in batches; every thread calls this with the same arguments.
 
-    ends (g + 1,)     columns (or nodes) of W in each piece of work
+    batches (g + 1,)  where batches begin and end in `order`
+    moves (g,)        how b moves after each batch: STAY, STEP towards b(p) or JUMP there
+    ends              columns (or nodes) of W in each piece of work
     counters          zeros, four for each batch: pieces of rows and of columns that are taken, and that are done
     curvatures (n,)   κ_i ‖x_i‖² / λ, or an upper bound on the curvature of a row
-    gains (t,)        written: what the separable part of the dual objective rises by each row
-    R (batch, K)      scratch space
+    gains (t + g,)    written: what the separable part of the dual objective rises by each row, and by b in each batch
+    R, D (batch, K)   scratch space; D only if there is a constant
+    b ... slopes      see `intercept`; unused without a constant
     """
     by_node, is_flat, is_dense = np.empty(n_nodes(indices, W), W.dtype), nodes.size == 0, indices.size == 0
-    new, logs, size = np.empty(R.shape[1], W.dtype), np.empty(R.shape[1]), max(1, min(MAX_ROWS, batch // PIECES))
-    for b in range((order.size + batch - 1) // batch):
-        first, c = b * batch, 4 * b
-        rows = order[first : first + batch]
-        n_pieces, n_parts = (rows.size + size - 1) // size, ends.size - 1
+    new, logs, n_parts = np.empty(R.shape[1], W.dtype), np.empty(R.shape[1]), ends.size - 1
+    n_tasks = n_parts + (constant != 0.0)
+    for g in range(moves.size):
+        first, c, n_rows = batches[g], 4 * g, batches[g + 1] - batches[g]
+        rows, size = order[first : first + n_rows], max(1, min(MAX_ROWS, n_rows // PIECES))
+        n_pieces = (n_rows + size - 1) // size
         while True:
             piece = take_next(counters, c)
             if piece >= n_pieces:
                 break
-            for r in range(size * piece, min(size * piece + size, rows.size)):
+            for r in range(size * piece, min(size * piece + size, n_rows)):
                 i, s = rows[r], R[r]
-                node_scores(i, data, indices, spans, constant, W, by_node)
+                node_scores(i, data, indices, spans, 0.0, W, by_node)
+                if constant != 0.0:
+                    label = labels[i] if labels.size > 0 else 0
+                    for j in range(by_node.size):
+                        by_node[j] += constant * b[j]
+                    D[r] = 0.0
+                    add_compliance(loss, label, curvatures[i], width, -kappa[i], p[i], D[r])
                 class_scores(by_node, starts, nodes, s)
                 gap, gain = update_row(
                     loss, i, s, labels, margins, offsets, width, overlap, is_flat, kappa[i], curvatures[i], p[i],
                     new, logs,
                 )  # fmt: skip
+                if constant != 0.0:
+                    add_compliance(loss, label, curvatures[i], width, kappa[i], p[i], D[r])
                 gaps[i], gains[first + r] = GAP_LEFT * gap, gain
                 for k in range(s.size):
                     s[k] *= kappa[i] / alpha
@@ -79,12 +122,16 @@ def sweep(
         wait_until(counters, c + 1, n_pieces)
         while True:
             part = take_next(counters, c + 2)
-            if part >= n_parts:
+            if part >= n_tasks:
                 break
-            low, high, changes = ends[part], ends[part + 1], R[: rows.size]
-            if is_dense:
-                dense_pullback(rows, data, spans, constant, starts, nodes, changes, low, high, W)
+            if part == n_parts:
+                gains[order.size + g] = add_to_intercept(
+                    R[:n_rows], D[:n_rows], moves[g], constant, alpha, starts, nodes,
+                    b, balance, rates, residual, slopes,
+                )  # fmt: skip
+            elif is_dense:
+                dense_pullback(rows, data, spans, starts, nodes, R[:n_rows], ends[part], ends[part + 1], W)
             else:
-                pullback(rows, data, indices, spans, starts, nodes, changes, low, high, W)
+                pullback(rows, data, indices, spans, starts, nodes, R[:n_rows], ends[part], ends[part + 1], W)
             take_next(counters, c + 3)
-        wait_until(counters, c + 3, n_parts)
+        wait_until(counters, c + 3, n_tasks)
