@@ -8,7 +8,7 @@ locality. For dense rows W is in Fortran order, and products are those of BLAS. 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar

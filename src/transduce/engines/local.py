@@ -43,6 +43,8 @@ from transduce.problem import TrainingProblem, allowed_costs
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
 
+MANY_THREADS = 8
+"""From this many threads on, each of a few restarts has three quarters of them."""
 PARALLEL_CELLS = 10_000_000
 """Rows times classes up to which restarts run at the same time; beyond, they would need too much memory."""
 
@@ -79,13 +81,17 @@ class LocalEngine:
         return LocalRestart(problem, self.labels.copy(), settings, step, rng, precision=self.precision)
 
     def split_threads(self, n_restarts: int) -> tuple[int, "LocalEngine"]:
-        """Run as many restarts as there are threads if they are small, and divide the threads among them."""
-        small = self.problem.n_rows * self.problem.n_classes <= PARALLEL_CELLS
-        n_threads = min(self.problem.design.n_threads, n_restarts) if small else 1
+        """Run as many restarts as there are threads if they are small, and divide the threads among them.
+
+        Many threads are divided generously: restarts wait for other things than threads, and some end early.
+        """
+        small, n_all = self.problem.n_rows * self.problem.n_classes <= PARALLEL_CELLS, self.problem.design.n_threads
+        n_threads = min(n_all, n_restarts) if small else 1
         if n_threads == 1:
             return 1, self
-        design = replace(self.problem.design, n_threads=self.problem.design.n_threads // n_threads)
-        return n_threads, replace(self, problem=replace(self.problem, design=design))
+        n_each = n_all // n_threads if n_all < MANY_THREADS else 3 * n_all // 4
+        problem = replace(self.problem, design=replace(self.problem.design, n_threads=n_each))
+        return n_threads, replace(self, problem=problem)
 
     def predicted_counts(self, W: Array) -> Array:
         return predicted_counts(self.problem, self._unlabeled_scores(W))

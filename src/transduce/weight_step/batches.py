@@ -15,6 +15,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.design import Design
+from transduce.parallel import row_blocks
 from transduce.weight_step._kernels import sweep as kernels
 from transduce.weight_step._kernels.intercept import JUMP, STAY, STEP, compliance_of_rows
 from transduce.weight_step.base import Intercept, WeightState
@@ -25,6 +26,8 @@ N_PARTS, PART_BATCHES = 8, 8
 """Parts of a sweep with an intercept, and batches in each."""
 FEW_ROWS = 16_000
 """Up to this many rows with a weight, the weights of the intercept follow the dual variables at once, as all others."""
+BLOCK_ROWS = 1 << 14
+"""Rows whose compliance is added up at once."""
 HEAVY = 4.0
 """Rows that weigh more than this many times the mean are visited in every part."""
 MIN_PRODUCTS_PER_THREAD = 10_000
@@ -76,14 +79,22 @@ class BatchSweeps:
         self.follows = state.intercept is not None and n_live <= FEW_ROWS
         if state.intercept is None:
             return
-        self.slopes = np.zeros(design.taxonomy.n_classes)
         if self.follows:
+            self.slopes = np.zeros(design.taxonomy.n_classes)
             self.curvatures += (own.bound / alpha * design.constant**2) * state.kappa
             state.W[-1] = self.intercept.balance
             return
         self.is_light = state.kappa <= HEAVY * state.kappa.sum() / n_live
         self.heavy = np.flatnonzero(~self.is_light)
-        compliance_of_rows(own.loss, own.labels, self._curvatures, own.width, state.kappa, state.dual, self.slopes)
+        parts = design.threads.map(self._compliance_of, row_blocks(design.n_rows, BLOCK_ROWS))
+        self.slopes = np.sum(list(parts), axis=0)
+
+    def _compliance_of(self, rows: slice) -> Array:
+        """How far the dual variables of some rows give way to the scores of each class (K,)."""
+        state, own, out = self.state, self.own, np.zeros(self.design.taxonomy.n_classes)
+        arrays = own.labels, self._curvatures, own.width, state.kappa, state.dual
+        compliance_of_rows(rows.start, rows.stop, own.loss, *arrays, out)
+        return out
 
     @property
     def _curvatures(self) -> Array:

@@ -99,8 +99,8 @@ class DualStep(ABC):
         if changed.size:
             old = as_distributions(state.targets[changed], problem.n_classes)
             deltas = -self._contribution(old, state.dual[changed]) * (state.kappa[changed, None] / problem.alpha)
-            design, rows = problem.design, problem.design.rows[:-1]
-            add_rows(changed, deltas.astype(state.W.dtype), *rows, *design.tree, design.for_kernels(state.W))
+            design, W = problem.design, problem.design.for_kernels(state.W)
+            add_rows(changed, deltas.astype(state.W.dtype), *design.rows[:-1], *design.tree, W)
             if state.intercept is not None:
                 state.intercept.balance += design.constant * design.by_node(deltas.sum(axis=0))
             state.dual[changed] = self._dual_at_zero(as_distributions(targets[changed], problem.n_classes))

@@ -42,11 +42,10 @@ def add_compliance(loss: int, label: int, curvature: float, width: float, weight
 
 @kernel
 def compliance_of_rows(
-    loss: int, labels: Array, curvatures: Array, width: float, kappa: Array, p: Array, out: Array
+    first: int, last: int, loss: int, labels: Array, curvatures: Array, width: float, kappa: Array, p: Array, out: Array
 ) -> None:
-    """Write out (K,), the sum over rows of how far dual variables give way, each times its weight κ."""
-    out[:] = 0.0
-    for i in range(kappa.size):
+    """Add to out (K,) how far the dual variables of rows from `first` to before `last` give way, times κ."""
+    for i in range(first, last):
         if kappa[i] > 0.0:
             label = labels[i] if labels.size > 0 else 0
             add_compliance(loss, label, curvatures[i], width, kappa[i], p[i], out)
