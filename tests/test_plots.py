@@ -68,7 +68,7 @@ def test_branches_with_a_size_have_bars_and_prices():
         annealing="paper",
         random_state=0,
         taxonomy=list(names),
-        class_prior={"hot": "=80%", "hot/tea": "=20%", "cold": None},
+        class_prior={"hot": "=80%", "hot/tea": "=40%", "cold": None},
     ).fit(X, labels)
     ax = plot_counts(clf)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["cold", "hot/soup", "hot/tea", "hot/…"]

@@ -5,8 +5,7 @@
     rows.json                shape, types and a digest of the three files; written last, so that a folder without it
                              is incomplete
 
-A fit with fit_intercept=False uses the mapped pages without copying them. The default, fit_intercept=True, copies the
-rows into memory to add a column; pack a constant column with the rows to avoid that.
+A fit uses the mapped pages without copying them.
 """
 
 import hashlib

@@ -83,7 +83,7 @@ class Turns:
     def work(self) -> None:
         """Do pieces until no job waits, or all are to stop."""
         while not self.stopped.is_set() and (number := self._next()) is not None:
-            started = time.perf_counter()
+            started = time.monotonic()
             try:
                 next(self.jobs[number])
             except StopIteration:
@@ -91,7 +91,7 @@ class Turns:
                     del self.seconds[number]
             else:
                 with self._lock:
-                    self.seconds[number] += time.perf_counter() - started
+                    self.seconds[number] += time.monotonic() - started
                     self._waiting.append(number)
 
     def _next(self) -> int | None:
