@@ -84,7 +84,6 @@ class TransductiveClassifier(BaseTransductiveClassifier):
     fit_intercept : bool, default=True
         Whether to add a constant feature, regularised like the others. The paper has none; it helps where classes are
         of uneven size. Its value is 1; with alpha="auto" it is the root of the mean squared length of the rows.
-        Memory-mapped rows are copied for it.
     tol : float, default=1e-3
         Relative accuracy of the last weight steps.
     early_tol : float, default=0.25

@@ -54,6 +54,12 @@ def test_products_of_rows_with_a_constant_are_those_of_rows_that_store_it(taxono
     np.testing.assert_array_equal(many.scores(W), dense.scores(W))
 
 
+def test_csr_rows_without_a_value_have_the_scores_of_the_constant():
+    design = Design.create(sparse.csr_matrix((3, 4)), TAXONOMIES["flat"], constant=2.0)
+    W = np.random.default_rng(0).normal(size=(5, TAXONOMIES["flat"].n_nodes))
+    np.testing.assert_allclose(design.scores(W), np.tile(2.0 * W[-1], (3, 1)))
+
+
 def test_dense_rows_are_not_copied(tmp_path):
     X = np.asfortranarray(dense_rows()[0])
     np.save(tmp_path / "X.npy", dense_rows(np.float32)[0])

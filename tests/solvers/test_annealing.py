@@ -1,5 +1,6 @@
 """Soft annealing: the true J, no worse than the paper's schedule; counts, threads and interrupts."""
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -34,6 +35,7 @@ from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
 
 N_RESTARTS = 1 + len(COOLINGS)
+LARGE_MARGIN = LargeMargin()
 
 
 class Own:
@@ -88,15 +90,15 @@ def test_the_objective_is_true_and_at_most_a_little_above_that_of_the_papers_sch
     assert result.objective <= (1.0 + MIN_IMPROVEMENT) * paper  # a restart that can hardly win does not go on
 
 
-def hard_problem(seed: int, n_labeled: int = 4) -> tuple[AnnealingRun, np.ndarray]:
+def hard_problem(seed: int, n_labeled: int = 4, loss=LARGE_MARGIN) -> tuple[AnnealingRun, np.ndarray]:
     """Classes that overlap so much, with one label each, that the restarts differ; and the true labels."""
     rng = np.random.default_rng(seed)
     truth = np.concatenate((np.arange(4), rng.choice(4, size=N - 4)))
     X = 0.9 * rng.normal(size=(4, 15))[truth] + rng.normal(size=(N, 15))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    problem = TrainingProblem.create(Design.create(X, FLAT, n_jobs=1), LargeMargin(), 1e-2, n_labeled)
+    problem = TrainingProblem.create(Design.create(X, FLAT, n_jobs=1), loss, 1e-2, n_labeled)
     counts = np.bincount(truth[n_labeled:], minlength=4)
-    soft = annealing(seed=seed)
+    soft = annealing(loss, seed=seed)
     return replace(soft, alternation=replace(soft.alternation, problem=problem, low=counts, high=counts)), truth
 
 
@@ -264,6 +266,27 @@ def test_only_restarts_that_can_win_go_on_after_the_first_round_of_their_last_st
     assert n_stopped
 
 
+def test_restarts_with_a_loss_of_the_users_own_are_compared_by_their_objective():
+    """The gap of L-BFGS is the largest entry of a gradient, which says nothing of how far J may fall."""
+    for seed in range(4):
+        soft, truth = hard_problem(seed, loss=Own())
+        history = soft.run(truth).history
+        first = {k: next(row for row in history if (row.restart, row.stage) == (k, N_STAGES + 1)) for k in (1, 2)}
+        best = min((1, 2), key=lambda k: first[k].objective)
+        ends = {k: [row for row in history if row.restart == k][-1] for k in (0, 1, 2)}
+        assert ends[3 - best] is first[3 - best]
+        assert ends[0].n_moved == ends[best].n_moved == 0
+
+
+def test_restarts_of_a_large_problem_run_to_their_end(monkeypatch):
+    """So that there is one at a time in memory."""
+    monkeypatch.setattr("transduce.engines.local.PARALLEL_CELLS", 1)
+    history = annealing(n_threads=2).run(known_labels()).history
+    assert all([row for row in history if row.restart == k][-1].n_moved == 0 for k in range(N_RESTARTS))
+    order = [row.restart for row in sorted(history, key=lambda row: row.seconds)]
+    assert order == sorted(order)
+
+
 # ---- precision
 
 
@@ -277,6 +300,15 @@ def test_csr_rows_are_in_single_precision_unless_the_tolerance_is_small():
     assert np.all(single.coef_ == single.coef_.astype(np.float32))
     assert not np.all(double.coef_ == double.coef_.astype(np.float32))
     assert single.objective_ == pytest.approx(double.objective_, rel=5e-3)
+
+
+def test_weights_that_single_precision_could_not_hold_are_in_double_precision():
+    X, y = sparse.csr_matrix(blobs()[0]), np.where(np.arange(N) < N_LABELED, known_labels(), -1)
+    clf = TransductiveClassifier(annealing="soft", alpha=1e-6 * float(X.multiply(X).sum()) / N, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so little regularisation takes more sweeps than allowed
+        coef = clf.set_params(max_iter=5).fit(X, y).coef_
+    assert not np.all(coef == coef.astype(np.float32))
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1e20])

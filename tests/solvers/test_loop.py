@@ -187,19 +187,19 @@ def test_a_free_thread_goes_on_with_the_job_that_had_the_least_time():
 
 
 def test_an_interrupt_ends_jobs_that_wait():
-    """A job that no thread works on is told of it, and one that has not begun is left alone, unless it is the first."""
-    told = []
+    """Also one that no thread works on; one that has not begun is left alone, unless it is the first."""
+    interrupted = []
 
     def job(k):
         try:
             yield
             yield
         except KeyboardInterrupt:
-            told.append(k)
+            interrupted.append(k)
 
     turns = Turns([job(0), job(1), job(2)], 1, threading.Event())
     next(turns.jobs[1])
     turns.seconds[1] = 0.0
     turns.interrupt()
-    assert told == [1]
+    assert interrupted == [1]
     assert turns.jobs[0].gi_frame.f_lasti > 0

@@ -8,7 +8,7 @@ from helpers.weight_problems import TAXONOMIES, dual_losses, fit, flat_and_tree,
 from scipy import sparse
 
 from transduce.design import Design
-from transduce.losses import LargeMargin, MaxEnt
+from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
 from transduce.weight_step import DualLargeMargin, DualMaxEnt, batches, weight_step_for
 
@@ -126,3 +126,73 @@ def test_rows_that_weigh_much_are_visited_in_every_part(monkeypatch):
     assert (ends[0], ends[-1]) == (0, order.size)
     assert np.flatnonzero(moves).size == batches.N_PARTS
     assert moves[-1]
+
+
+def with_lengths(apart, stored, lengths):
+    """Both problems with rows so many times as long; the constant stays."""
+    X = sparse.csr_matrix(sparse.diags(lengths) @ apart.design.matrix()[:, :-1])
+    X.eliminate_zeros()
+    with_constant = sparse.hstack((X, np.full((X.shape[0], 1), CONSTANT)), format="csr")
+    taxonomy = apart.design.taxonomy
+    designs = Design.create(X, taxonomy, 1, constant=CONSTANT), Design.create(with_constant, taxonomy, 1)
+    return [replace(p, design=design) for p, design in zip((apart, stored), designs, strict=True)]
+
+
+def short_rows(taxonomy, loss):
+    """Rows that have little but the constant in common, half of them without a feature; see `problems`."""
+    apart, stored, labels = problems(taxonomy, loss)
+    return *with_lengths(apart, stored, 0.1 * (np.arange(apart.n_rows) % 2)), labels
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_batches"), [(LargeMargin(), 16), (LargeMargin(), 400), (SquaredLargeMargin(), 400), (MaxEnt(), 400)]
+)
+@pytest.mark.parametrize("make", [problems, short_rows])
+def test_weights_that_follow_at_once_are_those_of_a_stored_constant(loss, make, n_batches, monkeypatch):
+    """The same visits and the same steps, also where large batches make steps shorter."""
+    for name in ("N_BATCHES", "MIN_BATCHES"):
+        monkeypatch.setattr(batches, name, n_batches)
+    apart, stored, labels = make(FLAT, loss)
+    (one, first), (other, second) = (fit(problem, labels, 1e-2) for problem in (apart, stored))
+    assert one.sigma == other.sigma
+    assert first.n_sweeps == pytest.approx(second.n_sweeps, rel=0.05)
+    assert first.objective == pytest.approx(second.objective, rel=1e-3)
+    assert (
+        n_batches > 16 or one.sigma > 1.0
+    )  # so the number of batches matters here
+
+
+@pytest.mark.parametrize("fraction", [0.05, 0.3, 0.9])
+@dual_losses
+def test_rows_without_features_do_not_turn_with_every_move(loss, fraction, monkeypatch):
+    monkeypatch.setattr(batches, "FEW_ROWS", 0)
+    apart, stored, labels = problems(FLAT, loss)
+    rng, lengths = np.random.default_rng(0), np.ones(apart.n_rows)
+    lengths[rng.random(apart.n_rows) < fraction] = 0.0
+    apart, stored = with_lengths(apart, stored, lengths)
+    (state, report), (_, reference) = (fit(p, labels, 1e-3) for p in (apart, stored))
+    assert report.converged
+    assert report.n_sweeps <= 2.0 * reference.n_sweeps + 2.0 * batches.PATIENCE
+    check_gap(apart, state, report, reference.objective)
+
+
+@pytest.mark.parametrize("length", [0.01, 0.3, 3.0])
+@dual_losses
+def test_rows_of_any_length_converge(loss, length, monkeypatch):
+    monkeypatch.setattr(batches, "FEW_ROWS", 0)
+    apart, stored, labels = problems(FLAT, loss)
+    apart, stored = with_lengths(apart, stored, np.full(apart.n_rows, length))
+    (state, report), (_, reference) = (fit(p, labels, 1e-2) for p in (apart, stored))
+    assert report.converged
+    assert report.n_sweeps <= 2.0 * reference.n_sweeps + 2.0 * batches.PATIENCE
+    check_gap(apart, state, report, reference.objective)
+
+
+def test_with_many_dominant_rows_the_weights_follow_at_once(monkeypatch):
+    monkeypatch.setattr(batches, "FEW_ROWS", 0)
+    problem, _, labels = problems(FLAT, LargeMargin(), n_labeled=150)
+    step = DualLargeMargin(1)
+    for weight, follows in ((1.0, False), (0.01, True)):
+        state = step.start(problem, labels)
+        step.retarget(problem, state, labels, problem.kappa(weight))
+        assert step.sweeps(problem, state).follows == follows

@@ -259,6 +259,14 @@ class AnnealedEngine(Engine, Protocol):
     def in_memory(self) -> Any:
         """Return the same rows in the memory of this process."""
 
+    @property
+    def problem(self) -> Any:
+        """The training problem."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the states of several restarts would need too much memory."""
+
     def in_single_precision(self) -> "AnnealedEngine":
         """Return the same rows in single precision where that is faster; results keep the precision of X."""
 

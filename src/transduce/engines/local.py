@@ -43,6 +43,8 @@ from transduce.problem import TrainingProblem, allowed_costs
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
 
+SINGLE_ALPHA, SINGLE_SPREAD = 1e-5, 1e4
+"""Least alpha, relative to the mean squared length of a row, and largest squared length for single precision."""
 MANY_THREADS = 8
 """From this many threads on, each of a few restarts has three quarters of them."""
 PARALLEL_CELLS = 10_000_000
@@ -85,13 +87,17 @@ class LocalEngine:
 
         Many threads are divided generously: restarts wait for other things than threads, and some end early.
         """
-        small, n_all = self.problem.n_rows * self.problem.n_classes <= PARALLEL_CELLS, self.problem.design.n_threads
-        n_threads = min(n_all, n_restarts) if small else 1
+        n_all = self.problem.design.n_threads
+        n_threads = 1 if self.is_large else min(n_all, n_restarts)
         if n_threads == 1:
             return 1, self
         n_each = n_all // n_threads if n_all < MANY_THREADS else 3 * n_all // 4
         problem = replace(self.problem, design=replace(self.problem.design, n_threads=n_each))
         return n_threads, replace(self, problem=problem)
+
+    @property
+    def is_large(self) -> bool:
+        return self.problem.n_rows * self.problem.n_classes > PARALLEL_CELLS
 
     def predicted_counts(self, W: Array) -> Array:
         return predicted_counts(self.problem, self._unlabeled_scores(W))
@@ -106,7 +112,10 @@ class LocalEngine:
         return self
 
     def in_single_precision(self) -> "LocalEngine":
-        design = self.problem.design
+        design, squares = self.problem.design, self.problem.design.squared_norms
+        mean = float(squares.mean()) if squares.size else 0.0
+        if self.problem.alpha < SINGLE_ALPHA * mean or squares.max(initial=0.0) > SINGLE_SPREAD * mean:
+            return self
         problem = replace(self.problem, design=design.in_single_precision())
         return replace(self, problem=problem, precision=self.precision or design.dtype)
 

@@ -36,7 +36,7 @@ def dense_scores(x: Array, constant: float, V: Array, out: Array) -> None:
         j += 1
     if constant != 0.0:
         for j in range(out.size):
-            out[j] += constant * V[j, x.size]
+            out[j] += constant * V[j, V.shape[1] - 1]
 
 
 @kernel

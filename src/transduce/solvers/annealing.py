@@ -27,6 +27,7 @@ from transduce.history import FitResult, FitStatus, HistoryRow
 from transduce.io.checkpoint import Checkpoint, CheckpointSlot
 from transduce.label_step import METHODS
 from transduce.label_step.infeasible import InfeasibleError
+from transduce.losses import is_builtin
 from transduce.problem import evidence_costs
 from transduce.solvers.alternating import Alternation, Rounds, Settings, Supervised
 from transduce.solvers.first_labels import evidence_of, recalibrate, with_first_labels
@@ -207,15 +208,16 @@ class SoftAnnealing:
         rngs = [self.rng, *self.rng.spawn(len(schedules))]
         slots = [self.checkpoint.slot(f"restart {k}") for k in range(len(rngs))]
         loop = Loop(self.on_round, histories={k: slot.reported for k, slot in enumerate(slots)})
-        contest = _Contest(loop, slots)
+        contest = _Contest(loop, slots, has_gap=is_builtin(engine.problem.loss))
 
         def run_one(k: int) -> Job:
             restart = engine.new_restart(steps, rngs[k])
-            yield from contest.until_last_stage(self._solver(restart, k, schedules, slots[k]), k)
+            solver = self._solver(restart, k, schedules, slots[k])
+            yield from contest.whole(solver, k) if engine.is_large else contest.until_last_stage(solver, k)
 
         interrupted = loop.run_all(run_one, len(rngs), n_threads)
-        if not interrupted:
-            finalists = contest.finalists()
+        finalists = [] if interrupted else contest.finalists()
+        if finalists:
             interrupted = loop.run_all(lambda number: finalists[number], len(finalists), min(n_threads, len(finalists)))
         best = contest.best()
         if best is None:
@@ -251,6 +253,7 @@ def max_annealed_rows(n_classes: int) -> int:
 class _Contest:
     """Restarts that are compared after the first round of their last stage, and those that go on from there.
 
+    has_gap  whether gaps of rounds are duality gaps, which those of a loss of the user's own are not
     firsts   that round of each restart
     pending  the rounds that each restart has left
     results  of the restarts that ended
@@ -258,34 +261,41 @@ class _Contest:
 
     loop: Loop
     slots: list[CheckpointSlot]
+    has_gap: bool = True
     firsts: dict[int, HistoryRow] = field(default_factory=dict)
     pending: dict[int, Job] = field(default_factory=dict)
     results: dict[int, FitResult] = field(default_factory=dict)
 
     def until_last_stage(self, solver: Rounds, k: int) -> Job:
         """Run restart k up to the first round of its last stage."""
-        self.pending[k] = self._whole(solver, k)
+        self.pending[k] = self.whole(solver, k)
         yield from takewhile(lambda row: not solver.is_last_stage(row), self.pending[k])
         first = next(filter(solver.is_last_stage, self.loop.histories[k]), None)
         if first is not None:
             self.firsts[k] = first
 
-    def _whole(self, solver: Rounds, k: int) -> Job:
+    def whole(self, solver: Rounds, k: int) -> Job:
+        """Run restart k to its end."""
         self.results[k] = yield from self.loop.rounds(solver, self.slots[k], k)
 
     def finalists(self) -> list[Job]:
         """The rounds left of the paper's restart, while it can win, and of the best other one."""
         cooled = [k for k in self.firsts if k]
         if not cooled:
-            return [self.pending[0]]
-        best = min(cooled, key=lambda k: _bound(self.firsts[k]))
+            return list(self.pending.values())
+        best = min(cooled, key=lambda k: self._bound(self.firsts[k]))
+        self.pending = {k: self.pending[k] for k in (0, best)}  # the others need memory
         return [self._while_it_can_win(self.firsts[best].objective), self.pending[best]]
 
     def _while_it_can_win(self, objective: float) -> Job:
         """Rounds of the paper's restart until even its bound is too far above J of another one."""
-        limit = objective / (1.0 - MIN_IMPROVEMENT)
-        if _bound(self.firsts[0]) <= limit:
-            yield from takewhile(lambda row: _bound(row) <= limit, self.pending[0])
+        limit = objective / (1.0 - MIN_IMPROVEMENT) if self.has_gap else np.inf
+        if self._bound(self.firsts[0]) <= limit:
+            yield from takewhile(lambda row: self._bound(row) <= limit, self.pending[0])
+
+    def _bound(self, row: HistoryRow) -> float:
+        """Lower bound on J at the labels of a round, or J if none is known."""
+        return row.objective - row.gap if self.has_gap else row.objective
 
     def best(self) -> FitResult | None:
         """The complete restart of lowest J; the paper's schedule unless another one is lower by MIN_IMPROVEMENT.
@@ -300,8 +310,3 @@ class _Contest:
             with suppress(StopIteration, KeyboardInterrupt):
                 self.pending[0].throw(KeyboardInterrupt)
         return self.results.get(0)
-
-
-def _bound(row: HistoryRow) -> float:
-    """Lower bound on J at the labels of a round."""
-    return row.objective - row.gap

@@ -26,7 +26,7 @@ class Intercept:
         """Those of weights 0."""
         return cls(np.zeros(n_nodes), np.ones(n_nodes), np.zeros(n_nodes))
 
-    def lack(self, W: Array) -> float:
+    def squared_residual(self, W: Array) -> float:
         """‖b − b(p)‖²."""
         return float(np.sum((W[-1] - self.balance) ** 2))
 

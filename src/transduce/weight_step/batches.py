@@ -4,9 +4,10 @@ With a thousand batches in a sweep, rows of a batch hardly disturb each other, a
 if rows were updated one after another, whatever their number. Each row is updated as if its curvature were σ times as
 large. σ is 1 at first. If the dual objective falls in a sweep, rows are too alike for it, and it grows.
 
-With an intercept, a sweep has a few parts, after each of which its weights move (see `_kernels.intercept`). Fewer
-batches are enough then, since rows have little in common but the constant. Rows that weigh much more than others, as
-labelled rows do that are few, are visited in every part: the weights of the intercept depend on them most.
+With an intercept and many rows, a sweep has a few parts, after each of which its weights move (see
+`_kernels.intercept`). Fewer batches are enough then, since rows have little in common but the constant. Rows that weigh
+much more than others, as labelled rows do that are few, are visited in every part: the weights of the intercept depend
+on them most.
 """
 
 from typing import Any, NamedTuple
@@ -21,15 +22,18 @@ from transduce.weight_step._kernels.intercept import JUMP, STAY, STEP, complianc
 from transduce.weight_step.base import Intercept, WeightState
 
 N_BATCHES, MIN_BATCHES = 1024, 256
-"""Batches in a sweep over all rows without an intercept, and in one over fewer: larger ones would need more sweeps."""
+"""Batches in a sweep over all rows, and in one over fewer: larger ones would need more sweeps."""
 N_PARTS, PART_BATCHES = 8, 8
-"""Parts of a sweep with an intercept, and batches in each."""
+"""Parts of a sweep with an intercept that moves between them, and batches in each."""
 FEW_ROWS = 16_000
 """Up to this many rows with a weight, the weights of the intercept follow the dual variables at once, as all others."""
 BLOCK_ROWS = 1 << 14
 """Rows whose compliance is added up at once."""
-HEAVY = 4.0
-"""Rows that weigh more than this many times the mean are visited in every part."""
+PATIENCE, MIN_LENGTH = 32, 0.5
+"""They also do after so many sweeps of a weight step, and for rows whose mean squared length is less than this part of
+the squared constant."""
+DOMINANT, MAX_DOMINANT = 4.0, 1 / 16
+"""Rows that weigh more than this many times the mean are visited in every part, if they are at most such a fraction."""
 MIN_PRODUCTS_PER_THREAD = 10_000
 """Multiplications in a batch that make one more thread pay."""
 SIGMA_GROWTH, MIN_FALL = 2.0, 1e-4
@@ -74,20 +78,26 @@ class BatchSweeps:
         self.curvatures = (own.bound / alpha) * state.kappa * design.squared_norms
         self.squares: float | None = None  # ‖W‖² without the weights of the constant, if known
         self.products_per_row = design.n_values * design.taxonomy.n_nodes // max(design.n_rows, 1)
-        none, n_live = np.zeros(0), int(np.count_nonzero(state.kappa))
-        self.intercept, self.slopes = state.intercept or Intercept(none, none, none), none
-        self.follows = state.intercept is not None and n_live <= FEW_ROWS
+        none, n_live, square = np.zeros(0), int(np.count_nonzero(state.kappa)), design.constant**2
+        self.intercept, self.slopes, self.follows = state.intercept or Intercept(none, none, none), none, False
         if state.intercept is None:
             return
-        if self.follows:
-            self.slopes = np.zeros(design.taxonomy.n_classes)
-            self.curvatures += (own.bound / alpha * design.constant**2) * state.kappa
-            state.W[-1] = self.intercept.balance
+        self.is_light = state.kappa <= DOMINANT * state.kappa.sum() / max(n_live, 1)
+        self.dominant = np.flatnonzero(~self.is_light)
+        self.rates, self.n_sweeps = (own.bound / alpha) * state.kappa, 0
+        is_short = design.squared_norms @ state.kappa < MIN_LENGTH * square * state.kappa.sum()
+        if n_live <= FEW_ROWS or is_short or self.dominant.size > MAX_DOMINANT * n_live:
+            self._follow()
             return
-        self.is_light = state.kappa <= HEAVY * state.kappa.sum() / n_live
-        self.heavy = np.flatnonzero(~self.is_light)
+        self.curvatures = np.maximum(self.curvatures, square * self.rates)  # rows of zeros would turn with every move
         parts = design.threads.map(self._compliance_of, row_blocks(design.n_rows, BLOCK_ROWS))
         self.slopes = np.sum(list(parts), axis=0)
+
+    def _follow(self) -> None:
+        """Let the weights of the intercept follow the dual variables at once from now on."""
+        self.follows, self.slopes = True, np.zeros(0)
+        self.curvatures = self.rates * (self.design.squared_norms + self.design.constant**2)
+        self.state.W[-1] = self.intercept.balance
 
     def _compliance_of(self, rows: slice) -> Array:
         """How far the dual variables of some rows give way to the scores of each class (K,)."""
@@ -103,6 +113,10 @@ class BatchSweeps:
     def sweep(self, order: Array) -> None:
         """Update the dual variables of the rows of `order` (t,), and W with them."""
         state = self.state
+        if state.intercept is not None and not self.follows:
+            self.n_sweeps += 1
+            if self.n_sweeps > PATIENCE:
+                self._follow()
         order, batches, moves = self._batches(order)
         if not moves.size:
             return
@@ -124,7 +138,7 @@ class BatchSweeps:
             return order, batches, np.full(batches.size - 1, JUMP if self.follows else STAY)
         parts, starts, moves, n = [], [np.zeros(1, np.int64)], [], 0
         for light in np.array_split(order[self.is_light[order]], N_PARTS):
-            for rows in (light, self.heavy):
+            for rows in (light, self.dominant):
                 if rows.size:
                     batch = max(rows.size // PART_BATCHES, 1)
                     ends = np.append(np.arange(batch, rows.size, batch), rows.size)
@@ -138,13 +152,13 @@ class BatchSweeps:
         return rows, np.concatenate(starts), np.concatenate([*moves, np.zeros(0, np.int64)])
 
     def _run(self, order: Array, batches: Array, moves: Array) -> float:
-        """Run the kernel in all threads that pay; return the gain of the separable part of the dual objective."""
+        """Run the kernel in all threads that pay; return the gain of the dual objective without the term of ‖W‖²."""
         state, design, batch = self.state, self.design, int(np.diff(batches).max())
         n_threads = max(1, min(design.n_threads, batch * self.products_per_row // MIN_PRODUCTS_PER_THREAD))
         ends = design.column_ends(min(2 * n_threads, 64) if n_threads > 1 else 1)
         gains, R = np.zeros(order.size + moves.size), np.empty((batch, design.taxonomy.n_classes), state.W.dtype)
         D, own = np.empty(R.shape if self.slopes.size else (0, 0)), self.intercept
-        b = state.W[-1].astype(np.float64) if self.slopes.size else self.slopes
+        b = own.balance if state.intercept is None else state.W[-1].astype(np.float64)
         arguments = (
             order, batches, moves, ends, np.zeros(4 * moves.size, np.int64), *self.own[:-1],
             state.kappa, self._curvatures, self.alpha, *design.rows, *design.tree, design.for_kernels(state.W),

@@ -2,8 +2,9 @@
 
     W = 1/λ Σ_i κ_i x_i (q_i − p_i)ᵀ P        q targets, p dual variables, both distributions over classes
 
-holds at all times. When κ_i grows, p_i moves towards q_i so that W stays the same; when a label changes, its row
-restarts from p_i = q_i. (For the squared large margin p is a vector t ≥ 0 with sum T, and T q takes the place of q.)
+holds at all times, but for the weights of the intercept, which may differ from what p implies (see `Intercept`). When
+κ_i grows, p_i moves towards q_i so that W stays the same; when a label changes, its row restarts from p_i = q_i. (For
+the squared large margin p is a vector t ≥ 0 with sum T, and T q takes the place of q.)
 """
 
 from abc import ABC, abstractmethod
@@ -224,7 +225,7 @@ class DualMaxEnt(DualStep):
             super().retarget(problem, state, targets, kappa)
             return
         self.set_soft_targets(problem, state, targets, kappa)
-        b = state.W[-1].copy()
+        b = None if state.intercept is None else state.W[-1].copy()
         problem.design.pullback(self.contributions(problem, state), state.W)
         if state.intercept is not None:
             state.intercept.balance[:], state.W[-1] = state.W[-1], b
@@ -275,7 +276,7 @@ class DualMaxEnt(DualStep):
 
 def _intercept_gap(problem: TrainingProblem, state: WeightState) -> float:
     """The part of the duality gap that the weights of the constant leave."""
-    return 0.0 if state.intercept is None else 0.5 * problem.alpha * state.intercept.lack(state.W)
+    return 0.0 if state.intercept is None else 0.5 * problem.alpha * state.intercept.squared_residual(state.W)
 
 
 def _margins(problem: TrainingProblem) -> Array:

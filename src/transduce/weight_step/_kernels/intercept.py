@@ -8,7 +8,7 @@ take steps many times as short. So b stays while rows of a part of a sweep are v
 by a diagonal step of Newton's method for rows that answer alone: a dual variable gives way to its score by 1 / B where
 it is positive, with B the curvature of the row. Together rows answer less than that, so each entry's step grows while
 the entry keeps moving the same way, and shrinks when it turns round (Riedmiller and Braun 1993). The duality gap
-includes λ/2 ‖b − b(p)‖².
+includes λ/2 ‖b − b(p)‖². Where rows are few, b jumps to b(p) after every batch instead, as if it were stored in W.
 """
 
 from transduce.kernels import Array, kernel
@@ -18,7 +18,7 @@ STAY, STEP, JUMP = 0, 1, 2
 """Whether b stays after a batch, moves towards b(p), or becomes b(p)."""
 GROWTH, SHRINKAGE, MAX_RATE = 1.6, 0.4, 10.0
 """Factors of a step in the same direction as the last one, and in the opposite one; largest factor of Newton's step."""
-SHARE = 0.1
+MAX_FRACTION = 0.1
 """Largest part of the way to b(p) that a step longer than Newton's may go."""
 FLATTEST = 1e-2
 """Least curvature of a row that dual variables are said to give way by."""
@@ -55,13 +55,13 @@ def compliance_of_rows(
 def move(b: Array, balance: Array, rates: Array, residual: Array, slopes: Array, ratio: float) -> None:
     """Move b (M,) towards b(p) = balance (M,), given slopes (M,) and ratio = c² / λ; rates and residual follow."""
     for j in range(b.size):
-        lack = balance[j] - b[j]
-        turn = lack * residual[j]
+        left = balance[j] - b[j]
+        turn = left * residual[j]
         if turn > 0.0:
             rates[j] *= GROWTH
         elif turn < 0.0:
             rates[j] *= SHRINKAGE
         whole = 1.0 + ratio * max(slopes[j], 0.0)
-        rates[j] = min(rates[j], MAX_RATE, max(1.0, SHARE * whole))
-        b[j] += rates[j] / whole * lack
-        residual[j] = lack
+        rates[j] = min(rates[j], MAX_RATE, max(1.0, MAX_FRACTION * whole))
+        b[j] += rates[j] / whole * left
+        residual[j] = left

@@ -46,18 +46,21 @@ def add_to_intercept(
 ) -> float:  # fmt: skip
     """Add the changes R and D (r, K) of a batch to the balance (M,) and the slopes (K,), and move b if it is time.
 
-    Returns what the separable part of the dual objective rises by at the present b.
+    Returns what the dual objective rises by: at the present b, or with b = b(p) if it jumps there.
     """
     total, by_node = np.zeros(R.shape[1]), np.empty(b.size)
     for r in range(R.shape[0]):
         for k in range(R.shape[1]):
             total[k] += R[r, k]
+    for r in range(D.shape[0]):
+        for k in range(D.shape[1]):
             slopes[k] += D[r, k]
     class_to_node(total, starts, nodes, by_node)
     gain = 0.0
     for j in range(b.size):
-        balance[j] += constant * by_node[j]
-        gain -= alpha * constant * b[j] * by_node[j]
+        change = constant * by_node[j]
+        balance[j] += change
+        gain -= alpha * (b[j] * change + (0.5 * change * change if moves == JUMP else 0.0))
     if moves == JUMP:
         b[:] = balance
     elif moves == STEP:
@@ -84,8 +87,8 @@ def sweep(
     ends              columns (or nodes) of W in each piece of work
     counters          zeros, four for each batch: pieces of rows and of columns that are taken, and that are done
     curvatures (n,)   κ_i ‖x_i‖² / λ, or an upper bound on the curvature of a row
-    gains (t + g,)    written: what the separable part of the dual objective rises by each row, and by b in each batch
-    R, D (batch, K)   scratch space; D only if there is a constant
+    gains (t + g,)    written: rise of the dual objective by each row, and by b in each batch, without ‖W‖²
+    R, D (batch, K)   scratch space; D only if b moves in steps
     b ... slopes      see `intercept`; unused without a constant
     """
     by_node, is_flat, is_dense = np.empty(n_nodes(indices, W), W.dtype), nodes.size == 0, indices.size == 0
@@ -103,9 +106,10 @@ def sweep(
                 i, s = rows[r], R[r]
                 node_scores(i, data, indices, spans, 0.0, W, by_node)
                 if constant != 0.0:
-                    label = labels[i] if labels.size > 0 else 0
                     for j in range(by_node.size):
                         by_node[j] += constant * b[j]
+                if D.size > 0:
+                    label = labels[i] if labels.size > 0 else 0
                     D[r] = 0.0
                     add_compliance(loss, label, curvatures[i], width, -kappa[i], p[i], D[r])
                 class_scores(by_node, starts, nodes, s)
@@ -113,7 +117,7 @@ def sweep(
                     loss, i, s, labels, margins, offsets, width, overlap, is_flat, kappa[i], curvatures[i], p[i],
                     new, logs,
                 )  # fmt: skip
-                if constant != 0.0:
+                if D.size > 0:
                     add_compliance(loss, label, curvatures[i], width, kappa[i], p[i], D[r])
                 gaps[i], gains[first + r] = GAP_LEFT * gap, gain
                 for k in range(s.size):
