@@ -157,9 +157,7 @@ def test_weights_that_follow_at_once_are_those_of_a_stored_constant(loss, make, 
     assert one.sigma == other.sigma
     assert first.n_sweeps == pytest.approx(second.n_sweeps, rel=0.05)
     assert first.objective == pytest.approx(second.objective, rel=1e-3)
-    assert (
-        n_batches > 16 or one.sigma > 1.0
-    )  # so the number of batches matters here
+    assert n_batches > 16 or one.sigma > 1.0  # so the number of batches matters here
 
 
 @pytest.mark.parametrize("fraction", [0.05, 0.3, 0.9])
