@@ -15,7 +15,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 BLOCK_CELLS = 1 << 18
 """Cells of a block: few enough to stay in the cache, enough that Python overhead does not count."""
-CHUNK_CELLS = 1 << 19
+CHUNK_CELLS = 1 << 16
 """Cells of a chunk, which one thread works through."""
 LONGEST_CHUNK = 1 << 11
 """With many classes, a chunk has one row per class up to this many: smaller sums of products are not worth it."""

@@ -70,6 +70,14 @@ class Arrays:
             x = np.array(x, np.float64 if self.dtype == self.xp.float64 else np.float32, order="C")  # never shared
         return self.xp.asarray(x, dtype=self.dtype, device=self.device)
 
+    def zeros(self, *shape: int) -> DeviceArray:
+        """Zeros on the device, as floats."""
+        return self.xp.zeros(shape, dtype=self.dtype, device=self.device)
+
+    def number(self, x: float) -> DeviceArray:
+        """A number for choices between arrays and it, which a GPU can replay only if both are there."""
+        return self.xp.full((), x, dtype=self.dtype, device=self.device)
+
     def copied(self, x: Array) -> DeviceArray:
         """Copy an array to the device as it is."""
         return self.xp.asarray(np.array(x, order="C"), device=self.device)
@@ -140,11 +148,16 @@ class Replay:
     def __call__(self, work: Callable[[], None], like: DeviceArray) -> None:
         """Do the work, on arrays of at most the size of `like`."""
         self.n_done += 1
-        if not getattr(like, "is_cuda", False) or self.n_done == 1 or like.numel() > REPLAYED_CELLS:
+        if self.n_done == 1 or not can_record(like):
             work()
             return
         self.graph = self.graph or _recorded(work, like.device)
         self.graph.replay()
+
+
+def can_record(like: DeviceArray) -> bool:
+    """Whether work on arrays of this size is recorded."""
+    return bool(getattr(like, "is_cuda", False) and like.numel() <= REPLAYED_CELLS)
 
 
 @lru_cache

@@ -91,7 +91,7 @@ class DeviceEngine(LocalEngine):
             posterior = self._allowed(priced)
         else:
             costs = -xp.log(xp.clip(probabilities(self.loss, scores, calibration), min=1e-37))
-            costs = DeviceRowState(problem).weighted_costs(costs, np.ones(problem.n_rows))
+            costs = DeviceRowState(problem).weighted_costs(costs)
             partitions = device_partitions(costs, None, self.rows.arrays)
             Entropic(1.0, tol=1e-3).solve_partitions(partitions, bounds)
             posterior = partitions.partitions[0].state["posterior"]

@@ -81,13 +81,13 @@ class DevicePartition(Partition):
 
     def softmax_rows(self, closed: BoolArray, n_threads: int) -> Any:
         """The rows as an entropic label step sees them."""
-        soft_rows = self.soft_rows or DeviceSoftmaxRows.create(self.arrays, *self.costs.shape)
-        soft_rows.read(self.costs, closed)
-        return soft_rows
+        self.soft_rows = self.soft_rows or DeviceSoftmaxRows.create(self.arrays, *self.costs.shape)
+        self.soft_rows.read(self.costs, closed)
+        return self.soft_rows
 
     def empty_posterior(self) -> DeviceArray:
         """An array for the distributions (n, K) of the rows."""
-        return self.arrays.xp.zeros_like(self.costs)
+        return self.arrays.xp.zeros_like(self.costs) if self.soft_rows is None else self.soft_rows.posterior
 
     def write_labels(self, labels: IntArray, out: DeviceArray) -> None:
         """Write labels (n,) as distributions (n, K)."""
@@ -98,56 +98,68 @@ class DevicePartition(Partition):
 class DeviceSoftmaxRows:
     """Distributions q_ik ∝ exp(v_k − costs[i, k] / T) on a device; see `softmax_sums.SoftmaxRows`.
 
-    They can be read again, with other costs: all arrays stay in their place, so that sums can be replayed.
+    They can be read again, with other costs: all arrays stay in their place, so that what is done can be replayed.
 
-    costs (n, K)  measured from the least open cost of each row, and +inf in closed classes
-    at (1, K)     v − costs / T are the logits: v
-    scale (1,)    and 1 / T
-    found         mass (K,), normalizer, entropy and products (K, K), in a row
+    costs (n, K)      measured from the least open cost of each row, and +inf in closed classes
+    posterior (n, K)  the distributions, once they are written
+    at (1, K + 1)     v − costs / T are the logits: v and 1 / T
+    found             mass (K,), normalizer, entropy and products (K, K), in a row
+    measured (5,)     what the statistics of the costs are made of
+    is_open (1, K)    classes that may have rows; None if all may
     """
 
     arrays: Arrays
     costs: DeviceArray
+    posterior: DeviceArray
     at: DeviceArray
-    scale: DeviceArray
     found: DeviceArray
+    measured: DeviceArray
+    is_open: DeviceArray | None = None
     statistics: CostStatistics = field(default_factory=CostStatistics)
+    reading: Replay = field(default_factory=Replay)
+    writing: Replay = field(default_factory=Replay)
     summing: dict[bool, Replay] = field(default_factory=lambda: {False: Replay(), True: Replay()})
 
     @classmethod
     def create(cls, arrays: Arrays, n_rows: int, n_classes: int) -> "DeviceSoftmaxRows":
         """Make place for so many rows."""
-        xp, device = arrays.xp, arrays.device
-        costs = xp.empty((n_rows, n_classes), dtype=arrays.dtype, device=device)
-        found = xp.zeros(n_classes * (n_classes + 1) + 2, dtype=xp.float64, device=device)
-        return cls(arrays, costs, arrays.floats(np.zeros((1, n_classes))), arrays.floats(np.ones(1)), found)
+        costs, posterior, at = (arrays.zeros(n, k) for n, k in (*2 * ((n_rows, n_classes),), (1, n_classes + 1)))
+        found, measured = (arrays.copied(np.zeros(n)) for n in (n_classes * (n_classes + 1) + 2, 5))
+        return cls(arrays, costs, posterior, at, found, measured)
 
     def read(self, costs: DeviceArray, closed: BoolArray) -> None:
-        """Read every cost once."""
-        arrays, xp = self.arrays, self.arrays.xp
+        """Read every cost once; the same classes are closed each time."""
         if not costs.shape[0]:
             return
-        lowest, highest = xp.min(costs, axis=1, keepdims=True), xp.max(costs, axis=1, keepdims=True)
-        least, finite = lowest, costs < xp.inf
+        if closed.any() and self.is_open is None:
+            self.is_open = self.arrays.bools(~closed)[None, :]
         self.costs[:, :] = costs
-        if closed.any():
-            self.costs[:, :] = xp.where(arrays.bools(~closed)[None, :], costs, xp.inf)
-            least = xp.min(self.costs, axis=1, keepdims=True)
-        above = arrays.total(xp.where(finite, costs - lowest, 0.0))
-        largest = xp.astype(xp.max(xp.where(finite, xp.abs(costs), 0.0)), xp.float64)
-        counts = [xp.astype(xp.count_nonzero(flags), xp.float64) for flags in (finite, lowest == highest)]
-        n_finite, n_tied, *sums = to_host(xp.stack((*counts, arrays.total(least), above, largest))).tolist()
+        self.reading(self._read, self.costs)
+        n_finite, n_tied, *sums = to_host(self.measured).tolist()
         self.statistics = CostStatistics(int(costs.shape[0]), int(n_finite), int(n_tied), *sums)
-        self.costs -= least
+
+    def _read(self) -> None:
+        arrays, xp, costs = self.arrays, self.arrays.xp, self.costs
+        zero, infinity = arrays.number(0.0), arrays.number(np.inf)
+        lowest, highest = xp.min(costs, axis=1, keepdims=True), xp.max(costs, axis=1, keepdims=True)
+        finite, is_tied = costs < infinity, lowest == highest
+        above = arrays.total(xp.where(finite, costs - lowest, zero))
+        largest = xp.astype(xp.max(xp.where(finite, xp.abs(costs), zero)), xp.float64)
+        if self.is_open is not None:
+            costs = xp.where(self.is_open, costs, infinity)
+        least = xp.min(costs, axis=1, keepdims=True)
+        counts = (xp.astype(xp.count_nonzero(flags), xp.float64) for flags in (finite, is_tied))
+        self.measured[:] = xp.stack((*counts, arrays.total(least), above, largest))
+        self.costs[:, :] = costs - least
 
     def _logits(self) -> tuple[DeviceArray, DeviceArray]:
         """v − costs / T less the largest of each row, and that (n, 1)."""
-        z = self.at - self.costs * self.scale
+        z = self.at[:, :-1] - self.costs * self.at[:, -1:]
         top = self.arrays.xp.max(z, axis=1, keepdims=True)
         return z - top, top
 
     def _set(self, v: FloatArray, T: float) -> None:
-        self.at[:, :], self.scale[:] = self.arrays.floats(v[None, :]), 1.0 / float(T)
+        self.at[:, :] = self.arrays.floats(np.append(v, 1.0 / float(T))[None, :])
 
     def sums(self, v: FloatArray, T: float, columns: IntArray | None = None) -> Sums:
         """Sums at prices v (K,) in units of T, with products of some classes; see `SoftmaxRows.sums`."""
@@ -176,8 +188,13 @@ class DeviceSoftmaxRows:
         """Write the distributions (n, K) at these prices."""
         if self.statistics.n_rows:
             self._set(v, T)
-            E = self.arrays.xp.exp(self._logits()[0])
-            out[:, :] = E / self.arrays.xp.sum(E, axis=1, keepdims=True)
+            self.writing(self._write, self.costs)
+        if out is not self.posterior:
+            out[:, :] = self.posterior
+
+    def _write(self) -> None:
+        E = self.arrays.xp.exp(self._logits()[0])
+        self.posterior[:, :] = E / self.arrays.xp.sum(E, axis=1, keepdims=True)
 
 
 def _merged(products: FloatArray, columns: IntArray) -> FloatArray:

@@ -4,6 +4,7 @@ A dual step gives every row its best dual variables at some curvature, each for 
 the problems). The dual variables it starts from need not be feasible.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,6 +61,10 @@ class DeviceLoss(ABC):
         """What rows contribute to λW for each class, before their weight κ."""
         return q - p
 
+    def change(self, q: DeviceArray, z: DeviceArray) -> DeviceArray:
+        """What a change z of the dual variables changes of that."""
+        return -z
+
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         """The dual variables of rows that contribute nothing."""
         return q + 0.0
@@ -90,9 +95,14 @@ class DeviceLoss(ABC):
         """The costs label by label, for margins of any kind."""
         xp, zeros, columns = self.arrays.xp, self.arrays.xp.zeros_like(S), []
         for k in range(self.n_classes):
-            q = zeros + self.arrays.one_hot(self.arrays.ints(np.array([k])), self.n_classes)
+            q = zeros + self._each_label[k : k + 1, :]
             columns.append(self.values_and_gaps(S, q, q)[0])
         return xp.stack(columns, axis=1)
+
+    @cached_property
+    def _each_label(self) -> DeviceArray:
+        """Every label as a distribution (K, K)."""
+        return self.arrays.floats(np.eye(self.n_classes))
 
     def softmax(self, S: DeviceArray) -> DeviceArray:
         """Probabilities in proportion to exp(S)."""
@@ -121,7 +131,7 @@ class DeviceHinge(DeviceLoss):
             return self._columns_of_values(S)
         xp = self.arrays.xp
         is_best = self.arrays.is_label(xp.argmax(S, axis=1), self.n_classes)
-        second = self._top(xp.where(is_best, -xp.inf, S))
+        second = self._top(xp.where(is_best, self.arrays.number(-np.inf), S))
         return xp.clip(1.0 + xp.where(is_best, second, self._top(S)) - S, min=0.0)
 
     def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
@@ -157,6 +167,9 @@ class DeviceSquaredHinge(DeviceLoss):
 
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
         return q * self._sum(p) - p
+
+    def change(self, q: DeviceArray, z: DeviceArray) -> DeviceArray:
+        return self.contribution(q, z)
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         return self.arrays.xp.zeros_like(q)
@@ -198,20 +211,20 @@ class DeviceMaxEnt(DeviceLoss):
         xp, lead = self.arrays.xp, S - self._top(S)
         if self.margins is None:
             return xp.log(self._sum(xp.exp(lead))) - lead
-        largest = float(xp.max(self.margins)) / self._width
+        largest = self.loss._largest_margin / self._width
         if not self._has_unit_margins or largest > 50.0:  # exp(−largest) would underflow
             return xp.clip(self._columns_of_values(S), min=0.0)
-        weights, own = xp.exp(lead / self._width), xp.exp(self.arrays.floats(-largest))
+        weights, own = xp.exp(lead / self._width), math.exp(-largest)
         is_best = self.arrays.is_label(xp.argmax(S, axis=1), self.n_classes)
-        others = self._sum(xp.where(is_best, 0.0, weights))
+        others = self._sum(xp.where(is_best, self.arrays.number(0.0), weights))
         sums = xp.where(is_best, others, 1.0 + others - weights) + own * weights
         return xp.clip(self._width * (xp.log(xp.clip(sums, min=TINY)) + largest) - lead, min=0.0)
 
     def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
         """Solve log p + B p = z + B p_i − ν, Σ p = 1 by Newton's method in log p and ν."""
-        xp, z, B = self.arrays.xp, self._with_margins(S, q) / self._width, (B / self._width)[:, None]
-        weight, right = 1.0 / (1.0 + B), z + B * p
-        new = xp.clip(weight * self.softmax(z) + (1.0 - weight) * p, min=TINY)
+        xp, G = self.arrays.xp, S - q if self._has_unit_margins else self._with_margins(S, q)  # less 1 is the same
+        z, B = G / self._width, (B / self._width)[:, None]
+        right, new = z + B * p, xp.clip(p + (self.softmax(z) - p) / (1.0 + B), min=TINY)
         logs = xp.log(new)
         for _ in range(NEWTON_STEPS):
             inverse, residual = 1.0 / (1.0 + B * new), right - B * new - logs

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from transduce.arrays import Array
 from transduce.engines import common
 from transduce.engines.base import LabelProposal, SoftRoundSummary, StepSettings, WeightSummary
-from transduce.engines.device.arrays import DeviceArray, to_host
+from transduce.engines.device.arrays import DeviceArray, Replay, to_host
 from transduce.engines.device.label_rows import DeviceSoftmaxRows, device_partitions
 from transduce.engines.device.rows import DeviceRows
 from transduce.engines.device.weights import BatchDualStep, DeviceWeights
@@ -73,13 +74,22 @@ class DeviceRowState:
         state.objective = report.objective
         return state, report
 
-    def weighted_costs(self, costs: DeviceArray, kappa: Array) -> DeviceArray:
-        """Costs of rows without a full label as in `problem.weighted_costs`, given row weights (n,) in memory."""
-        arrays, problem, weights = self.rows.arrays, self.problem, kappa[self.problem.n_labeled :]
-        if weights.size and not np.all(weights == weights[0]):
-            costs = costs * arrays.floats(weights / weights.mean())[:, None]
-        forbidden = arrays.bools(problem.forbidden)
-        return costs if forbidden is None else arrays.xp.where(forbidden, arrays.xp.inf, costs)
+    @cached_property
+    def forbidden(self) -> DeviceArray | None:
+        """Labels (n_unlabeled, K) that are forbidden; None if none is."""
+        return self.rows.arrays.bools(self.problem.forbidden)
+
+    def relative_weights(self, kappa: Array) -> DeviceArray | None:
+        """Weights (n_unlabeled, 1) relative to their mean, given row weights (n,) in memory; None if all are equal."""
+        weights = kappa[self.problem.n_labeled :]
+        if not weights.size or np.all(weights == weights[0]):
+            return None
+        return self.rows.arrays.floats(weights / weights.mean())[:, None]
+
+    def weighted_costs(self, costs: DeviceArray, weights: DeviceArray | None = None) -> DeviceArray:
+        """Costs of rows without a full label as in `problem.weighted_costs`, given relative weights."""
+        arrays, costs = self.rows.arrays, costs if weights is None else costs * weights
+        return costs if self.forbidden is None else arrays.xp.where(self.forbidden, arrays.number(np.inf), costs)
 
 
 @dataclass(eq=False)
@@ -113,7 +123,7 @@ class DeviceRestart(DeviceRowState):
 
     def greedy(self) -> None:
         """Optimal labels at the scores: over partitions they take less time than greedy ones."""
-        costs = self.weighted_costs(-self.unlabeled(self.step.all_scores(self.state)), np.ones(self.problem.n_rows))
+        costs = self.weighted_costs(-self.unlabeled(self.step.all_scores(self.state)))
         self._own_labels[:] = self._exact(costs, None, None)[0]
 
     def start_at(self, W: DeviceArray, weight: float) -> None:
@@ -122,7 +132,8 @@ class DeviceRestart(DeviceRowState):
 
     def label_by(self, scores: DeviceArray, weight: float) -> None:
         """Take the best labels at these scores (n, K), and start the weight step at 0."""
-        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(scores)), self.problem.kappa(weight))
+        weights = self.relative_weights(self.problem.kappa(weight))
+        costs = self.weighted_costs(self.unlabeled(self.step.loss.costs(scores)), weights)
         self.labels[self.problem.n_labeled :] = self.label_step(costs, None, None)[0]
         self.reset_weights()
 
@@ -183,7 +194,7 @@ class DeviceRestart(DeviceRowState):
     def propose(self, prices: Array) -> LabelProposal:
         arrays, kappa = self.rows.arrays, self.problem.kappa(self.weight)
         costs, old = self.unlabeled(self.step.loss.costs(self.scores)), self._own_labels
-        new, prices = self.label_step(self.weighted_costs(costs, kappa), prices, old)
+        new, prices = self.label_step(self.weighted_costs(costs, self.relative_weights(kappa)), prices, old)
         self.proposed, both = new, arrays.ints(np.stack((old, new), axis=1))
         old_costs, new_costs = to_host(arrays.xp.take_along_axis(costs, both, axis=1)).T.astype(np.float64)
         own, moved = kappa[self.problem.n_labeled :], new != old
@@ -221,20 +232,40 @@ class DeviceRestart(DeviceRowState):
 
 @dataclass(eq=False)
 class DeviceSoftLabels(DeviceRowState):
-    """Distributions over the labels of a restart, on the device; see `LocalSoftLabels`."""
+    """Distributions over the labels of a restart, on the device; see `LocalSoftLabels`.
+
+    What a round does changes arrays in their place, so that it can be replayed.
+
+    labeled (l, K)         targets of the labelled rows
+    costs (n_unlabeled, K) of the label step
+    best (n_unlabeled,)    class of the largest probability
+    n_moved (1,)           rows whose best class changed in the last round
+    bias (K,)              what the constant added to all scores in the last round
+    weights                of the rows in the label step, see `relative_weights`
+    """
 
     restart: DeviceRestart
     state: DeviceWeights = field(init=False)
-    best: Array = field(init=False)
+    labeled: DeviceArray = field(init=False)
+    costs: DeviceArray = field(init=False)
+    best: DeviceArray = field(init=False)
+    n_moved: DeviceArray = field(init=False)
     prices: Array = field(init=False)
     bias: Array = field(init=False)
     temperature: float | None = None
+    finding_costs: Replay = field(default_factory=Replay)
+    taking_labels: Replay = field(default_factory=Replay)
 
     def __post_init__(self) -> None:
-        hard, self.problem = self.problem, replace(self.problem, loss=smoothed(self.problem.loss))
+        hard, restart, arrays = self.problem, self.restart, self.rows.arrays
+        self.problem = replace(hard, loss=smoothed(hard.loss))
         self.step = self.new_step(self.problem.loss, SOFT_ITERATIONS)
-        self.soft_rows = DeviceSoftmaxRows.create(self.rows.arrays, self.restart.n_unlabeled, hard.n_classes)
-        self.row_weights = np.ones(hard.n_rows) if hard.n_partial else hard.row_weights
+        self.soft_rows = DeviceSoftmaxRows.create(arrays, restart.n_unlabeled, hard.n_classes)
+        self.weights = self.relative_weights(np.ones(hard.n_rows) if hard.n_partial else hard.row_weights)
+        self.labeled = arrays.one_hot(arrays.ints(restart.labels[: hard.n_labeled]), hard.n_classes)
+        self.costs, self.n_moved = arrays.xp.zeros_like(self.soft_rows.costs), arrays.ints(np.zeros(1))
+        self.best = arrays.ints(np.full(restart.n_unlabeled, -1))
+        self.prices, self.bias = np.zeros((2, hard.n_classes))
 
     def start(self) -> None:
         problem, restart, arrays = self.problem, self.restart, self.rows.arrays
@@ -242,34 +273,42 @@ class DeviceSoftLabels(DeviceRowState):
         first = self.new_step(problem.loss, common.FIRST_SWEEPS)
         q = self.rows.on_device(arrays.floats(targets))
         self.state, _ = self.fit_labeled(first, q, common.FIRST_TOL)
-        self.prices, self.bias, self.best = *np.zeros((2, problem.n_classes)), np.full(restart.n_unlabeled, -1)
+
+    def _find_costs(self) -> None:
+        """Compute the costs of the label step at the present weights."""
+        costs = self.unlabeled(self.step.loss.costs(self.step.all_scores(self.state)))
+        self.costs[:, :] = self.weighted_costs(costs, self.weights)
+
+    def _take_labels(self) -> None:
+        """Make the distributions of the label step the targets of the weight step, and count rows that moved."""
+        xp, posterior = self.rows.arrays.xp, self.soft_rows.posterior
+        self.state.targets[:, :] = self.rows.on_device(xp.concat((self.labeled, posterior)))
+        best = xp.argmax(posterior, axis=1)
+        self.n_moved[:] = xp.count_nonzero(best != self.best)
+        self.best[:] = best
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        arrays, n_labeled = self.rows.arrays, self.problem.n_labeled
-        costs = self.unlabeled(self.step.loss.costs(self.step.all_scores(self.state)))
-        costs = self.weighted_costs(costs, self.row_weights)
-        bias = to_host(self.rows.bias(self.state.W)).ravel() if self.rows.constant else self.bias
+        like, bias = self.costs, self.bias
+        self.finding_costs(self._find_costs, like)
+        if self.rows.constant:
+            bias = to_host(self.rows.bias(self.state.W)).ravel()
         prices, self.bias = self.prices - (bias - self.bias), bias  # costs of all rows moved by as much
-        partitions = device_partitions(costs, None, arrays, self.soft_rows)
         soft = solve_partitions_at_entropy(
-            partitions, self.restart.settings.bounds, entropy, self.temperature, prices, common.SOFT_TOL
-        )
+            device_partitions(self.costs, None, self.rows.arrays, self.soft_rows),
+            self.restart.settings.bounds, entropy, self.temperature, prices, common.SOFT_TOL,
+        )  # fmt: skip
         self.prices, self.temperature = soft.prices, soft.temperature
-        posterior = partitions.partitions[0].state["posterior"]
-        labeled = arrays.one_hot(arrays.ints(self.restart.labels[:n_labeled]), self.problem.n_classes)
-        q = self.rows.on_device(arrays.xp.concat((labeled, posterior)))
-        self.step.retarget(self.state, q, self.kappa(weight), soft=True)
+        self.taking_labels(self._take_labels, like)
+        self.step.retarget(self.state, self.state.targets, self.kappa(weight), soft=True)
         report = self.step.solve(self.state, 0.0)
-        best = to_host(arrays.xp.argmax(posterior, axis=1))
-        n_moved, self.best = int((best != self.best).sum()), best
-        return SoftRoundSummary(report.objective, report.gap, n_moved, soft.temperature)
+        return SoftRoundSummary(report.objective, report.gap, int(to_host(self.n_moved)[0]), soft.temperature)
 
     def harden(self, weight: float) -> None:
         self.restart.label_by(self.step.all_scores(self.state), weight)
 
     def save(self, slot: CheckpointSlot, metadata: dict[str, Any]) -> None:
         if slot.path is not None:
-            arrays = packed(self.state) | {"prices": self.prices, "bias": self.bias, "best": self.best}
+            arrays = packed(self.state) | {"prices": self.prices, "bias": self.bias, "best": to_host(self.best)}
             rng = self.restart.rng.bit_generator.state
             slot.save(arrays, metadata | {"temperature": self.temperature, "rng": rng})
 
@@ -278,7 +317,7 @@ class DeviceSoftLabels(DeviceRowState):
         if saved is None:
             return None
         arrays, metadata = saved
-        self.state, self.best = unpacked(self.step, arrays), arrays["best"]
+        self.state, self.best[:] = unpacked(self.step, arrays), self.rows.arrays.ints(arrays["best"])
         self.prices, self.bias = arrays["prices"], arrays["bias"]
         self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         return metadata

@@ -172,11 +172,13 @@ class DeviceRows:
 
     def pullback(self, R: DeviceArray) -> DeviceArray:
         """Xᵀ R P (d, M) for R (n, K) in the order of X."""
-        xp, out = self.arrays.xp, self.feature_pullback(R)
-        if not self.constant:
-            return out
-        b = self.constant * xp.sum(R, axis=0, keepdims=True)
-        return xp.concat((out, b if self.paths is None else b @ self.paths))
+        out = self.feature_pullback(R)
+        return self.arrays.xp.concat((out, self.bias_pullback(R))) if self.constant else out
+
+    def bias_pullback(self, R: DeviceArray) -> DeviceArray:
+        """The same for the constant (1, M)."""
+        b = self.constant * self.arrays.xp.sum(R, axis=0, keepdims=True)
+        return b if self.paths is None else b @ self.paths
 
     def coupling(self, rates: DeviceArray) -> DeviceArray:
         """Numbers c_i (n,) with ‖Σ_i r_i x_i z_iᵀ P‖² ≤ Σ_i r_i c_i ‖z_i‖² if every z_i sums to 0, features alone.

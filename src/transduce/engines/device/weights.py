@@ -12,7 +12,10 @@ The constant of the intercept is the same for all rows and would make steps a hu
 are free: each iteration moves them towards their optimum, given that rows answer, and the gap includes what they lack.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -71,6 +74,7 @@ class DeviceWeights:
     objective: float = np.inf
     is_current: bool = False
     given_kappa: DeviceArray = None
+    refreshing: Replay = field(default_factory=Replay)
     iteration: Replay = field(default_factory=Replay)
     measurement: Replay = field(default_factory=Replay)
 
@@ -114,18 +118,23 @@ class BatchDualStep:
         change in all rows: dual variables stay, but for rows that had no weight, and W is computed from both.
         """
         xp, is_new = self.rows.arrays.xp, kappa is not state.given_kappa
-        restart = xp.any(targets != state.targets, axis=1) if not soft else (state.kappa == 0.0) & (kappa > 0.0)
-        if is_new and not soft:
-            factor = xp.where(kappa > 0.0, state.kappa / xp.clip(kappa, min=TINY), 1.0)
-            state.dual[:, :] = self.loss.rescaled(state.targets, state.dual, factor)
+        restart = None
+        if not soft:
+            restart = xp.any(targets != state.targets, axis=1)
+            if is_new:
+                factor = xp.where(kappa > 0.0, state.kappa / xp.clip(kappa, min=TINY), 1.0)
+                state.dual[:, :] = self.loss.rescaled(state.targets, state.dual, factor)
+        elif is_new:
+            restart = (state.kappa == 0.0) & (kappa > 0.0)
         if is_new:
             self.set_kappa(state, kappa)
             state.momentum[:] = 1.0
         if soft or bool(xp.any(restart)):
-            state.momentum[:] = 1.0
-            if is_new or not soft:
+            state.momentum[:], state.is_current = 1.0, False
+            if restart is not None:
                 state.dual[:, :] = xp.where(restart[:, None], self.loss.dual_at_zero(targets), state.dual)
-            state.targets[:, :], state.is_current = targets, False
+            if targets is not state.targets:
+                state.targets[:, :] = targets
 
     def solve(self, state: DeviceWeights, tol: float) -> WeightSummary:
         """Iterate until the duality gap is at most tol · J or stops falling; with tol 0, as often as allowed."""
@@ -134,7 +143,8 @@ class BatchDualStep:
             if report.converged:
                 return report
         else:
-            self.refresh(state)
+            state.refreshing(lambda: self.refresh(state), state.targets)
+            state.is_current = True
         n_done, best, best_at = 0, np.inf, 0
         while True:
             n_more = min(CHECK_EVERY, self.max_iterations - n_done) if tol else self.max_iterations
@@ -165,15 +175,7 @@ class BatchDualStep:
             last += now
         if self.rows.constant:
             self._move_bias(state)
-        uphill, length = 0.0, 0.0
-        for span in self._spans():
-            new, old, q = self._dual_step(state, span), state.dual[span, :], state.targets[span, :]
-            back, weights = state.last_dual[span, :] - new, state.kappa[span] * state.curvature[span]
-            uphill = uphill + xp.sum(weights * xp.sum(back * (new - old), axis=1), keepdims=True)
-            change = self.loss.contribution(q, back) - self.loss.contribution(q, xp.zeros_like(back))
-            length = length + xp.sum(weights * xp.sum(change * change, axis=1), keepdims=True)
-            state.last_dual[span, :] = old
-            state.dual[span, :] = new
+        uphill, length = self._added_up(state, self._move_rows)
         state.last_scores[:, :] = state.scores
         state.last_weights *= beta
         state.last_weights -= (1.0 + beta) * state.W  # less W with momentum
@@ -188,6 +190,28 @@ class BatchDualStep:
         m[:] = 1.0 + keeps * (after - 1.0)
         scale = xp.clip(xp.maximum(SCALE_FALL * state.scale, SCALE_MARGIN * seen), max=1.0)
         state.scale[:] = xp.where(is_rounding, state.scale, scale)
+
+    def _added_up(
+        self, state: DeviceWeights, work: Callable[[DeviceWeights, slice], tuple[DeviceArray, DeviceArray]]
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Sums of the two values that some work returns for blocks of rows."""
+        values = zip(*(work(state, span) for span in self._spans()), strict=True)
+        first, second = (reduce(add, parts) for parts in values)
+        return first, second
+
+    def _move_rows(self, state: DeviceWeights, span: slice) -> tuple[DeviceArray, DeviceArray]:
+        """Move the dual variables of some rows; return how far that is uphill against the momentum, and how far at all.
+
+        Both (1,) are sums over classes and rows, with the weights that the curvature gives to the rows.
+        """
+        xp, new, old, q = self.rows.arrays.xp, self._dual_step(state, span), state.dual[span, :], state.targets[span, :]
+        back, weights = state.last_dual[span, :] - new, state.kappa[span] * state.curvature[span]
+        uphill = xp.sum(weights * xp.sum(back * (new - old), axis=1), keepdims=True)
+        change = self.loss.change(q, back)
+        length = xp.sum(weights * xp.sum(change * change, axis=1), keepdims=True)
+        state.last_dual[span, :] = old
+        state.dual[span, :] = new
+        return uphill, length
 
     def _features_square(self, W: DeviceArray) -> DeviceArray:
         """‖W‖² (1,) of the features alone."""
@@ -207,25 +231,26 @@ class BatchDualStep:
         """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
         its negative part, is the sum over rows of how far each dual variable gives way.
         """
-        xp, P, c, sums, slopes = self.rows.arrays.xp, self.rows.paths, self.rows.constant, 0.0, 0.0
-        for span in self._spans():
-            new, q, kappa = self._dual_step(state, span), state.targets[span, :], state.kappa[span][None, :]
-            sums = sums + kappa @ self.loss.contribution(q, new)
-            slopes = slopes + kappa @ self.loss.compliance(q, new, state.scale * state.curvature[span])
+        xp, P, c = self.rows.arrays.xp, self.rows.paths, self.rows.constant
+        sums, slopes = self._added_up(state, self._answers)
         if P is not None:  # P diag(slopes) Pᵀ is at most its row sums, as it has no negative entries
             sums, slopes = sums @ P, (slopes * xp.sum(P, axis=1)[None, :]) @ P
         b = state.W[-1:, :]
         state.W[-1:, :] = b - (self.alpha * b - c * sums) / (self.alpha + c * c * slopes)
 
+    def _answers(self, state: DeviceWeights, span: slice) -> tuple[DeviceArray, DeviceArray]:
+        """What some rows would contribute to λW for each class after their dual step, and how far they give way."""
+        new, q, kappa = self._dual_step(state, span), state.targets[span, :], state.kappa[span][None, :]
+        compliance = self.loss.compliance(q, new, state.scale * state.curvature[span])
+        return kappa @ self.loss.contribution(q, new), kappa @ compliance
+
     def refresh(self, state: DeviceWeights) -> None:
         """Compute W and the scores from the dual variables; b stays."""
-        rows, d = self.rows, self.rows.X.shape[1]
-        R = self.loss.contribution(state.targets, state.dual)
+        rows, R = self.rows, self.loss.contribution(state.targets, state.dual)
         R *= state.rates[:, None]
-        W = rows.pullback(R)
-        state.W[:d, :] = W[:d, :]
+        state.W[: rows.X.shape[1], :] = rows.feature_pullback(R)
         if rows.constant:
-            state.balance[:, :] = W[d:, :]
+            state.balance[:, :] = rows.bias_pullback(R)
         state.scores[:, :] = rows.feature_scores(state.W)
         state.is_current = True
 
