@@ -47,6 +47,11 @@ class Threads:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
+    @classmethod
+    def of(cls, threads: "int | Threads") -> "Threads":
+        """These threads, or new ones, of this number."""
+        return cls(threads) if isinstance(threads, int) else threads
+
     def map(self, function: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
         """Yield the result of each block, in order, with a bounded number of blocks in flight."""
         if self.n_threads <= 1 or len(blocks) <= 1:

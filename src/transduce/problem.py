@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.design import Design
+from transduce.design import Design, squared_norm
 from transduce.evidence import Evidence
 from transduce.losses import Loss
 
@@ -98,7 +98,7 @@ class TrainingProblem:
 
     def regularizer(self, W: Array) -> float:
         """λ/2 ‖W‖²."""
-        return 0.5 * self.alpha * float(np.vdot(W, W))
+        return 0.5 * self.alpha * squared_norm(W, self.design.threads)
 
     def objective(self, W: Array, targets: Array, kappa: Array) -> float:
         """Compute J from scratch at these weights, targets and row weights."""

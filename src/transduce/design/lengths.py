@@ -5,6 +5,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from transduce.arrays import Array
+from transduce.parallel import Threads, row_blocks
+
+BLOCK_VALUES = 1 << 18
+"""Weights in a block, which one thread adds up."""
 UNIT_LENGTH_TOLERANCE = 1e-6
 """Rows count as rows of length 1 if their mean squared length is this close to 1: float32 rounds."""
 
@@ -22,6 +27,17 @@ def sum_of_squares(X: Any) -> float:
         X.sum_duplicates()
     values = X.data[: X.nnz]
     return float(np.einsum("i,i->", values, values, dtype=np.float64))
+
+
+def squared_norm(W: Array, threads: Threads) -> float:
+    """‖W‖² of contiguous weights, in blocks that threads share.
+
+    >>> squared_norm(np.array([[3.0], [4.0]]), Threads())
+    25.0
+    """
+    flat = W.ravel(order="K")
+    blocks = row_blocks(flat.size, BLOCK_VALUES)
+    return sum(threads.map(lambda some: float(np.vdot(flat[some], flat[some])), blocks), 0.0)
 
 
 def mean_squared_length(total: float, n_rows: int) -> float:

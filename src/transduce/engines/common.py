@@ -18,10 +18,11 @@ STEP_LENGTHS = (0.6, 0.2)
 """Step lengths to try between the accepted weights and new ones at which J is higher."""
 FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 """Relative accuracy and most sweeps of the supervised weights that soft labels start from."""
-SOFT_SWEEPS, SOFT_ITERATIONS, SOFT_TOL = 1, 10, 1e-2
-"""A round with soft labels: sweeps of a dual step or iterations of L-BFGS, and relative tolerance of the counts."""
-BLOCK_CELLS = 1 << 18
-"""Scores in a block of rows whose probabilities are computed at once."""
+SOFT_ROUNDS, SOFT_SWEEPS, SOFT_ITERATIONS, SOFT_TOL = 2, 1, 10, 1e-2
+"""Rounds with soft labels in a stage; in a round, sweeps of a dual step or iterations of L-BFGS, and relative tolerance
+of the counts."""
+BLOCK_CELLS = 1 << 16
+"""Scores or costs in a block of rows, which one thread works on."""
 _STATE = ("W", "targets", "kappa", "dual", "gaps")
 
 
@@ -63,10 +64,10 @@ class RowState:
             return 0.0
         return float(np.dot(kappa[live], self.problem.loss.value(self.scores_between(t)[live], self.labels[live])))
 
-    def label_costs(self, n_threads: int = 1) -> Array:
+    def label_costs(self, threads: Threads | None = None) -> Array:
         """Return the loss of every label at `scores`, for rows without a full label."""
         assert self.scores is not None
-        return finite_costs(self.problem.loss, self.scores[self.unlabeled], n_threads)
+        return finite_costs(self.problem.loss, self.scores[self.unlabeled], threads)
 
     def weigh_proposal(self, costs: Array, new: Array) -> tuple[int, float, float]:
         """Return the rows that would change label, the change of the loss, and the loss of the accepted labels."""
@@ -104,13 +105,17 @@ def inner_products(V: Array, W: Array) -> tuple[float, float, float]:
     return float(np.vdot(V, V)), float(np.vdot(V, W)), float(np.vdot(W, W))
 
 
-def move_towards(accepted: Array, W: Array, step_length: float) -> None:
+def move_towards(accepted: Array, W: Array, step_length: float, threads: Threads | None = None) -> None:
     """Move the accepted weights this far to W, in place."""
-    if step_length == 1.0:
-        accepted[...] = W
-    elif step_length > 0.0:
-        accepted *= 1.0 - step_length
-        accepted += step_length * W
+
+    def move(some: slice) -> None:
+        if step_length == 1.0:
+            accepted[some] = W[some]
+        elif step_length > 0.0:
+            accepted[some] *= 1.0 - step_length
+            accepted[some] += step_length * W[some]
+
+    list((threads or Threads()).map(move, row_blocks(len(W), rows_of_block(W))))
 
 
 def packed_state(state: WeightState) -> dict[str, Array]:
@@ -130,12 +135,19 @@ def unpacked_state(problem: TrainingProblem, saved: dict[str, Array]) -> WeightS
     return WeightState(W, targets, kappa, dual, gaps, objective, scores, sigma, intercept)
 
 
-def finite_costs(loss: Loss, scores: Array, n_threads: int = 1) -> Array:
+def finite_costs(loss: Loss, scores: Array, threads: Threads | None = None) -> Array:
     """Costs of every label at these scores; raise if a user's loss returns NaN or infinity."""
-    costs = costs_of(loss, scores, n_threads)
-    if not np.isfinite(costs.sum()):
+    threads = threads or Threads()
+    costs = costs_of(loss, scores, threads)
+    sums = threads.map(lambda rows: float(costs[rows].sum()), row_blocks(len(costs), rows_of_block(costs)))
+    if not np.isfinite(sum(sums)):
         raise ValueError("the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it.")
     return costs
+
+
+def rows_of_block(cells: Array) -> int:
+    """Number of rows of an array (n, K) in a block for a thread."""
+    return max(1, BLOCK_CELLS // int(cells.shape[1]))
 
 
 class Calibration(NamedTuple):
@@ -245,7 +257,7 @@ def total_confidence(
         largest = calibration.probabilities(loss, scores[rows] + shift).max(axis=1)
         return float((largest if chosen is None else largest[chosen[rows]]).sum(dtype=np.float64))
 
-    blocks = row_blocks(len(scores), max(1, BLOCK_CELLS // scores.shape[1]))
+    blocks = row_blocks(len(scores), rows_of_block(scores))
     return sum((threads or Threads()).map(total, blocks), 0.0)
 
 

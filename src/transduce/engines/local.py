@@ -140,7 +140,7 @@ class LocalEngine:
             elif len(scores):
                 costs = posterior_costs(problem.loss, scores, calibration)
                 costs = allowed_costs(problem, costs if result.evidence is None else costs + result.evidence)
-                soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.n_threads)
+                soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
             if len(scores):
                 has_class = result.labels[problem.n_labeled :] < self.n_classes

@@ -14,6 +14,7 @@ from transduce.label_step import Exact, LabelProblem
 from transduce.label_step.entropic import solve_at_entropy
 from transduce.label_step.greedy import greedy_labels
 from transduce.losses import costs_of, smoothed
+from transduce.parallel import row_blocks
 from transduce.problem import TrainingProblem, allowed_costs, evidence_costs, weighted_costs
 from transduce.weight_step import LBFGS, WeightState, WeightStep, weight_step_for
 
@@ -68,8 +69,8 @@ class LocalRestart(common.RowState):
     def label_by(self, scores: Array, weight: float) -> None:
         """Take the best labels at these scores (n, K), and start the weight step at 0."""
         problem = self.problem
-        costs = costs_of(problem.loss, scores[self.unlabeled], problem.design.n_threads)
-        costs = costs + evidence_costs(problem, weight)
+        costs = costs_of(problem.loss, scores[self.unlabeled], problem.design.threads)
+        costs = with_evidence(costs, evidence_costs(problem, weight))
         label_problem = LabelProblem(weighted_costs(problem, costs, problem.kappa(weight)), *self.settings.bounds)
         self.labels[self.unlabeled] = self.settings.label_step.solve(label_problem).labels
         self.reset_weights()
@@ -108,7 +109,7 @@ class LocalRestart(common.RowState):
         return best, self.step_length
 
     def propose(self, prices: Array) -> LabelProposal:
-        costs = self.label_costs(self.problem.design.n_threads) + self.evidence
+        costs = with_evidence(self.label_costs(self.problem.design.threads), self.evidence)
         problem = LabelProblem(weighted_costs(self.problem, costs, self.state.kappa), *self.settings.bounds)
         solution = self.settings.label_step.solve(problem, prices, self.labels[self.unlabeled])
         self.proposed = solution.labels
@@ -117,7 +118,7 @@ class LocalRestart(common.RowState):
         return LabelProposal(solution.prices, n_moved, change, old_loss)
 
     def accept(self, take_labels: bool) -> None:
-        common.move_towards(self.W, self.state.W, self.step_length)
+        common.move_towards(self.W, self.state.W, self.step_length, self.problem.design.threads)
         if take_labels:
             assert self.proposed is not None
             self.labels[self.unlabeled] = self.proposed
@@ -147,6 +148,11 @@ class LocalRestart(common.RowState):
         return arrays, metadata
 
 
+def with_evidence(costs: Array, evidence: Array | float) -> Array:
+    """Add the costs of the labels by the evidence, if there is any."""
+    return costs + evidence if isinstance(evidence, np.ndarray) else costs
+
+
 @dataclass(eq=False)
 class LocalSoftLabels:
     """Distributions over the labels of a restart, for the smoothed loss; they are the targets of the weight step.
@@ -163,6 +169,7 @@ class LocalSoftLabels:
     row_weights: Array = field(init=False)
     prices: Array = field(init=False)
     temperature: float | None = None
+    n_rounds: int = common.SOFT_ROUNDS
 
     def __post_init__(self) -> None:
         hard = self.restart.problem
@@ -182,26 +189,37 @@ class LocalSoftLabels:
         self.prices, self.best = np.zeros(problem.n_classes), np.full(restart.n_unlabeled, -1)
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        problem, n_threads, targets = self.problem, self.problem.design.n_threads, self.state.targets
+        problem, threads, targets = self.problem, self.problem.design.threads, self.state.targets
         posterior = targets[self.restart.unlabeled]
         soft, self.temperature = solve_at_entropy(
             self._label_problem(weight), entropy, self.temperature, self.prices,
-            common.SOFT_TOL, n_threads, posterior,
+            common.SOFT_TOL, threads, posterior,
         )  # fmt: skip
         self.prices = soft.prices
         self.step.retarget(problem, self.state, targets, problem.kappa(weight))
         report = self.step.solve(problem, self.state, 0.0, self.restart.rng)
         self.state.scores = report.scores
-        best = posterior.argmax(axis=1)
-        n_moved, self.best = int((best != self.best).sum()), best
+        n_moved = self._count_moved(posterior)
         return SoftRoundSummary(report.objective, report.gap, n_moved, self.temperature)
+
+    def _count_moved(self, posterior: Array) -> int:
+        """Find the likeliest class of each row, and return how many have changed."""
+
+        def count(rows: slice) -> int:
+            best = posterior[rows].argmax(axis=1)
+            n_moved = int(np.count_nonzero(best != self.best[rows]))
+            self.best[rows] = best
+            return n_moved
+
+        blocks = row_blocks(len(posterior), common.rows_of_block(posterior))
+        return sum(self.problem.design.threads.map(count, blocks))
 
     def _label_problem(self, weight: float) -> LabelProblem:
         """Return the label problem at the present weights."""
         assert self.state.scores is not None
         problem = self.problem
-        costs = costs_of(problem.loss, self.state.scores[self.restart.unlabeled], problem.design.n_threads)
-        costs = costs + evidence_costs(problem, weight)
+        costs = costs_of(problem.loss, self.state.scores[self.restart.unlabeled], problem.design.threads)
+        costs = with_evidence(costs, evidence_costs(problem, weight))
         return LabelProblem(weighted_costs(problem, costs, self.row_weights), *self.restart.settings.bounds)
 
     def harden(self, weight: float) -> None:

@@ -20,6 +20,7 @@ from transduce.label_step.dual_newton import DualNewton, Point
 from transduce.label_step.partitions import Partitions
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.soft_partitions import SoftPartitions
+from transduce.parallel import Threads
 
 FLAT, N_FLAT = 1e-3, 2
 """Slope of log entropy in log T below which the temperature makes no difference, and how often it is seen in a row."""
@@ -100,8 +101,8 @@ class Entropic:
         Tolerance of the counts, relative to each count (to one row, where it is less).
     max_steps : int, default=500
         Maximum number of steps of one search for prices.
-    n_threads : int, default=1
-        Number of threads.
+    n_threads : int or Threads, default=1
+        Number of threads, or the threads to use.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class Entropic:
     temperature: float
     tol: float = 1e-6
     max_steps: int = MAX_STEPS
-    n_threads: int = 1
+    n_threads: int | Threads = 1
 
     def __post_init__(self) -> None:
         if not 0.0 < self.temperature < np.inf:
@@ -144,7 +145,7 @@ def solve_at_entropy(
     temperature: float | None,
     prices: FloatArray | None,
     tol: float = 1e-3,
-    n_threads: int = 1,
+    n_threads: int | Threads = 1,
     out: Array | None = None,
 ) -> tuple[SoftLabelSolution, float]:
     """Soft labels whose mean entropy is a fraction of the greatest that the counts allow, to a tenth; and their T.

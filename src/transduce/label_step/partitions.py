@@ -39,9 +39,9 @@ class Partition(CostRows):
             choose_with_margins(costs, prices, tie_prices, rows, self.labels[block], labels[block], margins[block])
         return labels, margins
 
-    def softmax_rows(self, closed: BoolArray, n_threads: int) -> SoftmaxRows:
+    def softmax_rows(self, closed: BoolArray, n_threads: int | Threads) -> SoftmaxRows:
         """The rows as an entropic label step sees them; some classes (K,) are closed."""
-        return SoftmaxRows.create(self.costs, closed, Threads(n_threads))
+        return SoftmaxRows.create(self.costs, closed, Threads.of(n_threads))
 
     def empty_posterior(self) -> Any:
         """An array for the distributions (n, K) of the rows."""

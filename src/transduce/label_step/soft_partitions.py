@@ -17,11 +17,12 @@ from transduce.label_step.partitions import LocalPartitions, Partition, Partitio
 from transduce.label_step.problem import LabelProblem
 from transduce.label_step.softmax_sums import FEW, CostStatistics, SoftmaxRows, Sums
 from transduce.label_step.solution import LabelSolution
+from transduce.parallel import Threads
 
 MAX_CLASSES_WITH_PRODUCTS = 256
 """Up to this many classes, products in memory are computed with other sums in case they are needed."""
-Reading: TypeAlias = tuple[BoolArray, int]
-"""The classes (K,) that may have no rows, and the number of threads."""
+Reading: TypeAlias = tuple[BoolArray, int | Threads]
+"""The classes (K,) that may have no rows, and the number of threads, or the threads themselves."""
 
 
 @dataclass(eq=False)
@@ -37,7 +38,7 @@ class SoftPartitions:
     exact: LabelSolution | None = None
 
     @classmethod
-    def of_problem(cls, problem: LabelProblem, n_threads: int, out: Array | None) -> "SoftPartitions":
+    def of_problem(cls, problem: LabelProblem, n_threads: int | Threads, out: Array | None) -> "SoftPartitions":
         """Rows in memory, whose posterior is written to `out` or to a new array."""
         shape = problem.costs.shape
         out = np.empty(shape) if out is None else out
@@ -48,7 +49,7 @@ class SoftPartitions:
         return cls(rows, problem.tree, rows.each(_read, reading)[0], reading, problem, out)
 
     @classmethod
-    def of_partitions(cls, partitions: Partitions, bounds: Bounds, n_threads: int) -> "SoftPartitions":
+    def of_partitions(cls, partitions: Partitions, bounds: Bounds, n_threads: int | Threads) -> "SoftPartitions":
         """Rows elsewhere; each partition has `n_threads` threads."""
         reading = (CountTree.create(bounds, 1).closed_classes, n_threads)
         statistics = reduce(CostStatistics.__add__, partitions.each(_read, reading), CostStatistics())

@@ -7,7 +7,7 @@ That takes two products of a matrix and a vector, which is faster than a maximum
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import NamedTuple, TypeVar
 
@@ -57,8 +57,14 @@ class CostStatistics:
         return self.above / max(self.n_finite, 1)
 
     def __add__(self, more: "CostStatistics") -> "CostStatistics":
-        sums = CostStatistics(*(one + other for one, other in zip(astuple(self), astuple(more), strict=True)))
-        return replace(sums, largest=max(self.largest, more.largest))
+        return CostStatistics(
+            self.n_rows + more.n_rows,
+            self.n_finite + more.n_finite,
+            self.n_tied + more.n_tied,
+            self.least + more.least,
+            self.above + more.above,
+            max(self.largest, more.largest),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 BLOCK_SCORES, MIN_BLOCK_ROWS = 1 << 16, 64
 """About so many scores make a block, to stay in the cache; and the fewest rows, for products with the margins."""
 MIN_BLOCKS_PER_THREAD = 4
-"""Blocks that make it worth starting one more thread."""
+"""Blocks that make it worth starting one more thread, where none are running."""
 
 
 class PreparedLoss(ABC):
@@ -69,10 +69,10 @@ class BlockwiseLoss(ABC):
         map_blocks(S, 1, lambda rows: loss.write_gradient(S[rows], targets[rows], out[rows]))
         return out
 
-    def _threaded_costs(self, scores: ArrayLike, n_threads: int) -> FloatArray:
+    def _threaded_costs(self, scores: ArrayLike, threads: int | Threads) -> FloatArray:
         S = score_matrix(scores)
         costs, loss = np.empty_like(S), self._prepared(S.shape[1], S.dtype)
-        map_blocks(S, n_threads, lambda rows: loss.write_costs(S[rows], costs[rows]))
+        map_blocks(S, threads, lambda rows: loss.write_costs(S[rows], costs[rows]))
         return costs
 
     def _threaded_value_and_gradient(
@@ -91,11 +91,13 @@ class BlockwiseLoss(ABC):
         return sum(map_blocks(scores, n_threads, in_place))
 
 
-def map_blocks(S: FloatArray, n_threads: int, function: Callable[[slice], Result]) -> list[Result]:
+def map_blocks(S: FloatArray, threads: int | Threads, function: Callable[[slice], Result]) -> list[Result]:
     """Apply a function to each block of rows, of which there is at least one, and return the results in order."""
     blocks = row_blocks(len(S), max(MIN_BLOCK_ROWS, BLOCK_SCORES // max(1, S.shape[1]))) or [slice(0, 0)]
-    with Threads(min(n_threads, len(blocks) // MIN_BLOCKS_PER_THREAD)) as threads:
+    if isinstance(threads, Threads):
         return list(threads.map(function, blocks))
+    with Threads(min(threads, len(blocks) // MIN_BLOCKS_PER_THREAD)) as started:
+        return list(started.map(function, blocks))
 
 
 def score_matrix(scores: ArrayLike) -> FloatArray:

@@ -11,6 +11,7 @@ from transduce.losses.base import FloatArray, Loss, Targets
 from transduce.losses.blockwise import BlockwiseLoss, at_targets, score_matrix
 from transduce.losses.hinge import LargeMargin, SquaredLargeMargin
 from transduce.losses.smooth import MaxEnt, SmoothMargin
+from transduce.parallel import Threads
 from transduce.suggest import short_repr
 from transduce.validation import has_methods, is_positive
 
@@ -107,7 +108,7 @@ def default_alpha(loss: Loss) -> float:
     return float(alpha)
 
 
-def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
+def costs_of(loss: Loss, scores: ArrayLike, n_threads: int | Threads = 1) -> FloatArray:
     """Compute the loss (n_rows, n_classes) of every row under every label, in threads if the loss is built in.
 
     Parameters
@@ -116,8 +117,8 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int = 1) -> FloatArray:
         A built-in loss or a user's own.
     scores : array-like of shape (n_rows, n_classes)
         Scores.
-    n_threads : int, default=1
-        Number of threads for a built-in loss.
+    n_threads : int or Threads, default=1
+        Number of threads for a built-in loss, or the threads to use.
 
     Returns
     -------

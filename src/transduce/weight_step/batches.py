@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.design import Design
+from transduce.design import Design, squared_norm
 from transduce.parallel import row_blocks
 from transduce.weight_step._kernels import sweep as kernels
 from transduce.weight_step._kernels.intercept import JUMP, STAY, STEP, compliance_of_rows
@@ -173,10 +173,5 @@ class BatchSweeps:
         return float(gains.sum())
 
     def _squares(self) -> float:
-        W = self.state.W
-        return _squares(W) - (0.0 if self.state.intercept is None else _squares(W[-1]))
-
-
-def _squares(W: Array) -> float:
-    flat = W.ravel(order="K")
-    return float(np.vdot(flat, flat))
+        W, total = self.state.W, squared_norm(self.state.W, self.design.threads)
+        return total if self.state.intercept is None else total - float(np.vdot(W[-1], W[-1]))

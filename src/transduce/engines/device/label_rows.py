@@ -15,7 +15,7 @@ from transduce.label_step._kernels.ties import APART, TIE, choose_with_margins
 from transduce.label_step.partitions import LocalPartitions, Partition
 from transduce.label_step.row_blocks import rows_per_block
 from transduce.label_step.softmax_sums import CostStatistics, Sums
-from transduce.parallel import row_blocks
+from transduce.parallel import Threads, row_blocks
 
 LOWEST = -1e4
 """Logits count as no less: their exponentials are 0."""
@@ -79,7 +79,7 @@ class DevicePartition(Partition):
         """Copy numbers to the device in double precision."""
         return self.arrays.copied(np.asarray(values, np.float64))
 
-    def softmax_rows(self, closed: BoolArray, n_threads: int) -> Any:
+    def softmax_rows(self, closed: BoolArray, n_threads: int | Threads) -> Any:
         """The rows as an entropic label step sees them."""
         self.soft_rows = self.soft_rows or DeviceSoftmaxRows.create(self.arrays, *self.costs.shape)
         self.soft_rows.read(self.costs, closed)

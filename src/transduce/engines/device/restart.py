@@ -23,8 +23,9 @@ from transduce.problem import TrainingProblem
 
 MEMORY_CELLS = 1 << 21
 """Rows times classes up to which hard labels are found in memory: a device would take longer to start."""
-SOFT_ITERATIONS = 5
-"""Iterations of the weight step in a round with soft labels."""
+SOFT_ROUNDS, SOFT_ITERATIONS = 1, 8
+"""Rounds with soft labels in a stage, and iterations of the weight step in each: on a device iterations take less time
+than the search for class prices."""
 _STATE = ("W", "targets", "kappa", "dual")
 
 
@@ -253,6 +254,7 @@ class DeviceSoftLabels(DeviceRowState):
     prices: Array = field(init=False)
     bias: Array = field(init=False)
     temperature: float | None = None
+    n_rounds: int = SOFT_ROUNDS
     finding_costs: Replay = field(default_factory=Replay)
     taking_labels: Replay = field(default_factory=Replay)
 
