@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transduce.kernels import kernel
-from transduce.kernels.shared_work import take_next, wait_until
+from transduce.kernels.shared_work import LINE, new_counters, take_next, wait_until
 
 N_PIECES, N_PHASES = 50, 40
 
@@ -26,8 +26,8 @@ def add_up(counters, cells):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_a_phase_sees_all_of_the_phase_before(n_threads):
-    counters, cells = np.zeros(2 * N_PHASES, np.int64), np.zeros((N_PHASES, N_PIECES))
+    counters, cells = new_counters(2 * N_PHASES), np.zeros((N_PHASES, N_PIECES))
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(lambda _: add_up(counters, cells), range(n_threads)))
     np.testing.assert_array_equal(cells, np.repeat(np.arange(N_PHASES)[:, None], N_PIECES, axis=1))
-    assert np.all(counters[3::2] == N_PIECES)
+    assert np.all(counters[3 * LINE :: 2 * LINE] == N_PIECES)

@@ -8,6 +8,9 @@ from transduce.kernels import Array
 
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
 """Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
+RARE_COST = 4.0
+"""Time of a product with a value of a column whose weights are not in the cache, relative to one whose weights are: so
+much balances two threads."""
 N_GROUPS = 64
 """Groups of columns, with about the same number of values each, that can be divided among threads."""
 

@@ -10,22 +10,25 @@ locality. For dense rows W is in Fortran order, and products are those of BLAS. 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from transduce.design.columns import N_GROUPS, ends_of_equal_work, pays_to_reorder, undo_order
+from transduce.design.columns import CACHE_BYTES, RARE_COST, ends_of_equal_work, pays_to_reorder, undo_order
 from transduce.design.rows import Rows
 from transduce.kernels import Array
-from transduce.kernels.rows import all_scores, pullback
+from transduce.kernels.pullback import pullback
+from transduce.kernels.rows import all_scores
+from transduce.kernels.shared_work import PADDING, new_counters
 from transduce.parallel import effective_n_jobs, row_blocks
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
 
 Result = TypeVar("Result")
 
+PULLBACK_ROWS = 1 << 11
+"""Rows whose columns are divided among threads at once."""
 DENSE_BLOCK_BYTES, MIN_BLAS_COLUMNS = 1 << 21, 16
 """Size of the blocks of dense rows that BLAS multiplies, fixed, so that threads do not change results; and columns of W
 from which on it is faster than a row at a time."""
@@ -147,7 +150,8 @@ class Design(Rows):
         weights = np.ascontiguousarray(self.for_kernels(W))
 
         def fill(part: slice) -> None:
-            all_scores(self.data, self.indices, self.spans[part], self.constant, *self.tree, weights, out[part])
+            work = np.empty(W.shape[1], W.dtype)
+            all_scores(self.data, self.indices, self.spans[part], self.constant, *self.tree, weights, work, out[part])
 
         self.parallel_for(fill, self.indptr[1:], self.n_parts(W.shape[1]))
         return out
@@ -155,7 +159,6 @@ class Design(Rows):
     def pullback(self, R: Array, out: Array | None = None) -> Array:
         """Compute Xᵀ R P (d, M) for R (n, K), in `out` if given, with features divided among threads."""
         out = self.zeros() if out is None else out
-        out[...] = 0.0
 
         def multiply(rows: slice) -> tuple[Array, Array]:
             X, at = self._row_block(rows)
@@ -163,18 +166,23 @@ class Design(Rows):
             by_node[at] = R[rows] if self.taxonomy.is_flat else R[rows] @ self._paths
             return X.T @ by_node, by_node.sum(axis=0)
 
+        if self.is_dense or not self.n_rows:
+            out[...] = 0.0
         if self.is_dense:
             for product, total in self._map_row_blocks(multiply, out.shape[1]):
                 out[: len(product)] += product
                 out[len(product) :] += self.constant * total
             return out
 
-        def fill(part: slice) -> None:
-            pullback(rows, self.data, self.indices, self.spans, *self.tree, R, part.start, part.stop, out)
+        n_threads, n_blocks = self.n_parts(out.shape[1]), -(-self.n_rows // PULLBACK_ROWS)
+        ends, R = self.column_ends(n_threads), np.ascontiguousarray(R, out.dtype)
+        cuts, counters = np.empty((min(PULLBACK_ROWS, self.n_rows), ends.size), np.int64), new_counters(4 * n_blocks)
 
-        rows, ends = np.arange(self.n_rows), self.column_ends(self.n_parts(out.shape[1])).tolist()
-        parts = [slice(low, high) for low, high in pairwise(ends)]
-        list(self.threads.map(fill, parts) if len(parts) > 1 else map(fill, parts))
+        def run(_: int) -> None:
+            work = np.empty(out.shape[1] + PADDING, out.dtype)[: out.shape[1]]
+            pullback(*self.rows[:-1], *self.tree, R, ends, cuts, counters, out, work)
+
+        list(self.threads.map(run, range(n_threads)) if n_threads > 1 else map(run, range(1)))
         if self.constant:
             out[-1] = self.constant * self.by_node(R.sum(axis=0, dtype=np.float64))
         return out
@@ -209,5 +217,8 @@ class Design(Rows):
             return np.array([0, self.taxonomy.n_nodes if self.is_dense else self.n_features])
         if self.is_dense:
             return np.linspace(0, self.taxonomy.n_nodes, n_parts + 1).astype(np.int64)
-        groups = ends_of_equal_work(self._column_ends, N_GROUPS) if self.groups is None else self.groups
-        return groups[np.linspace(0, N_GROUPS, n_parts + 1).astype(np.int64)]
+        if self.groups is None:
+            return ends_of_equal_work(self._column_ends, n_parts)
+        is_rare = self.groups[1:] * self.taxonomy.n_nodes * self.dtype.itemsize > CACHE_BYTES
+        ends = ends_of_equal_work(np.cumsum(np.where(is_rare, RARE_COST, 1.0)), n_parts)
+        return self.groups[ends]

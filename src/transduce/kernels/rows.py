@@ -11,7 +11,7 @@ Tree        class k passes through nodes[starts[k] : starts[k + 1]], with starts
 
 import numpy as np
 
-from transduce.kernels import Array, kernel, reduction
+from transduce.kernels import Array, allocating_kernel, kernel, reduction
 
 
 @reduction
@@ -123,7 +123,7 @@ def add_row(
             w[j] += value * work[j]
 
 
-@kernel
+@allocating_kernel
 def add_rows(
     chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array
 ) -> None:
@@ -135,55 +135,13 @@ def add_rows(
 
 @kernel
 def all_scores(
-    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array, W: Array, out: Array
-) -> None:
-    """Write out (n, K) = (X W) Pᵀ."""
-    by_node = np.empty(n_nodes(indices, W), W.dtype)
+    data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array, W: Array, by_node: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """Write out (n, K) = (X W) Pᵀ; by_node (M,) is scratch space."""
     for i in range(out.shape[0]):
         node_scores(i, data, indices, spans, constant, W, by_node)
         class_scores(by_node, starts, nodes, out[i])
-
-
-@kernel
-def pullback(
-    rows: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int,
-    out: Array,
-) -> None:  # fmt: skip
-    """out[low:high] += (Xᵀ R P)[low:high] in place for these sparse rows (b,), with out (d, M) and R (b, K).
-
-    In each row, features below `low` come first, and those from `high` on last. Every sum runs in the order of the
-    rows, so results do not depend on how features are divided.
-    """
-    work = np.empty(out.shape[1], out.dtype)
-    for r in range(rows.size):
-        if not np.any(R[r]):
-            continue
-        class_to_node(R[r], starts, nodes, work)
-        p, end = spans[rows[r], 0], spans[rows[r], 1]
-        above = end if low > 0 else p
-        while p < above:
-            middle = (p + above) // 2
-            if indices[middle] < low:
-                p = middle + 1
-            else:
-                above = middle
-        while p < end and indices[p] < high:
-            value, w = data[p], out[indices[p]]
-            for j in range(work.size):
-                w[j] += value * work[j]
-            p += 1
-
-
-@kernel
-def dense_pullback(
-    rows: Array, data: Array, spans: Array, starts: Array, nodes: Array, R: Array, low: int, high: int, V: Array
-) -> None:
-    """V[low:high] += (Pᵀ Rᵀ X)[low:high] in place for these dense rows (b,), with V (M, d) and R (b, K)."""
-    work = np.empty(V.shape[0], V.dtype)
-    for r in range(rows.size):
-        if np.any(R[r]):
-            class_to_node(R[r], starts, nodes, work)
-            add_dense_row(data[spans[rows[r], 0] : spans[rows[r], 1]], work[low:high], V[low:high])
 
 
 @kernel
@@ -194,7 +152,7 @@ def count_columns(indices: Array, spans: Array, out: Array) -> None:
             out[indices[p]] += 1
 
 
-@kernel
+@allocating_kernel
 def copy_reordered(
     data: Array, indices: Array, spans: Array, rank: Array, group: Array, n_groups: int, new_spans: Array,
     new_data: Array, new_indices: Array,

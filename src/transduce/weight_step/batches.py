@@ -16,6 +16,7 @@ import numpy as np
 
 from transduce.arrays import Array
 from transduce.design import Design, squared_norm
+from transduce.kernels.shared_work import PADDING, new_counters
 from transduce.parallel import row_blocks
 from transduce.weight_step._kernels import sweep as kernels
 from transduce.weight_step._kernels.intercept import JUMP, STAY, STEP, compliance_of_rows
@@ -155,19 +156,22 @@ class BatchSweeps:
         """Run the kernel in all threads that pay; return the gain of the dual objective without the term of ‖W‖²."""
         state, design, batch = self.state, self.design, int(np.diff(batches).max())
         n_threads = max(1, min(design.n_threads, batch * self.products_per_row // MIN_PRODUCTS_PER_THREAD))
-        ends = design.column_ends(min(2 * n_threads, 64) if n_threads > 1 else 1)
+        ends = design.column_ends(n_threads)
         gains, R = np.zeros(order.size + moves.size), np.empty((batch, design.taxonomy.n_classes), state.W.dtype)
+        cuts = np.empty((0 if design.is_dense else batch, ends.size), np.int64)
         D, own = np.empty(R.shape if self.slopes.size else (0, 0)), self.intercept
         b = own.balance if state.intercept is None else state.W[-1].astype(np.float64)
         arguments = (
-            order, batches, moves, ends, np.zeros(4 * moves.size, np.int64), *self.own[:-1],
+            order, batches, moves, ends, new_counters(4 * moves.size), *self.own[:-1],
             state.kappa, self._curvatures, self.alpha, *design.rows, *design.tree, design.for_kernels(state.W),
-            state.dual, state.gaps, gains, R, D, b, own.balance, own.rates, own.residual, self.slopes,
+            state.dual, state.gaps, gains, R, D, cuts, b, own.balance, own.rates, own.residual, self.slopes,
         )  # fmt: skip
-        if n_threads == 1:
-            kernels.sweep(*arguments)
-        else:
-            list(design.threads.map(lambda _: kernels.sweep(*arguments), range(n_threads)))
+        shape = 2, max(design.taxonomy.n_nodes, design.taxonomy.n_classes) + PADDING
+
+        def run(_: int) -> None:
+            kernels.sweep(*arguments, np.empty(shape, state.W.dtype), np.empty(shape))
+
+        list(design.threads.map(run, range(n_threads)))
         if b.size:
             state.W[-1] = b
         return float(gains.sum())

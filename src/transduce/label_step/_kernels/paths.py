@@ -29,7 +29,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transduce.kernels import kernel
+from transduce.kernels import allocating_kernel, kernel
 from transduce.label_step._kernels import Flags, Floats, Labels
 from transduce.label_step._kernels.shortlists import Ints, Moves, join, leave, refill
 
@@ -189,7 +189,7 @@ def lower_prices(
     return True
 
 
-@kernel
+@allocating_kernel
 def settle(
     costs: Floats, labels: Labels, prices: Floats, tree: Tree, radius: float, moves: Moves, search: Search
 ) -> tuple[int, int]:

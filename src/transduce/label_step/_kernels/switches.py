@@ -13,13 +13,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transduce.kernels import kernel
+from transduce.kernels import allocating_kernel
 from transduce.label_step._kernels import Floats, Labels
 
 Changes: TypeAlias = tuple[Sequence[float], Sequence[int], Sequence[int]]
 
 
-@kernel
+@allocating_kernel
 def best_change(costs: Floats, rows: Labels, y: int, other: int) -> tuple[float, int]:
     """The least δ of moving one of the rows, all of class y, to the other class, and that row."""
     best, row = np.inf, -1
@@ -30,7 +30,7 @@ def best_change(costs: Floats, rows: Labels, y: int, other: int) -> tuple[float,
     return best, row
 
 
-@kernel
+@allocating_kernel
 def changes_below(costs: Floats, rows: Labels, y: int, other: int, bound: float) -> tuple[Floats, Labels]:
     """Steps 3 and 4: δ of the rows that could still be half of a good switch, in increasing order, with the rows."""
     changes = np.empty(rows.size)
@@ -46,7 +46,7 @@ def changes_below(costs: Floats, rows: Labels, y: int, other: int, bound: float)
     return changes[:size][order], kept[:size][order]
 
 
-@kernel
+@allocating_kernel
 def list_switches(costs: Floats, members: Labels, first: Labels, tolerance: float, only_best: bool) -> Changes:
     """Steps 2 to 7: align the sorted changes of every pair of classes and keep what lowers the cost, or the best."""
     gains, ones, others = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
@@ -74,7 +74,7 @@ def list_switches(costs: Floats, members: Labels, first: Labels, tolerance: floa
     return gains, ones, others
 
 
-@kernel
+@allocating_kernel
 def list_moves(costs: Floats, labels: Labels, tally: Labels, low: Labels, high: Labels, tolerance: float) -> Changes:
     """Single moves out of a class above its low count into one below its high count."""
     gains, ones, others = [0.0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
@@ -88,7 +88,7 @@ def list_moves(costs: Floats, labels: Labels, tally: Labels, low: Labels, high: 
     return gains, ones, others
 
 
-@kernel
+@allocating_kernel
 def apply_in_order(ones: Labels, others: Labels, labels: Labels, tally: Labels, low: Labels, high: Labels) -> int:
     """Steps 9 to 12: make changes to labels and tally, passing over rows that have moved; return how many have."""
     has_moved = np.zeros(labels.size, np.bool_)

@@ -19,6 +19,15 @@ TIED, APART = 2.0**-1000, 2.0**-960
 
 
 @kernel
+def span_of(prices: Floats) -> float:
+    """The difference between the highest and the lowest price."""
+    low, high = prices[0], prices[0]
+    for price in prices:
+        low, high = min(low, price), max(high, price)
+    return float(high - low)
+
+
+@kernel
 def random_unit(row: int, k: int) -> float:
     """A pseudo-random number in [0, 1), a hash of the row and the class."""
     mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(k + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -36,7 +45,7 @@ def choose_with_margins(
     rows (n,)    numbers of the rows, for `random_unit`    present (n,)  the present labels, or −1
     labels (n,)  out                                       margins (n,)  out
     """
-    span = prices.max() - prices.min()  # with the costs, what rounding is measured against
+    span = span_of(prices)  # with the costs, what rounding is measured against
     for i in range(costs.shape[0]):
         best, second, label = two_best(i, costs, prices)
         slack = TIE * (abs(costs[i, label]) + span)
@@ -60,7 +69,7 @@ def choose_with_margins(
 @kernel
 def tie_costs(costs: Floats, prices: Floats, rows: Labels, present: Labels, ties: Floats) -> int:
     """Write the costs h (n, K) of tied best labels, +inf elsewhere, and return the number of rows with ties."""
-    n_tied, span = 0, prices.max() - prices.min()
+    n_tied, span = 0, span_of(prices)
     for i in range(costs.shape[0]):
         best, _, label = two_best(i, costs, prices)
         slack = TIE * (abs(costs[i, label]) + span)

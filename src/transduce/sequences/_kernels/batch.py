@@ -11,12 +11,12 @@ Arrays      S       (N, K) token scores of all chains
 
 import numpy as np
 
-from transduce.kernels import Array, kernel
+from transduce.kernels import Array, allocating_kernel
 from transduce.sequences._kernels.chain import forward_backward
 from transduce.sequences._kernels.log_chain import backtrace, log_forward, smooth
 
 
-@kernel
+@allocating_kernel
 def chain_scores(
     S: Array, bias: Array, rows: Array, begin: int, end: int, A: Array, v: Array, scale: float, out: Array
 ) -> None:
@@ -35,7 +35,7 @@ def chain_scores(
         out[end - begin - 1, k] += scale * A[K + 1, k]
 
 
-@kernel
+@allocating_kernel
 def batch_marginals(
     S: Array, bias: Array, rows: Array, spans: Array, weights: Array, A: Array, v: Array, scale: float, shift: float,
     stay: Array, start: Array, entry: Array, last: Array, log_stay: Array, log_start: Array, log_entry: Array,
@@ -84,7 +84,7 @@ def batch_marginals(
                     out[begin + t, k] = w * e[t, k]
 
 
-@kernel
+@allocating_kernel
 def block_sums(e: Array, edges: Array, field: Array, starts: Array, blocks: Array, peaks: Array) -> None:
     """Write expected blocks (F,) of a chain and the largest marginal (F,) of each field, given e (T, K) and edges."""
     K, by_field = field.size, np.empty(blocks.size)
@@ -105,7 +105,7 @@ def block_sums(e: Array, edges: Array, field: Array, starts: Array, blocks: Arra
             peaks[f] = max(peaks[f], by_field[f])
 
 
-@kernel
+@allocating_kernel
 def batch_viterbi(
     S: Array, bias: Array, rows: Array, spans: Array, A: Array, v: Array, log_stay: Array, log_start: Array,
     log_entry: Array, log_last: Array, label: Array, move: Array, values: Array, y: Array,
@@ -124,7 +124,7 @@ def batch_viterbi(
             backtrace(s, log_stay, log_start, label, move, log_entry, log_last, a, y[begin:end])
 
 
-@kernel
+@allocating_kernel
 def score_labels(S: Array, bias: Array, rows: Array, spans: Array, A: Array, y: Array, out: Array) -> None:
     """Write the score (n,) of the labels y (N,) of each chain."""
     K = S.shape[1]

@@ -16,13 +16,13 @@ Reference   Rabiner (1989), section V.A
 
 import numpy as np
 
-from transduce.kernels import Array, kernel, reduction
+from transduce.kernels import Array, allocating_kernel, allocating_reduction
 
 TINY = 1e-250
 """A sum or a state below this has lost digits: the chain is then solved with logarithms."""
 
 
-@reduction
+@allocating_reduction
 def forward_backward(
     E: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, last: Array, a: Array, edges: Array
 ) -> float:
@@ -93,7 +93,7 @@ def forward_backward(
     return float(log_z + np.log(total))
 
 
-@kernel
+@allocating_kernel
 def _is_reached(old: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, m: int, k: int) -> bool:
     """Whether a transition leads to label k with bits m, so that a probability of 0 is a rounding error."""
     B, K = old.shape
@@ -110,7 +110,7 @@ def _is_reached(old: Array, stay: Array, start: Array, label: Array, move: Array
     return False
 
 
-@kernel
+@allocating_kernel
 def _forward(old: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, new: Array) -> None:
     """Add old (B, K) times the transitions to new (B, K)."""
     B, K = old.shape
@@ -127,7 +127,7 @@ def _forward(old: Array, stay: Array, start: Array, label: Array, move: Array, e
                 new[m | move[i], label[i]] += p * start[j, i] * entry[m, i]
 
 
-@reduction
+@allocating_reduction
 def _backward(
     a: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, g: Array, b: Array, raw: Array,
     raw_start: Array,

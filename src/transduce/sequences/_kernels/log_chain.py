@@ -10,7 +10,7 @@ Reference   Viterbi (1967)
 
 import numpy as np
 
-from transduce.kernels import Array, inlined, kernel
+from transduce.kernels import Array, allocating_kernel, inlined
 
 
 @inlined
@@ -21,7 +21,7 @@ def join(x: float, y: float, soft: bool) -> float:
     return x + np.log1p(np.exp(y - x)) if soft and y > -np.inf else x
 
 
-@kernel
+@allocating_kernel
 def log_forward(
     S: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, last: Array, soft: bool, alpha: Array
 ) -> float:
@@ -63,7 +63,7 @@ def log_forward(
     return value
 
 
-@kernel
+@allocating_kernel
 def backtrace(
     S: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, last: Array, alpha: Array, y: Array
 ) -> None:
@@ -92,7 +92,7 @@ def backtrace(
         y[t - 1] = k
 
 
-@kernel
+@allocating_kernel
 def smooth(
     S: Array, stay: Array, start: Array, label: Array, move: Array, entry: Array, last: Array, alpha: Array,
     value: float, E: Array, edges: Array,

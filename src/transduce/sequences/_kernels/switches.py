@@ -13,14 +13,14 @@ Reference   Algorithm 2 of Keerthi, Sundararajan and Shevade (2012), where count
 
 import numpy as np
 
-from transduce.kernels import Array, kernel
+from transduce.kernels import Array, allocating_kernel
 from transduce.sequences._kernels.violations import chain_violations
 
 BIG = 1e6
 """Cost of a token too many or too few."""
 
 
-@kernel
+@allocating_kernel
 def count_cost(row: Array, more: float) -> float:
     """f(n), and the cost of the distance from the bounds, for the count of this row and some more."""
     n, mean, strength, low, high = row[0] + more, row[1], row[2], row[3], row[4]
@@ -30,7 +30,7 @@ def count_cost(row: Array, more: float) -> float:
     return float(cost)
 
 
-@kernel
+@allocating_kernel
 def block_changes(y: Array, t: int, k: int, begin: int, end: int, field: Array, starts: Array, change: Array) -> None:
     """Write how many more blocks of each field (F,) there are if token t gets label k."""
     K, old = field.size, y[t]
@@ -46,7 +46,7 @@ def block_changes(y: Array, t: int, k: int, begin: int, end: int, field: Array, 
         change[field[y[t + 1]]] += 1.0 * starts[k, y[t + 1]] - 1.0 * starts[old, y[t + 1]]
 
 
-@kernel
+@allocating_kernel
 def switch_gain(S: Array, bias: Array, rows: Array, A: Array, y: Array, t: int, k: int, begin: int, end: int) -> float:
     """Score gained if token t gets label k."""
     K, old = S.shape[1], y[t]
@@ -64,7 +64,7 @@ def switch_gain(S: Array, bias: Array, rows: Array, A: Array, y: Array, t: int, 
     return float(gain)
 
 
-@kernel
+@allocating_kernel
 def switch_tokens(
     S: Array, bias: Array, rows: Array, A: Array, order: Array, first: Array, last: Array, counts: Array, field: Array,
     starts: Array, most: Array, before: Array, least: Array, needs: Array, y: Array,

@@ -80,7 +80,8 @@ def update_row(
             s[k] = p[k] + s[k] / curvature
         project_onto_simplex(s, new)
     else:
-        new[:] = p
+        for k in range(s.size):
+            new[k] = p[k]
         pairwise_ascent(s, curvature, overlap, new, 0.1 * (best - mean))
     for k in range(s.size):
         s[k] = p[k] - new[k]

@@ -11,7 +11,7 @@ References: the scheme of Keerthi, Sundararajan, Chang, Hsieh and Lin (2008), wi
 
 import numpy as np
 
-from transduce.kernels import Array, kernel
+from transduce.kernels import Array, allocating_kernel, kernel
 
 
 @kernel
@@ -92,7 +92,7 @@ def update_row(
     return weight * gap, weight * gain
 
 
-@kernel
+@allocating_kernel
 def loss_and_gaps(
     rows: Array, labels: Array, kappa: Array, margins: Array, scores: Array, t: Array, gaps: Array
 ) -> float:

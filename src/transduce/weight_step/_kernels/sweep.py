@@ -8,10 +8,9 @@ rows, nodes), with the constant c as one more. A thread takes the next piece whi
 depend on their number.
 """
 
-import numpy as np
-
 from transduce.kernels import Array, kernel
-from transduce.kernels.rows import class_scores, class_to_node, dense_pullback, n_nodes, node_scores, pullback
+from transduce.kernels.pullback import add_dense_part, add_part, find_cuts
+from transduce.kernels.rows import class_scores, class_to_node, n_nodes, node_scores
 from transduce.kernels.shared_work import take_next, wait_until
 from transduce.weight_step._kernels import GAP_LEFT, MARGIN, SQUARED, intercept, margin, maxent, squared
 
@@ -42,13 +41,14 @@ def update_row(
 @kernel
 def add_to_intercept(
     R: Array, D: Array, moves: int, constant: float, alpha: float, starts: Array, nodes: Array,
-    b: Array, balance: Array, rates: Array, residual: Array, slopes: Array,
+    b: Array, balance: Array, rates: Array, residual: Array, slopes: Array, total: Array, by_node: Array,
 ) -> float:  # fmt: skip
     """Add the changes R and D (r, K) of a batch to the balance (M,) and the slopes (K,), and move b if it is time.
 
-    Returns what the dual objective rises by: at the present b, or with b = b(p) if it jumps there.
+    Returns what the dual objective rises by: at the present b, or with b = b(p) if it jumps there. `total` (K,) and
+    `by_node` (M,) are scratch space.
     """
-    total, by_node = np.zeros(R.shape[1]), np.empty(b.size)
+    total[:] = 0.0
     for r in range(R.shape[0]):
         for k in range(R.shape[1]):
             total[k] += R[r, k]
@@ -62,7 +62,8 @@ def add_to_intercept(
         balance[j] += change
         gain -= alpha * (b[j] * change + (0.5 * change * change if moves == JUMP else 0.0))
     if moves == JUMP:
-        b[:] = balance
+        for j in range(b.size):
+            b[j] = balance[j]
     elif moves == STEP:
         for k in range(total.size):  # P diag(slopes) Pᵀ is at most its row sums: it has no negative entries
             total[k] = slopes[k] * (starts[k + 1] - starts[k]) if nodes.size > 0 else slopes[k]
@@ -77,8 +78,8 @@ def sweep(
     loss: int, labels: Array, margins: Array, offsets: Array, width: float, overlap: Array,
     kappa: Array, curvatures: Array, alpha: float,
     data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array,
-    W: Array, p: Array, gaps: Array, gains: Array, R: Array, D: Array,
-    b: Array, balance: Array, rates: Array, residual: Array, slopes: Array,
+    W: Array, p: Array, gaps: Array, gains: Array, R: Array, D: Array, cuts: Array,
+    b: Array, balance: Array, rates: Array, residual: Array, slopes: Array, work: Array, doubles: Array,
 ) -> None:  # fmt: skip
     """Update the rows of `order` (t,) in batches; every thread calls this with the same arguments.
 
@@ -89,10 +90,12 @@ def sweep(
     curvatures (n,)   κ_i ‖x_i‖² / λ, or an upper bound on the curvature of a row
     gains (t + g,)    written: rise of the dual objective by each row, and by b in each batch, without ‖W‖²
     R, D (batch, K)   scratch space; D only if b moves in steps
+    cuts (batch, ...) scratch space for where the parts of sparse rows begin and end
     b ... slopes      see `intercept`; unused without a constant
+    work, doubles     scratch space of this thread, two rows of M numbers (or of K, if these are more) each
     """
-    by_node, is_flat, is_dense = np.empty(n_nodes(indices, W), W.dtype), nodes.size == 0, indices.size == 0
-    new, logs, n_parts = np.empty(R.shape[1], W.dtype), np.empty(R.shape[1]), ends.size - 1
+    n_classes, n_parts, is_flat, is_dense = R.shape[1], ends.size - 1, nodes.size == 0, indices.size == 0
+    by_node, new, logs = work[0, : n_nodes(indices, W)], work[1, :n_classes], doubles[0, :n_classes]
     n_tasks = n_parts + (constant != 0.0)
     for g in range(moves.size):
         first, c, n_rows = batches[g], 4 * g, batches[g + 1] - batches[g]
@@ -122,6 +125,8 @@ def sweep(
                 gaps[i], gains[first + r] = GAP_LEFT * gap, gain
                 for k in range(s.size):
                     s[k] *= kappa[i] / alpha
+                if not is_dense:
+                    find_cuts(i, s, indices, spans, ends, cuts[r])
             take_next(counters, c + 1)
         wait_until(counters, c + 1, n_pieces)
         while True:
@@ -131,11 +136,11 @@ def sweep(
             if part == n_parts:
                 gains[order.size + g] = add_to_intercept(
                     R[:n_rows], D[:n_rows], moves[g], constant, alpha, starts, nodes,
-                    b, balance, rates, residual, slopes,
+                    b, balance, rates, residual, slopes, doubles[0, :n_classes], doubles[1, : b.size],
                 )  # fmt: skip
             elif is_dense:
-                dense_pullback(rows, data, spans, starts, nodes, R[:n_rows], ends[part], ends[part + 1], W)
+                add_dense_part(rows, data, spans, starts, nodes, R[:n_rows], ends[part], ends[part + 1], W, by_node)
             else:
-                pullback(rows, data, indices, spans, starts, nodes, R[:n_rows], ends[part], ends[part + 1], W)
+                add_part(part, cuts[:n_rows], data, indices, starts, nodes, R[:n_rows], W, by_node)
             take_next(counters, c + 3)
         wait_until(counters, c + 3, n_tasks)
