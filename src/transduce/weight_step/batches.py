@@ -104,7 +104,7 @@ class BatchSweeps:
         """How far the dual variables of some rows give way to the scores of each class (K,)."""
         state, own, out = self.state, self.own, np.zeros(self.design.taxonomy.n_classes)
         arrays = own.labels, self._curvatures, own.width, state.kappa, state.dual
-        compliance_of_rows(rows.start, rows.stop, own.loss, *arrays, out)
+        compliance_of_rows(np.arange(rows.start, rows.stop), own.loss, *arrays, out)
         return out
 
     @property

@@ -22,6 +22,7 @@ from transduce.losses.smooth import MarginLoss
 from transduce.parallel import row_blocks
 from transduce.problem import TrainingProblem
 from transduce.weight_step._kernels import MARGIN, MAXENT, SQUARED, margin, maxent, squared
+from transduce.weight_step._kernels.intercept import compliance_of_rows
 from transduce.weight_step.base import Intercept, WeightReport, WeightState
 from transduce.weight_step.batches import BatchSweeps, LossArguments
 from transduce.weight_step.sweep_schedule import run_sweeps, sweep_order, sweep_until_converged, total_gap
@@ -30,8 +31,6 @@ BLOCK_ROWS = 2048
 """Rows whose exponentials are computed at once: numpy is faster than a compiled loop while they stay in the cache."""
 NO_LABELS, NO_OVERLAP, NO_MARGINS = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros((0, 0))
 NO_MARGINS.setflags(write=False)  # as the margins of the large margin are, so that kernels are compiled once
-FLATTEST = 1e-2
-"""Least curvature of a row that dual variables are said to give way by."""
 FEW_LIVE = 0.25
 """If at most this fraction of the rows have a weight, the scores of the others are computed only at the end."""
 
@@ -68,17 +67,17 @@ class DualStep(ABC):
         """The dual variables of rows that contribute nothing."""
         return q
 
-    def _compliance(self, q: Array, p: Array, curvatures: Array) -> Array:
-        """How far the dual variables (n, K) give way to a change of their own score, given curvatures (n, 1)."""
-        return np.asarray((p > 0.0) / np.maximum(curvatures, FLATTEST))
-
     def answers(
         self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array
     ) -> tuple[Array, Array]:
-        """Weighted sums over rows (K,) of what they contribute to λW, and of how far dual variables give way."""
-        q, p = as_distributions(state.targets[rows], problem.n_classes, state.dual.dtype), state.dual[rows]
-        kappa = state.kappa[rows]
-        return kappa @ self._contribution(q, p), kappa @ self._compliance(q, p, curvatures[:, None])
+        """Weighted sums over rows (K,) of what they contribute to λW, and of how far dual variables give way.
+
+        `curvatures` (n,) are those of all rows.
+        """
+        q = as_distributions(state.targets[rows], problem.n_classes, state.dual.dtype)
+        own, slopes = self.loss_arguments(problem, state), np.zeros(problem.n_classes)
+        compliance_of_rows(rows, own.loss, own.labels, curvatures, own.width, state.kappa, state.dual, slopes)
+        return state.kappa[rows] @ self._contribution(q, state.dual[rows]), slopes
 
     def _rescale(self, labels: Array, p: Array, factor: Array) -> None:
         """Change p in place so that the contribution of each row is multiplied by its factor."""
@@ -202,10 +201,6 @@ class DualSquaredLargeMargin(DualMarginStep):
     def _contribution(self, q: Array, p: Array) -> Array:
         return np.asarray(q * p.sum(axis=1, keepdims=True) - p)
 
-    def _compliance(self, q: Array, p: Array, curvatures: Array) -> Array:
-        wrong = 2.0 * (p > 0.0) / np.maximum(curvatures, FLATTEST)
-        return np.asarray(wrong + q * wrong.sum(axis=1, keepdims=True))
-
     def _dual_at_zero(self, q: Array) -> Array:
         return np.zeros_like(q)
 
@@ -229,14 +224,6 @@ class DualMaxEnt(DualStep):
         problem.design.pullback(self.contributions(problem, state), state.W)
         if state.intercept is not None:
             state.intercept.balance[:], state.W[-1] = state.W[-1], b
-
-    def answers(
-        self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array
-    ) -> tuple[Array, Array]:
-        """See DualStep.answers; dual variables are probabilities, and give way by p / (width + curvature p)."""
-        sums, _ = super().answers(problem, state, rows, curvatures)
-        p = state.dual[rows]
-        return sums, state.kappa[rows] @ (p / (_width(problem) + curvatures[:, None] * p))
 
     def set_soft_targets(self, problem: TrainingProblem, state: WeightState, targets: Array, kappa: Array) -> None:
         """Set new targets and row weights without computing W."""

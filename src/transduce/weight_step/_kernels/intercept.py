@@ -42,10 +42,10 @@ def add_compliance(loss: int, label: int, curvature: float, width: float, weight
 
 @kernel
 def compliance_of_rows(
-    first: int, last: int, loss: int, labels: Array, curvatures: Array, width: float, kappa: Array, p: Array, out: Array
+    rows: Array, loss: int, labels: Array, curvatures: Array, width: float, kappa: Array, p: Array, out: Array
 ) -> None:
-    """Add to out (K,) how far the dual variables of rows from `first` to before `last` give way, times κ."""
-    for i in range(first, last):
+    """Add to out (K,) how far the dual variables of these rows give way to the scores of each class, times κ."""
+    for i in rows:
         if kappa[i] > 0.0:
             label = labels[i] if labels.size > 0 else 0
             add_compliance(loss, label, curvatures[i], width, kappa[i], p[i], out)
