@@ -50,7 +50,7 @@ class Threads:
     @classmethod
     def of(cls, threads: "int | Threads") -> "Threads":
         """These threads, or new ones, of this number."""
-        return cls(threads) if isinstance(threads, int) else threads
+        return threads if isinstance(threads, Threads) else cls(threads)
 
     def map(self, function: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
         """Yield the result of each block, in order, with a bounded number of blocks in flight."""

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from transduce.engines.device import arrays
+from transduce.engines.device import arrays, engine, label_rows, restart, rows, weights
 
 HOST_OPERATIONS = {
     "aten::_local_scalar_dense",  # a number that Python reads
@@ -16,16 +16,24 @@ HOST_OPERATIONS = {
     "aten::nonzero",  # a result whose size depends on values
     "aten::masked_select",
     "aten::equal",
+    "aten::repeat_interleave",
+    "aten::_unique2",
 }
 
 
 def recorded_graphs(monkeypatch) -> list:
-    """Let replays record work on the processor; returns the graphs that are made."""
+    """Let replays record work on the processor; returns the graphs that are made, each with the name of its work."""
     torch = pytest.importorskip("torch")
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
-    made = []
+    made, recording, copy = [], [], arrays.to_host
+
+    def to_host(x):
+        """Copy an array to NumPy, which on the processor no operation of torch shows."""
+        if recording:
+            raise AssertionError("a copy to the host in recorded work")
+        return copy(x)
 
     class Recorder(TorchDispatchMode):
         def __init__(self, operations):
@@ -48,8 +56,10 @@ def recorded_graphs(monkeypatch) -> list:
 
         def capture_begin(self):
             self.recorder = Recorder(self.operations).__enter__()
+            recording.append(self)
 
         def capture_end(self):
+            recording.pop()
             self.recorder.__exit__(None, None, None)
 
         def replay(self):
@@ -61,6 +71,16 @@ def recorded_graphs(monkeypatch) -> list:
                         old.copy_(new)
             self.n_replayed += 1
 
+    def recorded(work, device):
+        graph = record(work, device)
+        graph.name = work.__qualname__.split(".<")[0]
+        return graph
+
+    record = arrays._recorded
+    monkeypatch.setattr(arrays, "_recorded", recorded)
+    for module in (arrays, engine, label_rows, restart, rows, weights):
+        if hasattr(module, "to_host"):
+            monkeypatch.setattr(module, "to_host", to_host)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from transduce import TransductiveClassifier
 from transduce.design import Design
 from transduce.kernels import pullback, rows
 from transduce.taxonomy import Taxonomy
+from transduce.weight_step._kernels import sweep
 
 
 def compiled_again(kernel, **changed):
@@ -18,9 +20,13 @@ def compiled_again(kernel, **changed):
     return again.inspect_llvm(again.signatures[0])
 
 
-@pytest.mark.parametrize("kernel", [pullback.pullback, rows.all_scores], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    "kernel", [pullback.pullback, rows.all_scores, sweep.sweep], ids=lambda kernel: kernel.__name__
+)
 def test_kernels_count_no_references(kernel):
-    design = Design.create(sparse.random(40, 20, 0.3, format="csr", random_state=0), Taxonomy.flat("abc"), 1)
+    X = sparse.random(40, 20, 0.3, format="csr", random_state=0)
+    design = Design.create(X, Taxonomy.flat("abc"), 1)
     design.scores(design.pullback(np.ones((40, 3))))
+    TransductiveClassifier(class_prior="equal", annealing=None).fit(X, np.repeat([0, 1, 2, -1], 10))
     assert "NRT_incref" in compiled_again(kernel, _nrt=True)
     assert "NRT_incref" not in compiled_again(kernel)

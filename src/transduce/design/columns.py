@@ -9,8 +9,8 @@ from transduce.kernels import Array
 CACHE_BYTES, MIN_PRODUCTS_TO_REORDER = 1 << 20, 10_000_000
 """Weights of this size stay in the cache in any order; multiplications that make reordering pay."""
 RARE_COST = 4.0
-"""Time of a product with a value of a column whose weights are not in the cache, relative to one whose weights are: so
-much balances two threads."""
+"""Time of a product with a value of a column whose weights are not in the cache, relative to one whose weights are, as
+measured with two threads."""
 N_GROUPS = 64
 """Groups of columns, with about the same number of values each, that can be divided among threads."""
 
@@ -31,6 +31,17 @@ def undo_order(W: Array, column_order: Array) -> Array:
     out = np.empty_like(W)
     out[column_order] = W
     return out
+
+
+def nearest_ends(costs: Array, n_parts: int) -> Array:
+    """Where parts of few pieces with these costs (n,) begin and end (n_parts + 1,), as near to equal costs as they can.
+
+    >>> nearest_ends(np.array([1.0, 1.0, 1.0, 3.0]), 2)
+    array([0, 3, 4])
+    """
+    ends = np.cumsum(costs)
+    inner = np.searchsorted(ends - 0.5 * costs, np.linspace(0.0, ends[-1], n_parts + 1)[1:-1])
+    return np.concatenate(([0], inner, [ends.size]))
 
 
 def equal_work(ends: Array, n_parts: int) -> list[slice]:

@@ -15,7 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from transduce.design.columns import CACHE_BYTES, RARE_COST, ends_of_equal_work, pays_to_reorder, undo_order
+from transduce.design.columns import (
+    CACHE_BYTES,
+    RARE_COST,
+    ends_of_equal_work,
+    nearest_ends,
+    pays_to_reorder,
+    undo_order,
+)
 from transduce.design.rows import Rows
 from transduce.kernels import Array
 from transduce.kernels.pullback import pullback
@@ -150,7 +157,7 @@ class Design(Rows):
         weights = np.ascontiguousarray(self.for_kernels(W))
 
         def fill(part: slice) -> None:
-            work = np.empty(W.shape[1], W.dtype)
+            work = np.empty(W.shape[1] + PADDING, W.dtype)[: W.shape[1]]
             all_scores(self.data, self.indices, self.spans[part], self.constant, *self.tree, weights, work, out[part])
 
         self.parallel_for(fill, self.indptr[1:], self.n_parts(W.shape[1]))
@@ -220,5 +227,4 @@ class Design(Rows):
         if self.groups is None:
             return ends_of_equal_work(self._column_ends, n_parts)
         is_rare = self.groups[1:] * self.taxonomy.n_nodes * self.dtype.itemsize > CACHE_BYTES
-        ends = ends_of_equal_work(np.cumsum(np.where(is_rare, RARE_COST, 1.0)), n_parts)
-        return self.groups[ends]
+        return self.groups[nearest_ends(np.where(is_rare, RARE_COST, 1.0), n_parts)]

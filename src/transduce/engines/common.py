@@ -105,17 +105,13 @@ def inner_products(V: Array, W: Array) -> tuple[float, float, float]:
     return float(np.vdot(V, V)), float(np.vdot(V, W)), float(np.vdot(W, W))
 
 
-def move_towards(accepted: Array, W: Array, step_length: float, threads: Threads | None = None) -> None:
-    """Move the accepted weights this far to W, in place."""
-
-    def move(some: slice) -> None:
-        if step_length == 1.0:
-            accepted[some] = W[some]
-        elif step_length > 0.0:
-            accepted[some] *= 1.0 - step_length
-            accepted[some] += step_length * W[some]
-
-    list((threads or Threads()).map(move, row_blocks(len(W), rows_of_block(W))))
+def move_towards(accepted: Array, W: Array, step_length: float) -> None:
+    """Move the accepted weights this far to W, in place, and not in threads: Ctrl-C would leave some rows behind."""
+    if step_length == 1.0:
+        accepted[...] = W
+    elif step_length > 0.0:
+        accepted *= 1.0 - step_length
+        accepted += step_length * W
 
 
 def packed_state(state: WeightState) -> dict[str, Array]:

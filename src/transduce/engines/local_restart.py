@@ -1,7 +1,7 @@
 """One run of a solver over rows in memory, with hard labels and with soft ones: q_ik ∝ exp((v_k − cost_ik) / T)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class LocalRestart(common.RowState):
         return LabelProposal(solution.prices, n_moved, change, old_loss)
 
     def accept(self, take_labels: bool) -> None:
-        common.move_towards(self.W, self.state.W, self.step_length, self.problem.design.threads)
+        common.move_towards(self.W, self.state.W, self.step_length)
         if take_labels:
             assert self.proposed is not None
             self.labels[self.unlabeled] = self.proposed
@@ -169,7 +169,7 @@ class LocalSoftLabels:
     row_weights: Array = field(init=False)
     prices: Array = field(init=False)
     temperature: float | None = None
-    n_rounds: int = common.SOFT_ROUNDS
+    n_rounds: ClassVar[int] = common.SOFT_ROUNDS
 
     def __post_init__(self) -> None:
         hard = self.restart.problem

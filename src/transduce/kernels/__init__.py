@@ -1,17 +1,21 @@
 """Numba decorators for kernels: plain functions over arrays, compiled on first use and cached on disk.
 
-Kernels allocate only scratch space, and change only the arguments that their docstrings name as outputs.
+Kernels change only the arguments that their docstrings name as outputs. Those that make arrays, as scratch space, are
+`allocating` ones.
 """
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
+from numba.core.options import DefaultOptions
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
+CAN_LEAVE_COUNTS = hasattr(DefaultOptions, "_nrt")
+"""Whether this numba can compile functions that count no references; results are the same if it cannot."""
 NO_NAN = frozenset({"nnan", "nsz"})
 ANY_ORDER = NO_NAN | {"reassoc", "contract"}
 """What the compiler may assume: there is no NaN and no sign of zero; and sums may be added in any order."""
@@ -42,7 +46,9 @@ def allocating_reduction(function: Kernel) -> Kernel:
 
 
 def _compiled(function: Kernel, fastmath: frozenset[str], counts: bool) -> Kernel:
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "_nrt": counts}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
+    if CAN_LEAVE_COUNTS:
+        options["_nrt"] = counts
     try:
         return cast(Kernel, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # neither the package's folder nor the user's cache folder is writable

@@ -1,8 +1,9 @@
-"""W += Xᵀ R P, by threads that divide the columns of X; in each column, rows are added in their order.
+"""W = Xᵀ R P of all rows, and W += Xᵀ R P of some, by threads that divide the columns of X.
 
-Columns come in parts, and in each sparse row the columns of a part come before those of the next one. Where the parts
-of a row begin is found once for many parts (`find_cuts`): a search in every part would take most of the time. Results
-do not depend on how columns are divided. Rows, weights and the tree are as in `kernels.rows`.
+In each column, rows are added in their order. Columns come in parts, and in each sparse row the columns of a part come
+before those of the next one. Where the parts of a row begin is found once for many parts (`find_cuts`): a search in
+every part would take most of the time. Results do not depend on how columns are divided. Rows, weights and the tree are
+as in `kernels.rows`.
 """
 
 import numpy as np

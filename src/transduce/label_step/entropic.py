@@ -101,8 +101,8 @@ class Entropic:
         Tolerance of the counts, relative to each count (to one row, where it is less).
     max_steps : int, default=500
         Maximum number of steps of one search for prices.
-    n_threads : int or Threads, default=1
-        Number of threads, or the threads to use.
+    n_threads : int or transduce.parallel.Threads, default=1
+        Number of threads, or running threads.
 
     Examples
     --------

@@ -117,8 +117,8 @@ def costs_of(loss: Loss, scores: ArrayLike, n_threads: int | Threads = 1) -> Flo
         A built-in loss or a user's own.
     scores : array-like of shape (n_rows, n_classes)
         Scores.
-    n_threads : int or Threads, default=1
-        Number of threads for a built-in loss, or the threads to use.
+    n_threads : int or transduce.parallel.Threads, default=1
+        Number of threads for a built-in loss, or running threads.
 
     Returns
     -------

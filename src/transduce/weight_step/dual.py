@@ -68,14 +68,14 @@ class DualStep(ABC):
         return q
 
     def answers(
-        self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array
+        self, problem: TrainingProblem, state: WeightState, rows: Array, curvatures: Array, own: LossArguments
     ) -> tuple[Array, Array]:
         """Weighted sums over rows (K,) of what they contribute to λW, and of how far dual variables give way.
 
-        `curvatures` (n,) are those of all rows.
+        `curvatures` (n,) are those of all rows, and `own` what the kernels know of the loss.
         """
         q = as_distributions(state.targets[rows], problem.n_classes, state.dual.dtype)
-        own, slopes = self.loss_arguments(problem, state), np.zeros(problem.n_classes)
+        slopes = np.zeros(problem.n_classes)
         compliance_of_rows(rows, own.loss, own.labels, curvatures, own.width, state.kappa, state.dual, slopes)
         return state.kappa[rows] @ self._contribution(q, state.dual[rows]), slopes
 

@@ -95,7 +95,7 @@ class BlockState(RowState):
             own = own.with_scores_added(self.block.class_bias(bias), len(state.dual), state.W.dtype)
         sweeps = BatchSweeps(problem.design, problem.alpha / sigma, state, own)
         sweeps.sweep(sweep_order(state.gaps, live, rng, 0))
-        return step.answers(problem, state, live, sweeps.curvatures) if self.block.constant else (none, none)
+        return step.answers(problem, state, live, sweeps.curvatures, own) if self.block.constant else (none, none)
 
     def start_weights(self, W: Array) -> None:
         """Start the weight step at weights 0, which are in W, for the accepted labels."""

@@ -106,6 +106,7 @@ class DeviceSoftmaxRows:
     found             mass (K,), normalizer, entropy and products (K, K), in a row
     measured (5,)     what the statistics of the costs are made of
     is_open (1, K)    classes that may have rows; None if all may
+    closed (K,)       classes that may have none, once costs were read
     """
 
     arrays: Arrays
@@ -115,6 +116,7 @@ class DeviceSoftmaxRows:
     found: DeviceArray
     measured: DeviceArray
     is_open: DeviceArray | None = None
+    closed: BoolArray | None = None
     statistics: CostStatistics = field(default_factory=CostStatistics)
     reading: Replay = field(default_factory=Replay)
     writing: Replay = field(default_factory=Replay)
@@ -131,8 +133,10 @@ class DeviceSoftmaxRows:
         """Read every cost once; the same classes are closed each time."""
         if not costs.shape[0]:
             return
-        if closed.any() and self.is_open is None:
+        if self.closed is None and closed.any():
             self.is_open = self.arrays.bools(~closed)[None, :]
+        assert self.closed is None or np.array_equal(closed, self.closed)
+        self.closed = closed
         self.costs[:, :] = costs
         self.reading(self._read, self.costs)
         n_finite, n_tied, *sums = to_host(self.measured).tolist()

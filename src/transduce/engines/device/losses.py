@@ -163,7 +163,11 @@ class DeviceSquaredHinge(DeviceLoss):
     """The squared large margin, whose dual variables are t ≥ 0 with sum T."""
 
     def _costs(self, S: DeviceArray) -> DeviceArray:
-        return DeviceHinge(LargeMargin(self.loss.margins), self.n_classes, self.arrays).costs(S) ** 2
+        return self._unsquared.costs(S) ** 2
+
+    @cached_property
+    def _unsquared(self) -> DeviceHinge:
+        return DeviceHinge(LargeMargin(self.loss.margins), self.n_classes, self.arrays)
 
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
         return q * self._sum(p) - p

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -253,10 +253,10 @@ class DeviceSoftLabels(DeviceRowState):
     n_moved: DeviceArray = field(init=False)
     prices: Array = field(init=False)
     bias: Array = field(init=False)
+    finding_costs: Replay = field(init=False)
+    taking_labels: Replay = field(init=False)
     temperature: float | None = None
-    n_rounds: int = SOFT_ROUNDS
-    finding_costs: Replay = field(default_factory=Replay)
-    taking_labels: Replay = field(default_factory=Replay)
+    n_rounds: ClassVar[int] = SOFT_ROUNDS
 
     def __post_init__(self) -> None:
         hard, restart, arrays = self.problem, self.restart, self.rows.arrays
@@ -274,7 +274,11 @@ class DeviceSoftLabels(DeviceRowState):
         targets = common.first_targets(problem, restart.labels, restart.settings.bounds, restart.n_unlabeled)
         first = self.new_step(problem.loss, common.FIRST_SWEEPS)
         q = self.rows.on_device(arrays.floats(targets))
-        self.state, _ = self.fit_labeled(first, q, common.FIRST_TOL)
+        self._begin(self.fit_labeled(first, q, common.FIRST_TOL)[0])
+
+    def _begin(self, state: DeviceWeights) -> None:
+        """Take a state, whose arrays recorded work will change."""
+        self.state, self.finding_costs, self.taking_labels = state, Replay(), Replay()
 
     def _find_costs(self) -> None:
         """Compute the costs of the label step at the present weights."""
@@ -290,7 +294,7 @@ class DeviceSoftLabels(DeviceRowState):
         self.best[:] = best
 
     def round(self, weight: float, entropy: float) -> SoftRoundSummary:
-        like, bias = self.costs, self.bias
+        like, bias = self.state.targets, self.bias
         self.finding_costs(self._find_costs, like)
         if self.rows.constant:
             bias = to_host(self.rows.bias(self.state.W)).ravel()
@@ -319,7 +323,8 @@ class DeviceSoftLabels(DeviceRowState):
         if saved is None:
             return None
         arrays, metadata = saved
-        self.state, self.best[:] = unpacked(self.step, arrays), self.rows.arrays.ints(arrays["best"])
+        self._begin(unpacked(self.step, arrays))
+        self.best[:] = self.rows.arrays.ints(arrays["best"])
         self.prices, self.bias = arrays["prices"], arrays["bias"]
         self.temperature, self.restart.rng.bit_generator.state = metadata["temperature"], metadata["rng"]
         return metadata

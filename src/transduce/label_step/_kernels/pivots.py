@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transduce.kernels import allocating_kernel
+from transduce.kernels import allocating_kernel, kernel
 from transduce.label_step._kernels import Floats, Labels
 
 Tree: TypeAlias = tuple[Labels, Labels, Labels, Labels]
@@ -35,7 +35,7 @@ def list_neighbours(cells: Labels, first: Labels, touching: Labels) -> None:
             place[node] += 1
 
 
-@allocating_kernel
+@kernel
 def walk_tree(costs: Floats, cells: Labels, potential: Floats, first: Labels, touching: Labels, tree: Tree) -> None:
     """Walk the tree from the last column: potentials, and for each node its parent, the cell to it, and its depth."""
     parent, parent_cell, depth, stack = tree
@@ -58,7 +58,7 @@ def walk_tree(costs: Floats, cells: Labels, potential: Floats, first: Labels, to
             size += 1
 
 
-@allocating_kernel
+@kernel
 def entering_cell(costs: Floats, potential: Floats) -> tuple[float, int, int]:
     """The most negative reduced cost, with the row and the column of its cell."""
     n_rows, n_columns = costs.shape
@@ -76,7 +76,7 @@ def entering_cell(costs: Floats, potential: Floats) -> tuple[float, int, int]:
     return least, row, column
 
 
-@allocating_kernel
+@kernel
 def turn_cycle(row: int, column: int, tree: Tree, flow: Labels) -> int:
     """Send as much flow as possible round the cycle that the entering cell closes; return the cell that leaves.
 

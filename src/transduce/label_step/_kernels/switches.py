@@ -13,13 +13,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transduce.kernels import allocating_kernel
+from transduce.kernels import allocating_kernel, kernel
 from transduce.label_step._kernels import Floats, Labels
 
 Changes: TypeAlias = tuple[Sequence[float], Sequence[int], Sequence[int]]
 
 
-@allocating_kernel
+@kernel
 def best_change(costs: Floats, rows: Labels, y: int, other: int) -> tuple[float, int]:
     """The least δ of moving one of the rows, all of class y, to the other class, and that row."""
     best, row = np.inf, -1
