@@ -24,14 +24,13 @@ from sklearn.base import clone
 
 from transduce import TransductiveClassifier
 from transduce.design import Design
-from transduce.engines.common import SOFT_ROUNDS
 from transduce.history import FitStatus
 from transduce.label_step import METHODS, LabelProblem
 from transduce.losses import LargeMargin
 from transduce.problem import TrainingProblem
 from transduce.solvers.alternating import Settings
 from transduce.solvers.annealing import COLD, MIN_IMPROVEMENT
-from transduce.solvers.schedule import COOLINGS, N_STAGES, cooling_schedules
+from transduce.solvers.schedule import COOLINGS, N_STAGES, ROUNDS, cooling_schedules
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
 
@@ -212,7 +211,7 @@ def test_the_history_lists_the_restarts_one_after_another(loss, n_threads):
     for restart, schedule in enumerate(cooling_schedules(1.0), start=1):
         rows = [row for row in result.history if row.restart == restart]
         soft_labels = [row for row in rows if row.stage <= N_STAGES]
-        stages = np.repeat(np.arange(1, N_STAGES + 1), SOFT_ROUNDS)[: len(soft_labels)]
+        stages = np.repeat(np.arange(1, N_STAGES + 1), ROUNDS)[: len(soft_labels)]
         assert [row.stage for row in soft_labels] == stages.tolist()
         assert all(row.unlabeled_weight == schedule[row.stage - 1].weight for row in soft_labels)
         final = rows[len(soft_labels) :]
@@ -226,7 +225,7 @@ def test_the_history_lists_the_restarts_one_after_another(loss, n_threads):
 def soft_stages(result, restart: int, column: str) -> np.ndarray:
     """A column of the history while labels were soft, one row per stage."""
     rows = [row for row in result.history if row.restart == restart and row.stage <= N_STAGES]
-    return np.array([getattr(row, column) for row in rows]).reshape(-1, SOFT_ROUNDS)
+    return np.array([getattr(row, column) for row in rows]).reshape(-1, ROUNDS)
 
 
 @every_loss

@@ -7,9 +7,8 @@ import pytest
 from helpers.solver_checks import check_labels, true_objective
 from helpers.solver_problems import AnnealingRun, annealing, known_labels, stop_after
 
-from transduce.engines.common import SOFT_ROUNDS
 from transduce.history import FitStatus
-from transduce.solvers.schedule import COOLINGS, N_STAGES
+from transduce.solvers.schedule import COOLINGS, N_STAGES, ROUNDS
 
 one_and_two_threads = pytest.mark.parametrize("n_threads", [1, 2])
 
@@ -74,7 +73,7 @@ def test_control_c_stops_every_thread():
     finally:
         signal.signal(signal.SIGINT, previous)
     check_interrupted(soft, result)
-    assert len(reported) <= len(result.history) < N_STAGES * SOFT_ROUNDS * len(COOLINGS)
+    assert len(reported) <= len(result.history) < N_STAGES * ROUNDS * len(COOLINGS)
 
 
 @one_and_two_threads

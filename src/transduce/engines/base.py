@@ -134,10 +134,6 @@ class Sizes(Protocol):
 class SoftLabels(Protocol):
     """Distributions over the labels of a restart, with weights of their own."""
 
-    @property
-    def n_rounds(self) -> int:
-        """Rounds in each stage of the cooling."""
-
     def start(self) -> None:
         """Learn weights from the labelled rows alone; all other rows get the class proportions."""
 

@@ -18,9 +18,8 @@ STEP_LENGTHS = (0.6, 0.2)
 """Step lengths to try between the accepted weights and new ones at which J is higher."""
 FIRST_TOL, FIRST_SWEEPS = 1e-2, 1000
 """Relative accuracy and most sweeps of the supervised weights that soft labels start from."""
-SOFT_ROUNDS, SOFT_SWEEPS, SOFT_ITERATIONS, SOFT_TOL = 2, 1, 10, 1e-2
-"""Rounds with soft labels in a stage; in a round, sweeps of a dual step or iterations of L-BFGS, and relative tolerance
-of the counts."""
+SOFT_SWEEPS, SOFT_ITERATIONS, SOFT_TOL = 1, 10, 1e-2
+"""A round with soft labels: sweeps of a dual step or iterations of L-BFGS, and relative tolerance of the counts."""
 BLOCK_CELLS = 1 << 16
 """Scores or costs in a block of rows, which one thread works on."""
 _STATE = ("W", "targets", "kappa", "dual", "gaps")

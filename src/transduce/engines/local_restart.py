@@ -1,7 +1,7 @@
 """One run of a solver over rows in memory, with hard labels and with soft ones: q_ik ∝ exp((v_k − cost_ik) / T)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -169,7 +169,6 @@ class LocalSoftLabels:
     row_weights: Array = field(init=False)
     prices: Array = field(init=False)
     temperature: float | None = None
-    n_rounds: ClassVar[int] = common.SOFT_ROUNDS
 
     def __post_init__(self) -> None:
         hard = self.restart.problem

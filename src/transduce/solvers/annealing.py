@@ -32,7 +32,7 @@ from transduce.problem import evidence_costs
 from transduce.solvers.alternating import Alternation, Rounds, Settings, Supervised
 from transduce.solvers.first_labels import evidence_of, recalibrate, with_first_labels
 from transduce.solvers.loop import Job, Loop
-from transduce.solvers.schedule import SoftStage
+from transduce.solvers.schedule import ROUNDS, SoftStage
 
 MIN_IMPROVEMENT = 5e-3
 """Minimum relative improvement over the paper's schedule, and accuracy of the weight steps that decide about it where
@@ -88,7 +88,7 @@ class CooledAlternation(Rounds):
     def _soft_stage(self, soft_labels: SoftLabels, stage: SoftStage) -> Iterator[HistoryRow]:
         self.n_cooled += 1
         self.is_cold = True
-        for _ in range(soft_labels.n_rounds):
+        for _ in range(ROUNDS):
             soft = soft_labels.round(stage.weight, stage.entropy)
             self.is_cold &= soft.n_moved <= COLD * self.restart.n_unlabeled
             yield HistoryRow(

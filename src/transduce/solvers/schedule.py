@@ -13,8 +13,8 @@ import numpy as np
 PAPER = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 """C^u of Algorithm 1, as fractions of the final weight."""
 
-N_STAGES, LAST_ENTROPY = 20, 0.01
-"""Stages of a cooling schedule, and the relative entropy of the last."""
+N_STAGES, ROUNDS, LAST_ENTROPY = 20, 2, 0.01
+"""Stages of a cooling schedule, rounds in each, and the relative entropy of the last stage."""
 COOLINGS = ((0.03, 0.6), (1.0, 0.9))
 """First weight and first entropy of each cooling schedule: none is best everywhere (see docs/how-to-choose.md)."""
 

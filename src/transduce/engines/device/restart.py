@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from transduce.problem import TrainingProblem
 
 MEMORY_CELLS = 1 << 21
 """Rows times classes up to which hard labels are found in memory: a device would take longer to start."""
-SOFT_ROUNDS, SOFT_ITERATIONS = 1, 8
-"""Rounds with soft labels in a stage, and iterations of the weight step in each: on a device iterations take less time
-than the search for class prices."""
+SOFT_ITERATIONS = 5
+"""Iterations of the weight step in a round with soft labels."""
 _STATE = ("W", "targets", "kappa", "dual")
 
 
@@ -256,7 +255,6 @@ class DeviceSoftLabels(DeviceRowState):
     finding_costs: Replay = field(init=False)
     taking_labels: Replay = field(init=False)
     temperature: float | None = None
-    n_rounds: ClassVar[int] = SOFT_ROUNDS
 
     def __post_init__(self) -> None:
         hard, restart, arrays = self.problem, self.restart, self.rows.arrays
