@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from transduce.io.memmap import HEADER, open_rows, pack_rows
-from transduce.kernels import kernel
+from transduce.kernels import allocating_kernel, kernel
 
 CHUNK = 20_000
 
@@ -118,7 +118,7 @@ def _parts(
         yield sparse.csr_matrix((data[: ends[-1]], columns[: ends[-1]], ends), (classes.size, counts.shape[1]))
 
 
-@kernel
+@allocating_kernel
 def mix(
     pairs: np.ndarray,
     counts: np.ndarray,
