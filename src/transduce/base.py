@@ -226,7 +226,7 @@ class BaseTransductiveClassifier(LinearPredictor):
         """
         loss, alpha, constant = self._loss(), self.alpha, 1.0
         if isinstance(alpha, str):
-            squared_length = data.mean_squared_length()
+            squared_length = data.mean_squared_length(self.n_jobs)
             alpha, constant = default_alpha(loss) * squared_length, float(np.sqrt(squared_length))
         as_labeled = self.partial_weight == "labeled"
         return ProblemSettings(loss, float(alpha), self.fit_intercept, as_labeled, self.n_jobs, constant)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from transduce import TransductiveClassifier
-from transduce.design import Design, columns
+from transduce.design import Design, by_column, columns, matrix
 from transduce.io.memmap import open_rows, pack_rows
 from transduce.losses import LargeMargin, MaxEnt, SquaredLargeMargin
 from transduce.problem import TrainingProblem
@@ -50,6 +50,37 @@ def test_pullback_writes_to_a_given_array():
     out = np.full((X.shape[1], 7), np.nan)
     assert rows.pullback(R, out) is out
     np.testing.assert_array_equal(out, rows.pullback(R))
+
+
+@every_taxonomy
+@pytest.mark.parametrize("kept", [0, 10**9])
+def test_rows_are_sorted_by_column_in_blocks(taxonomy, kept, monkeypatch):
+    X, rng = some_rows(), np.random.default_rng(1)
+    monkeypatch.setattr(by_column, "BLOCK_VALUES", X.nnz // 5)
+    monkeypatch.setattr(matrix, "KEPT_VALUES", kept)
+    rows, R = Design.create(X, taxonomy), rng.normal(size=(X.shape[0], taxonomy.n_classes))
+    blocks = list(rows._sorted_by_column())
+    assert len(blocks) == 5
+    assert [block.block.start for block in blocks[1:]] == [block.block.stop for block in blocks[:-1]]
+    for _ in range(2):  # the second time with what was kept
+        np.testing.assert_allclose(rows.pullback(R), X.T @ R @ taxonomy.paths, atol=1e-12)
+    assert ("_by_column" in vars(rows)) == (kept > 0)
+
+
+@pytest.mark.usefixtures("many_threads")
+@every_taxonomy
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_rows_are_added_in_threads(taxonomy, is_dense):
+    X, rng = some_rows(), np.random.default_rng(2)
+    chosen = rng.choice(X.shape[0], 40, replace=False)
+    R = rng.normal(size=(40, taxonomy.n_classes))
+    one, four = (Design.create(X.toarray() if is_dense else X, taxonomy, n) for n in (1, 20))
+    W, V = one.zeros(), one.zeros()
+    one.add_rows(chosen, R, W)
+    four.add_rows(chosen, R, V)
+    np.testing.assert_allclose(W, X[chosen].T @ R @ taxonomy.paths, atol=1e-12)
+    np.testing.assert_array_equal(W, V)
+    assert "threads" in vars(four)
 
 
 @pytest.mark.usefixtures("many_threads")

@@ -16,7 +16,9 @@ from helpers.problems import (
 )
 
 from transduce import solve_labels
-from transduce.label_step import augmenting_paths, sampling
+from transduce.label_step import Exact, LabelProblem, augmenting_paths, sampling
+from transduce.label_step.solution import Status
+from transduce.parallel import Threads
 
 
 @seeds(20, 220)
@@ -124,3 +126,29 @@ def test_every_step_meets_counts_and_bounds_the_optimum(family, method, seeds):
             assert answer.dual_value <= best.cost + TOLERANCE * (
                 problem.scale + len(answer.labels) * np.ptp(answer.prices)
             )
+
+
+@pytest.mark.parametrize("kind", ["ties", "no ties", "forbidden", "one value"])
+def test_threads_do_not_change_labels_prices_or_cost(kind):
+    rng = np.random.default_rng(3)
+    costs = rng.random((40_000, 6))
+    if kind == "ties":
+        costs = np.round(costs, 1)
+    if kind == "forbidden":
+        costs[rng.random(costs.shape) < 0.3] = np.inf
+        costs[:, 0] = 1.0
+    if kind == "one value":
+        costs[...] = 0.5
+    counts = np.bincount(rng.integers(0, 6, 40_000), minlength=6)
+    start = rng.permutation(np.repeat(np.arange(6), counts)) if kind != "forbidden" else None
+    found = []
+    with Threads(4) as four:
+        for threads in (None, four):
+            problem = LabelProblem(costs, counts, counts, threads=threads)
+            found += [Exact().solve(problem), Exact().solve(problem, start=start)]
+        assert four._executor is not None
+    for one, other in zip(found[:2], found[2:], strict=True):
+        np.testing.assert_array_equal(one.labels, other.labels)
+        np.testing.assert_array_equal(one.prices, other.prices)
+        assert (one.cost, one.gap, one.status) == (other.cost, other.gap, other.status)
+        assert one.status is Status.OPTIMAL

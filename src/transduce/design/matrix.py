@@ -10,11 +10,13 @@ locality. For dense rows W is in Fortran order, and products are those of BLAS. 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
+from transduce.design.by_column import KEPT_VALUES, ColumnBlock, blocks_by_column
 from transduce.design.columns import (
     CACHE_BYTES,
     RARE_COST,
@@ -25,17 +27,15 @@ from transduce.design.columns import (
 )
 from transduce.design.rows import Rows
 from transduce.kernels import Array
-from transduce.kernels.pullback import pullback
+from transduce.kernels.pullback import add_dense_part, add_rows_part, pullback
 from transduce.kernels.rows import all_scores
-from transduce.kernels.shared_work import PADDING, new_counters
+from transduce.kernels.shared_work import PADDING
 from transduce.parallel import effective_n_jobs, row_blocks
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
 
 Result = TypeVar("Result")
 
-PULLBACK_ROWS = 1 << 11
-"""Rows whose columns are divided among threads at once."""
 DENSE_BLOCK_BYTES, MIN_BLAS_COLUMNS = 1 << 21, 16
 """Size of the blocks of dense rows that BLAS multiplies, fixed, so that threads do not change results; and columns of W
 from which on it is faster than a row at a time."""
@@ -181,18 +181,47 @@ class Design(Rows):
                 out[len(product) :] += self.constant * total
             return out
 
-        n_threads, n_blocks = self.n_parts(out.shape[1]), -(-self.n_rows // PULLBACK_ROWS)
-        ends, R = self.column_ends(n_threads), np.ascontiguousarray(R, out.dtype)
-        cuts, counters = np.empty((min(PULLBACK_ROWS, self.n_rows), ends.size), np.int64), new_counters(4 * n_blocks)
-
-        def run(_: int) -> None:
-            work = np.empty(out.shape[1] + PADDING, out.dtype)[: out.shape[1]]
-            pullback(*self.rows[:-1], *self.tree, R, ends, cuts, counters, out, work)
-
-        list(self.threads.map(run, range(n_threads)) if n_threads > 1 else map(run, range(1)))
+        n_parts, R = self.n_parts(out.shape[1]), np.ascontiguousarray(R, out.dtype)
+        for block in self._by_column if self.n_values <= KEPT_VALUES else self._sorted_by_column():
+            self._add_pullback(block, R[block.block], n_parts, out)
         if self.constant:
             out[-1] = self.constant * self.by_node(R.sum(axis=0, dtype=np.float64))
         return out
+
+    def _add_pullback(self, rows: ColumnBlock, R: Array, n_parts: int, out: Array) -> None:
+        """Add Xᵀ R P of some rows to those of earlier ones; the first take the place of what was there."""
+        is_first, shape = rows.block.start == 0, max(R.shape[1], out.shape[1]) + PADDING
+
+        def add(part: tuple[int, int]) -> None:
+            work = np.empty((2, shape), out.dtype)
+            scratch = work[0, : R.shape[1]], work[1, : out.shape[1]]
+            pullback(rows.values, rows.rows, rows.starts, *part, *self.tree, R, is_first, out, *scratch)
+
+        parts = list(pairwise(rows.parts(n_parts)))
+        list(self.threads.map(add, parts) if n_parts > 1 else map(add, parts))
+
+    @cached_property
+    def _by_column(self) -> list[ColumnBlock]:
+        return list(self._sorted_by_column())
+
+    def _sorted_by_column(self) -> Iterator[ColumnBlock]:
+        return blocks_by_column(self.data, self.indices, self.spans, self.n_features)
+
+    def add_rows(self, rows: Array, R: Array, W: Array) -> None:
+        """W += Xᵀ R P in place for some rows (b,), given R (b, K), but for the weights of the constant."""
+        R, V, n_nodes = R.astype(W.dtype, copy=False), self.for_kernels(W), W.shape[1]
+        ends = self.column_ends(max(1, self.n_parts(n_nodes) * rows.size // max(self.n_rows, 1)))
+
+        def add(part: tuple[int, int]) -> None:
+            work = np.empty(n_nodes + PADDING, W.dtype)[:n_nodes]
+            if self.is_dense:
+                add_dense_part(rows, self.data, self.spans, *self.tree, R, *part, V, work)
+            else:
+                cuts = np.empty((1, 4), np.int64), np.array([0, *part, self.n_features])
+                add_rows_part(rows, *self.rows[:-1], *self.tree, R, cuts[1], cuts[0], V, work)
+
+        parts = list(pairwise(ends.tolist()))
+        list(self.threads.map(add, parts) if len(parts) > 1 else map(add, parts))
 
     def by_node(self, by_class: Array) -> Array:
         """Pᵀ times values of the classes (K,): those of each node (M,)."""

@@ -18,7 +18,7 @@ from transduce.kernels import Array
 from transduce.kernels.rows import copy_reordered, count_columns, squared_lengths
 from transduce.parallel import Threads
 
-MIN_PRODUCTS_PER_THREAD = 10_000_000
+MIN_PRODUCTS_PER_THREAD = 4_000_000
 """Multiplications that make it worth starting one more thread."""
 COPY_COST = 8
 """Multiplications that take as long as copying one value."""

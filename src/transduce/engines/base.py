@@ -280,7 +280,7 @@ class TrainingData(Protocol):
     def encode(self, options: LabelOptions) -> LabelSummary:
         """Read and check the labels."""
 
-    def mean_squared_length(self) -> float:
+    def mean_squared_length(self, n_jobs: int | None) -> float:
         """Average ‖x_i‖² over all rows, after `encode`; see `design.mean_squared_length`."""
 
     def build(self, settings: ProblemSettings) -> Engine:

@@ -214,11 +214,17 @@ def threshold_below(values: Array, n: int) -> float:
     return float(ordered[n - 1 : n + 1].mean() if n < ordered.size else np.nextafter(ordered[-1], np.inf))
 
 
-def posterior_costs(loss: Any, scores: Array, calibration: Calibration) -> Array:
+def posterior_costs(loss: Any, scores: Array, calibration: Calibration, threads: Threads | None = None) -> Array:
     """Minus the logarithm of the probabilities (n, K) at these scores."""
-    costs = calibration.probabilities(loss, scores)
-    np.maximum(costs, np.finfo(costs.dtype).tiny, out=costs)
-    return np.asarray(np.negative(np.log(costs, out=costs), out=costs))
+    out = np.empty(scores.shape, np.float64 if calibration.smoothing else scores.dtype)
+
+    def write(rows: slice) -> None:
+        costs = calibration.probabilities(loss, scores[rows])
+        np.maximum(costs, np.finfo(costs.dtype).tiny, out=costs)
+        np.negative(np.log(costs, out=costs), out=out[rows])
+
+    list((threads or Threads()).map(write, row_blocks(len(scores), rows_of_block(scores))))
+    return out
 
 
 def priced_probabilities(problem: TrainingProblem, scores: Array, prices: Array, calibration: Calibration) -> Array:
@@ -258,9 +264,13 @@ def total_confidence(
 
 def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:
     """Count rows by the class of their best allowed score (K,); scores are those of the rows without a full label."""
-    if problem.forbidden is not None:
-        scores = np.where(problem.forbidden, -np.inf, scores)
-    return np.bincount(scores.argmax(axis=1), minlength=problem.n_classes)
+
+    def count(rows: slice) -> Array:
+        S = scores[rows] if problem.forbidden is None else np.where(problem.forbidden[rows], -np.inf, scores[rows])
+        return np.bincount(S.argmax(axis=1), minlength=problem.n_classes)
+
+    counts = problem.design.threads.map(count, row_blocks(len(scores), rows_of_block(scores)))
+    return np.asarray(sum(counts, np.zeros(problem.n_classes, np.int64)))
 
 
 def first_targets(problem: TrainingProblem, labels: Array, bounds: Bounds, n_unlabeled: int) -> Array:

@@ -21,6 +21,7 @@ from transduce.engines.common import (
     posterior_costs,
     predicted_counts,
     priced_probabilities,
+    rows_of_block,
     threshold_below,
     total_confidence,
 )
@@ -39,6 +40,7 @@ from transduce.labels.evidence import read_evidence
 from transduce.labels.missing import find_labeled
 from transduce.labels.partial import read_matrix
 from transduce.losses.blockwise import as_distributions
+from transduce.parallel import row_blocks
 from transduce.problem import TrainingProblem, allowed_costs
 from transduce.taxonomy import Taxonomy
 from transduce.weight_step import weight_step_for
@@ -138,7 +140,7 @@ class LocalEngine:
                         np.log(np.maximum(posterior, np.finfo(dtype).tiny)) - result.evidence, axis=1
                     )
             elif len(scores):
-                costs = posterior_costs(problem.loss, scores, calibration)
+                costs = posterior_costs(problem.loss, scores, calibration, problem.design.threads)
                 costs = allowed_costs(problem, costs if result.evidence is None else costs + result.evidence)
                 soft = Entropic(1.0, tol=1e-3, n_threads=problem.design.threads)
                 soft.solve(LabelProblem(costs, *bounds), out=posterior)
@@ -188,8 +190,15 @@ class LocalEngine:
 
     def distributions(self, labels: Array, posterior: Array) -> Array:
         """Return distributions (n, K) in the order of y: one-hot for labelled rows, the posterior for all others."""
-        labeled = as_distributions(labels[: self.problem.n_labeled], self.n_classes, posterior.dtype)
-        return self.in_order_of_y(np.vstack((labeled, posterior)))
+        at, n_labeled = np.arange(labels.size) if self.order is None else self.order, self.problem.n_labeled
+        out, others = np.empty((labels.size, self.n_classes), posterior.dtype), at[n_labeled:]
+        out[at[:n_labeled]] = as_distributions(labels[:n_labeled], self.n_classes, posterior.dtype)
+
+        def place(rows: slice) -> None:
+            out[others[rows]] = posterior[rows]
+
+        list(self.problem.design.threads.map(place, row_blocks(others.size, rows_of_block(out))))
+        return out
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:
         problem = self.problem
@@ -233,8 +242,8 @@ class LocalData:
         self.evidence = None if source is None else source.in_order_of(as_objects(summary.classes))
         return summary._replace(sampled=check_sampled(self.sampled, self.encoded.codes >= 0))
 
-    def mean_squared_length(self) -> float:
-        return mean_squared_length(sum_of_squares(self.X), self.X.shape[0])
+    def mean_squared_length(self, n_jobs: int | None) -> float:
+        return mean_squared_length(sum_of_squares(self.X, n_jobs), self.X.shape[0])
 
     def build(self, settings: ProblemSettings) -> LocalEngine:
         engine = build_rows(self.X, self.sample_weight, self.encoded, self.taxonomy, settings)

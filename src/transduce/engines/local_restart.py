@@ -71,7 +71,7 @@ class LocalRestart(common.RowState):
         problem = self.problem
         costs = costs_of(problem.loss, scores[self.unlabeled], problem.design.threads)
         costs = with_evidence(costs, evidence_costs(problem, weight))
-        label_problem = LabelProblem(weighted_costs(problem, costs, problem.kappa(weight)), *self.settings.bounds)
+        label_problem = self._label_problem(costs, problem.kappa(weight))
         self.labels[self.unlabeled] = self.settings.label_step.solve(label_problem).labels
         self.reset_weights()
 
@@ -110,12 +110,16 @@ class LocalRestart(common.RowState):
 
     def propose(self, prices: Array) -> LabelProposal:
         costs = with_evidence(self.label_costs(self.problem.design.threads), self.evidence)
-        problem = LabelProblem(weighted_costs(self.problem, costs, self.state.kappa), *self.settings.bounds)
+        problem = self._label_problem(costs, self.state.kappa)
         solution = self.settings.label_step.solve(problem, prices, self.labels[self.unlabeled])
         self.proposed = solution.labels
         n_moved, change, old_loss = self.weigh_proposal(costs, solution.labels)
         change += self._count_cost(solution.labels) - self._count_cost(self.labels[self.unlabeled])
         return LabelProposal(solution.prices, n_moved, change, old_loss)
+
+    def _label_problem(self, costs: Array, kappa: Array) -> LabelProblem:
+        weighted = weighted_costs(self.problem, costs, kappa)
+        return LabelProblem(weighted, *self.settings.bounds, threads=self.problem.design.threads)
 
     def accept(self, take_labels: bool) -> None:
         common.move_towards(self.W, self.state.W, self.step_length)

@@ -1,19 +1,19 @@
-"""W = Xᵀ R P of all rows, and W += Xᵀ R P of some, by threads that divide the columns of X.
+"""W = Xᵀ R P of all rows, by column, and W += Xᵀ R P of some rows, by threads that divide the columns of X.
 
-In each column, rows are added in their order. Columns come in parts, and in each sparse row the columns of a part come
-before those of the next one. Where the parts of a row begin is found once for many parts (`find_cuts`): a search in
-every part would take most of the time. Results do not depend on how columns are divided. Rows, weights and the tree are
-as in `kernels.rows`.
+In each column, rows are added in their order, so results do not depend on how columns are divided.
+
+All rows    They are held by column: those with a value in column j are rows[p] for p from starts[j] to starts[j + 1].
+            A column is finished in registers and written once.
+Some rows   In each sparse row the columns of a part come before those of the next one. Where the parts of a row begin
+            is found once for many parts (`find_cuts`): a search in every part would take most of the time.
+
+Rows, weights and the tree are as in `kernels.rows`.
 """
 
 import numpy as np
 
 from transduce.kernels import Array, kernel
 from transduce.kernels.rows import add_dense_row, class_to_node
-from transduce.kernels.shared_work import take_next, wait_until
-
-PIECE_ROWS = 64
-"""Rows whose cuts a thread finds at a time."""
 
 
 @kernel
@@ -76,37 +76,59 @@ def add_dense_part(
 
 
 @kernel
-def pullback(
-    data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, ends: Array, cuts: Array,
-    counters: Array, W: Array, work: Array,
+def add_rows_part(
+    rows: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, R: Array, ends: Array,
+    cuts: Array, W: Array, work: Array,
 ) -> None:  # fmt: skip
-    """Write W = Xᵀ R P for all sparse rows; every thread calls this with the same arguments, but for the scratch space.
+    """W += Xᵀ R P in place for these sparse rows (b,) and the columns from ends[1] to ends[2], given R (b, K).
 
-    R (n, K)         changes of the classes, of the type of W
-    ends (g + 1,)    where the parts of the columns begin and end
-    cuts (b, g + 1)  scratch space for blocks of b rows
-    counters         zeros, four for each block: pieces of rows and parts of columns that are taken, and that are done
-    work (M,)        scratch space
+    ends (4,)  begins with 0 and ends with d; cuts (1, 4) and work (M,) are scratch space.
     """
-    n_parts, n_all, size = ends.size - 1, spans.shape[0], cuts.shape[0]
-    for g in range((n_all + size - 1) // size):
-        first, c = g * size, 4 * g
-        n_rows = min(size, n_all - first)
-        n_pieces = (n_rows + PIECE_ROWS - 1) // PIECE_ROWS
-        while True:
-            piece = take_next(counters, c)
-            if piece >= n_pieces:
-                break
-            for r in range(PIECE_ROWS * piece, min(PIECE_ROWS * piece + PIECE_ROWS, n_rows)):
-                find_cuts(first + r, R[first + r], indices, spans, ends, cuts[r])
-            take_next(counters, c + 1)
-        wait_until(counters, c + 1, n_pieces)
-        while True:
-            part = take_next(counters, c + 2)
-            if part >= n_parts:
-                break
-            if g == 0:
-                W[ends[part] : ends[part + 1]] = 0.0
-            add_part(part, cuts[:n_rows], data, indices, starts, nodes, R[first : first + n_rows], W, work)
-            take_next(counters, c + 3)
-        wait_until(counters, c + 3, n_parts)
+    for r in range(rows.size):
+        find_cuts(rows[r], R[r], indices, spans, ends, cuts[0])
+        add_part(1, cuts, data, indices, starts, nodes, R[r : r + 1], W, work)
+
+
+@kernel
+def sort_by_column(data: Array, indices: Array, spans: Array, ends: Array, by_column: Array, rows: Array) -> None:
+    """Write the values (v,) of sparse rows and their row numbers (v,) by column.
+
+    ends (d,) holds where each column begins, and after it where each ends.
+    """
+    for i in range(spans.shape[0]):
+        for p in range(spans[i, 0], spans[i, 1]):
+            q = ends[indices[p]]
+            by_column[q], rows[q] = data[p], i
+            ends[indices[p]] = q + 1
+
+
+@kernel
+def pullback(
+    by_column: Array, rows: Array, starts: Array, first: int, last: int, paths: Array, nodes: Array, R: Array,
+    is_first: bool, W: Array, by_class: Array, by_node: Array,
+) -> None:  # fmt: skip
+    """W += Xᵀ R P in the columns from `first` to `last`, or W = Xᵀ R P for the first rows, given R (n, K).
+
+    by_column, rows, starts  values of the rows by column, their row numbers, and where each column begins (d + 1,)
+    paths, nodes             the tree, see `kernels.rows`
+    by_class, by_node        scratch space (K,), (M,)
+    """
+    for c in range(first, last):
+        p, end = starts[c], starts[c + 1]
+        for k in range(by_class.size):
+            by_class[k] = 0.0
+        while p + 4 <= end:
+            x0, x1, x2, x3 = by_column[p], by_column[p + 1], by_column[p + 2], by_column[p + 3]
+            r0, r1, r2, r3 = R[rows[p]], R[rows[p + 1]], R[rows[p + 2]], R[rows[p + 3]]
+            for k in range(by_class.size):
+                by_class[k] += (x0 * r0[k] + x1 * r1[k]) + (x2 * r2[k] + x3 * r3[k])
+            p += 4
+        while p < end:
+            x0, r0 = by_column[p], R[rows[p]]
+            for k in range(by_class.size):
+                by_class[k] += x0 * r0[k]
+            p += 1
+        class_to_node(by_class, paths, nodes, by_node)
+        w = W[c]
+        for j in range(w.size):
+            w[j] = by_node[j] if is_first else w[j] + by_node[j]

@@ -109,31 +109,6 @@ def n_nodes(indices: Array, W: Array) -> int:
 
 
 @kernel
-def add_row(
-    i: int, delta: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array, work: Array
-) -> None:
-    """W += x_i (deltaᵀ P) in place, for the change delta (K,) of each class; `work` (M,) is scratch space."""
-    class_to_node(delta, starts, nodes, work)
-    if indices.size == 0:
-        add_dense_row(data[spans[i, 0] : spans[i, 1]], work, W)
-        return
-    for p in range(spans[i, 0], spans[i, 1]):
-        value, w = data[p], W[indices[p]]
-        for j in range(work.size):
-            w[j] += value * work[j]
-
-
-@allocating_kernel
-def add_rows(
-    chosen: Array, deltas: Array, data: Array, indices: Array, spans: Array, starts: Array, nodes: Array, W: Array
-) -> None:
-    """W += x_i (deltas[r]ᵀ P) in place for each row i = chosen[r], but for the weights of the constant."""
-    work = np.empty(n_nodes(indices, W), W.dtype)
-    for r in range(chosen.size):
-        add_row(chosen[r], deltas[r], data, indices, spans, starts, nodes, W, work)
-
-
-@kernel
 def all_scores(
     data: Array, indices: Array, spans: Array, constant: float, starts: Array, nodes: Array, W: Array, by_node: Array,
     out: Array,

@@ -65,12 +65,22 @@ def n_misplaced(problem: LabelProblem, potentials: FloatArray) -> int:
 
 def cheapest_labels(problem: LabelProblem, prices: FloatArray, labels: IntArray) -> FloatArray:
     """Write the cheapest label of each row, keeping those given (≥ 0) on ties; return the margin to the next best."""
-    margins = np.empty(problem.n_rows)
-    capacity = problem.high.copy()
+    margins, given = np.empty(problem.n_rows), labels.copy()
+
+    def choose(rows: slice, costs: FloatArray) -> None:
+        choose_labels(costs, prices, labels[rows], margins[rows], np.zeros(problem.n_classes, np.int64))
+
+    problem.map_blocks(choose)
+    tied = np.flatnonzero(margins <= 0.0)  # one after another, where most capacity is left by then
+    labels[tied] = given[tied]
+    capacity = problem.high - problem.tally(np.delete(labels, tied))
     if problem.belief is not None:
-        capacity = np.minimum(capacity, np.ceil(problem.belief.mean - problem.belief.offset).astype(np.int64))
-    for rows, costs in problem.blocks():
-        choose_labels(costs, prices, labels[rows], margins[rows], capacity)
+        believed = np.ceil(problem.belief.mean - problem.belief.offset).astype(np.int64)
+        capacity = np.minimum(capacity, believed - problem.high + capacity)
+    for some, costs in problem.blocks(tied):
+        chosen = labels[tied[some]]
+        choose_labels(costs, prices, chosen, np.empty(chosen.size), capacity)
+        labels[tied[some]] = chosen
     return margins
 
 

@@ -6,7 +6,7 @@ A cost of +inf forbids a label for a row. Nested groups of classes may have boun
 cost of the count of class k, is 0 unless there is a belief about it (see `class_prior.belief`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from transduce.class_prior.counts import count_bounds
 from transduce.class_prior.groups import Groups
 from transduce.label_step.count_tree import CountTree
 from transduce.label_step.row_blocks import CostRows, FloatArray, IntArray
+from transduce.parallel import Threads
 
 __all__ = ["FloatArray", "IntArray", "LabelProblem"]
 
@@ -45,6 +46,8 @@ class LabelProblem(CostRows):
         Nested groups of classes with bounds on the rows of each.
     belief : Belief or None, default=None
         Cost of the counts within their bounds.
+    threads : transduce.parallel.Threads or None, default=None
+        Threads that passes over all rows run in.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class LabelProblem(CostRows):
     high: IntArray
     groups: Groups | None = None
     belief: Belief | None = None
+    threads: Threads | None = field(default=None, kw_only=True, repr=False)
 
     @classmethod
     def create(

@@ -1,17 +1,18 @@
 """Rows of a cost matrix in blocks that stay in the cache, and in longer chunks for threads to work through."""
 
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transduce.label_step._kernels.passes import add_label_values
-from transduce.parallel import row_blocks
+from transduce.parallel import Threads, row_blocks
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+Result = TypeVar("Result")
 
 BLOCK_CELLS = 1 << 18
 """Cells of a block: few enough to stay in the cache, enough that Python overhead does not count."""
@@ -22,9 +23,13 @@ LONGEST_CHUNK = 1 << 11
 
 
 class CostRows:
-    """Costs (n, K) of any dtype and memory order, read as C-ordered float64 without a full copy."""
+    """Costs (n, K) of any dtype and memory order, read as C-ordered float64 without a full copy.
+
+    threads  that passes over all rows run in; None for the caller's thread
+    """
 
     costs: NDArray[Any]
+    threads: Threads | None = None
 
     @property
     def n_rows(self) -> int:
@@ -45,14 +50,27 @@ class CostRows:
             Rows to read; None for all.
         """
         for some in row_blocks(self.n_rows if rows is None else rows.size, rows_per_block(self.n_classes)):
-            yield some, np.ascontiguousarray(self.costs[some if rows is None else rows[some]], dtype=np.float64)
+            yield some, self.take(some if rows is None else rows[some])
 
-    def take(self, rows: IntArray) -> FloatArray:
-        """Return a copy of the costs of some rows.
+    def map_blocks(self, function: Callable[[slice, FloatArray], Result]) -> list[Result]:
+        """Return function(block, costs) of blocks of all rows, in order.
 
         Parameters
         ----------
-        rows : ndarray of int
+        function : callable
+        """
+
+        def read(some: slice) -> Result:
+            return function(some, self.take(some))
+
+        return list((self.threads or Threads()).map(read, chunks(self.n_rows, self.n_classes)))
+
+    def take(self, rows: IntArray | slice) -> FloatArray:
+        """Return the costs of some rows, without a copy where they are neighbours in C-ordered float64.
+
+        Parameters
+        ----------
+        rows : ndarray of int or slice
         """
         return np.ascontiguousarray(self.costs[rows], dtype=np.float64)
 
@@ -68,10 +86,13 @@ class CostRows:
         -------
         sums : ndarray of shape (r, 3)
         """
-        sums = np.zeros((len(labelings), 3))
-        for block, costs in self.blocks():
-            add_label_values(costs, prices, labelings[:, block], sums)
-        return sums
+
+        def sums(block: slice, costs: FloatArray) -> FloatArray:
+            own = np.zeros((len(labelings), 3))
+            add_label_values(costs, prices, labelings[:, block], own)
+            return own
+
+        return sum(self.map_blocks(sums), np.zeros((len(labelings), 3)))
 
     def tally(self, labels: IntArray) -> IntArray:
         """Return the number of rows (K,) of each class.

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from transduce.arrays import Array
-from transduce.kernels.rows import add_rows
 from transduce.losses import SmoothMargin
 from transduce.losses.blockwise import as_distributions
 from transduce.losses.smooth import MarginLoss
@@ -99,10 +98,9 @@ class DualStep(ABC):
         if changed.size:
             old = as_distributions(state.targets[changed], problem.n_classes)
             deltas = -self._contribution(old, state.dual[changed]) * (state.kappa[changed, None] / problem.alpha)
-            design, W = problem.design, problem.design.for_kernels(state.W)
-            add_rows(changed, deltas.astype(state.W.dtype), *design.rows[:-1], *design.tree, W)
+            problem.design.add_rows(changed, deltas, state.W)
             if state.intercept is not None:
-                state.intercept.balance += design.constant * design.by_node(deltas.sum(axis=0))
+                state.intercept.balance += problem.design.constant * problem.design.by_node(deltas.sum(axis=0))
             state.dual[changed] = self._dual_at_zero(as_distributions(targets[changed], problem.n_classes))
             state.gaps[changed] = np.inf
             state.scores = None

@@ -192,7 +192,7 @@ class DaskData:
         self.warned = True
         return self.labels._replace(sampled=check_sampled(self.sampled, self.encoded.codes >= 0))
 
-    def mean_squared_length(self) -> float:
+    def mean_squared_length(self, n_jobs: int | None) -> float:
         return mean_squared_length(sum(info.squares for info in self.infos), sum(info.n_rows for info in self.infos))
 
     def build(self, settings: ProblemSettings) -> DaskEngine:

@@ -132,7 +132,7 @@ class DeviceEngine(LocalEngine):
 class DeviceData(LocalData):
     """X on a device, with y, sample weights and the origin of the labels as users have them."""
 
-    def mean_squared_length(self) -> float:
+    def mean_squared_length(self, n_jobs: int | None) -> float:
         values = csr_cells(self.X)[2] if is_sparse(self.X) else self.X
         return mean_squared_length(sum_of_squares(Arrays.of(self.X), values), self.X.shape[0])
 

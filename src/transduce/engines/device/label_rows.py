@@ -29,9 +29,9 @@ class DevicePartition(Partition):
     arrays: Arrays = field(kw_only=True)
     soft_rows: "DeviceSoftmaxRows | None" = field(default=None, kw_only=True)
 
-    def take(self, rows: IntArray) -> FloatArray:
+    def take(self, rows: IntArray | slice) -> FloatArray:
         """Copy the costs of some rows to memory."""
-        taken = self.arrays.xp.take(self.costs, self.arrays.ints(rows), axis=0)
+        taken = self.arrays.xp.take(self.costs, self.arrays.ints(np.arange(self.n_rows)[rows]), axis=0)
         return np.ascontiguousarray(to_host(taken), dtype=np.float64)
 
     def blocks(self, rows: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
