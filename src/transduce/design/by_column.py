@@ -1,6 +1,7 @@
 """Sparse rows of X by column, for products Xᵀ R P whose columns are divided among threads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from transduce.design.columns import ends_of_equal_work
 from transduce.kernels import Array
 from transduce.kernels.pullback import sort_by_column
 from transduce.kernels.rows import count_columns
+from transduce.parallel import Threads
 
 BLOCK_VALUES = 1 << 22
 """Values of a block of rows: as R of a block stays in the cache, blocks are faster than all rows at once."""
@@ -21,31 +23,40 @@ COLUMN_COST = 4
 class ColumnBlock(NamedTuple):
     """Some rows by column.
 
-    block          the rows
-    values, rows   of column j, from starts[j] to starts[j + 1]: values, and numbers of their rows in the block
+    block           the rows
+    values, rows    of column j, from starts[j] to starts[j + 1]: values, and numbers of their rows in the block
     starts (d + 1,)
+    work (d,)       time of a product up to the end of each column, in values
     """
 
     block: slice
     values: Array
     rows: Array
     starts: Array
+    work: Array
 
-    def parts(self, n_parts: int) -> Sequence[int]:
-        """Where parts of the columns that take about equal time begin and end."""
-        work = self.starts[1:] + COLUMN_COST * np.arange(1, self.starts.size)
-        return [int(end) for end in ends_of_equal_work(work, n_parts)]
+    def parts(self, n_parts: int) -> list[tuple[int, int]]:
+        """Parts of the columns that take about equal time."""
+        return list(pairwise(ends_of_equal_work(self.work, n_parts).tolist()))
 
 
-def blocks_by_column(data: Array, indices: Array, spans: Array, n_columns: int) -> Iterator[ColumnBlock]:
-    """Sort CSR rows by column, in blocks of about equal size."""
-    ends = np.cumsum(spans[:, 1] - spans[:, 0])
-    n_blocks = -(-int(ends[-1]) // BLOCK_VALUES) if ends.size else 0
-    cuts = ends_of_equal_work(ends, max(n_blocks, 1))
-    for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+def blocks_by_column(
+    data: Array, indices: Array, spans: Array, column_ends: Array, threads: Threads
+) -> Iterator[ColumnBlock]:
+    """Sort CSR rows by column, in blocks of about equal size; each thread sorts a part of the columns."""
+    n_columns, ends = int(column_ends[-1]), np.cumsum(spans[:, 1] - spans[:, 0])
+    cuts = ends_of_equal_work(ends, max(-(-int(ends[-1]) // BLOCK_VALUES), 1))
+    for first, last in pairwise(cuts.tolist()):
         some, counts = spans[first:last], np.zeros(n_columns, np.int64)
         count_columns(indices, some, counts)
         starts = np.concatenate(([0], np.cumsum(counts)))
-        values, rows = np.empty(starts[-1], data.dtype), np.empty(starts[-1], np.int32)
-        sort_by_column(data, indices, some, starts[:-1].copy(), values, rows)
-        yield ColumnBlock(slice(first, last), values, rows, starts)
+        values, rows, places = np.empty(starts[-1], data.dtype), np.empty(starts[-1], np.int32), starts[:-1].copy()
+
+        def sort(part: tuple[int, int], cells: tuple[Array, ...] = (some, values, rows, places)) -> None:
+            spans, values, rows, places = cells
+            part_ends, scratch = np.array([0, *part, n_columns]), np.empty(4, np.int64)
+            sort_by_column(data, indices, spans, part_ends, scratch, places, values, rows)
+
+        list(threads.map(sort, list(pairwise(column_ends.tolist()))))
+        work = starts[1:] + COLUMN_COST * np.arange(1, starts.size)
+        yield ColumnBlock(slice(first, last), values, rows, starts, work)

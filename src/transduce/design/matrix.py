@@ -25,12 +25,12 @@ from transduce.design.columns import (
     pays_to_reorder,
     undo_order,
 )
-from transduce.design.rows import Rows
+from transduce.design.rows import COPY_COST, Rows
 from transduce.kernels import Array
 from transduce.kernels.pullback import add_dense_part, add_rows_part, pullback
 from transduce.kernels.rows import all_scores
 from transduce.kernels.shared_work import PADDING
-from transduce.parallel import effective_n_jobs, row_blocks
+from transduce.parallel import Threads, effective_n_jobs, row_blocks
 from transduce.taxonomy import Taxonomy
 from transduce.taxonomy.overlap import largest_overlap
 
@@ -197,7 +197,7 @@ class Design(Rows):
             scratch = work[0, : R.shape[1]], work[1, : out.shape[1]]
             pullback(rows.values, rows.rows, rows.starts, *part, *self.tree, R, is_first, out, *scratch)
 
-        parts = list(pairwise(rows.parts(n_parts)))
+        parts = rows.parts(n_parts)
         list(self.threads.map(add, parts) if n_parts > 1 else map(add, parts))
 
     @cached_property
@@ -205,7 +205,9 @@ class Design(Rows):
         return list(self._sorted_by_column())
 
     def _sorted_by_column(self) -> Iterator[ColumnBlock]:
-        return blocks_by_column(self.data, self.indices, self.spans, self.n_features)
+        parts = self.column_ends(self.n_parts(COPY_COST))
+        threads = self.threads if parts.size > 2 else Threads()
+        return blocks_by_column(self.data, self.indices, self.spans, parts, threads)
 
     def add_rows(self, rows: Array, R: Array, W: Array) -> None:
         """W += Xᵀ R P in place for some rows (b,), given R (b, K), but for the weights of the constant."""

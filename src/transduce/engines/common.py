@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from transduce.arrays import Array
 from transduce.class_prior.bounds import Bounds
-from transduce.losses import Loss, costs_of
+from transduce.losses import Loss, costs_of, is_builtin
 from transduce.parallel import Threads, row_blocks
 from transduce.problem import TrainingProblem
 from transduce.weight_step import Intercept, WeightState
@@ -51,17 +51,35 @@ class RowState:
         return self.state.scores
 
     def scores_between(self, t: float) -> Array:
-        """Return the scores this far between `scores` and those of the state; they are linear in W."""
+        """Return the scores (n, K) this far between `scores` and those of the state; they are linear in W."""
         if t == 1.0 or self.scores is None:
             return self.new_scores
-        return self.scores if t == 0.0 else (1.0 - t) * self.scores + t * self.new_scores
+        if t == 0.0:
+            return self.scores
+        out = np.empty_like(self.new_scores)
+
+        def write(rows: slice) -> None:
+            out[rows] = self._mixed_scores(t, rows)
+
+        list(self.problem.design.threads.map(write, row_blocks(len(out), rows_of_block(out))))
+        return out
+
+    def _mixed_scores(self, t: float, rows: slice) -> Array:
+        new = self.new_scores[rows]
+        return new if self.scores is None else (1.0 - t) * self.scores[rows] + t * new
 
     def loss_between(self, t: float) -> float:
-        """Return the weighted loss at these scores."""
-        kappa, live = self.state.kappa, self.state.kappa > 0
-        if not live.any():
-            return 0.0
-        return float(np.dot(kappa[live], self.problem.loss.value(self.scores_between(t)[live], self.labels[live])))
+        """Return the weighted loss at these scores; a user's loss is called once."""
+
+        def loss_of(rows: slice) -> float:
+            kappa, live = self.state.kappa[rows], self.state.kappa[rows] > 0
+            if not live.any():
+                return 0.0
+            losses = self.problem.loss.value(self._mixed_scores(t, rows)[live], self.labels[rows][live])
+            return float(np.dot(kappa[live], losses))
+
+        n_at_once = rows_of_block(self.new_scores) if is_builtin(self.problem.loss) else max(self.problem.n_rows, 1)
+        return sum(self.problem.design.threads.map(loss_of, row_blocks(self.problem.n_rows, n_at_once)), 0.0)
 
     def label_costs(self, threads: Threads | None = None) -> Array:
         """Return the loss of every label at `scores`, for rows without a full label."""

@@ -17,15 +17,9 @@ from transduce.kernels.rows import add_dense_row, class_to_node
 
 
 @kernel
-def find_cuts(i: int, delta: Array, indices: Array, spans: Array, ends: Array, out: Array) -> None:
-    """Write out (g + 1,), where the parts of row i begin and end, for columns divided at `ends` (g + 1,).
-
-    All parts are empty where the change delta (K,) of the row is 0.
-    """
+def find_cuts(i: int, indices: Array, spans: Array, ends: Array, out: Array) -> None:
+    """Write out (g + 1,), where the parts of row i begin and end, for columns divided at `ends` (g + 1,)."""
     p, end, last = spans[i, 0], spans[i, 1], ends.size - 1
-    if not np.any(delta):
-        out[:] = p
-        return
     out[0] = p
     for part in range(1, last):
         above = end
@@ -37,6 +31,15 @@ def find_cuts(i: int, delta: Array, indices: Array, spans: Array, ends: Array, o
                 above = middle
         out[part] = p
     out[last] = end
+
+
+@kernel
+def find_cuts_of_change(i: int, delta: Array, indices: Array, spans: Array, ends: Array, out: Array) -> None:
+    """Find the cuts of row i; all parts are empty where its change delta (K,) is 0."""
+    if np.any(delta):
+        find_cuts(i, indices, spans, ends, out)
+    else:
+        out[:] = spans[i, 0]
 
 
 @kernel
@@ -85,21 +88,26 @@ def add_rows_part(
     ends (4,)  begins with 0 and ends with d; cuts (1, 4) and work (M,) are scratch space.
     """
     for r in range(rows.size):
-        find_cuts(rows[r], R[r], indices, spans, ends, cuts[0])
+        find_cuts_of_change(rows[r], R[r], indices, spans, ends, cuts[0])
         add_part(1, cuts, data, indices, starts, nodes, R[r : r + 1], W, work)
 
 
 @kernel
-def sort_by_column(data: Array, indices: Array, spans: Array, ends: Array, by_column: Array, rows: Array) -> None:
-    """Write the values (v,) of sparse rows and their row numbers (v,) by column.
+def sort_by_column(
+    data: Array, indices: Array, spans: Array, ends: Array, cuts: Array, places: Array, by_column: Array, rows: Array
+) -> None:
+    """Write the values (v,) of sparse rows and their row numbers (v,) by column, for the columns of a part.
 
-    ends (d,) holds where each column begins, and after it where each ends.
+    ends (4,)    the part begins at ends[1] and ends at ends[2]; 0 and d are the others
+    cuts (4,)    scratch space
+    places (d,)  in: where each column begins; out: where it ends
     """
     for i in range(spans.shape[0]):
-        for p in range(spans[i, 0], spans[i, 1]):
-            q = ends[indices[p]]
+        find_cuts(i, indices, spans, ends, cuts)
+        for p in range(cuts[1], cuts[2]):
+            q = places[indices[p]]
             by_column[q], rows[q] = data[p], i
-            ends[indices[p]] = q + 1
+            places[indices[p]] = q + 1
 
 
 @kernel

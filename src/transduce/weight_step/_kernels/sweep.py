@@ -9,7 +9,7 @@ depend on their number.
 """
 
 from transduce.kernels import Array, kernel
-from transduce.kernels.pullback import add_dense_part, add_part, find_cuts
+from transduce.kernels.pullback import add_dense_part, add_part, find_cuts_of_change
 from transduce.kernels.rows import class_scores, class_to_node, n_nodes, node_scores
 from transduce.kernels.shared_work import take_next, wait_until
 from transduce.weight_step._kernels import GAP_LEFT, MARGIN, SQUARED, intercept, margin, maxent, squared
@@ -126,7 +126,7 @@ def sweep(
                 for k in range(s.size):
                     s[k] *= kappa[i] / alpha
                 if not is_dense:
-                    find_cuts(i, s, indices, spans, ends, cuts[r])
+                    find_cuts_of_change(i, s, indices, spans, ends, cuts[r])
             take_next(counters, c + 1)
         wait_until(counters, c + 1, n_pieces)
         while True:
