@@ -83,6 +83,21 @@ def test_rows_are_added_in_threads(taxonomy, is_dense):
     assert "threads" in vars(four)
 
 
+@every_taxonomy
+@pytest.mark.parametrize("is_dense", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_copied_together_have_the_same_products(taxonomy, is_dense, dtype):
+    X, chosen = some_rows(dtype=dtype), np.random.default_rng(3).permutation(300)[:40]
+    apart = Design.create(X.toarray() if is_dense else X, taxonomy, constant=1.5).select_rows(chosen)
+    near, R = apart.together(), np.random.default_rng(4).normal(size=(40, taxonomy.n_classes)).astype(dtype)
+    assert near.data.size == near.n_values == apart.n_values < apart.data.size
+    assert near.dtype == dtype
+    W = near.pullback(R)
+    np.testing.assert_array_equal(W, apart.pullback(R))
+    np.testing.assert_array_equal(near.scores(W), apart.scores(W))
+    np.testing.assert_array_equal(near.squared_norms, apart.squared_norms)
+
+
 @pytest.mark.usefixtures("many_threads")
 def test_threads_get_equal_work_where_columns_differ_in_frequency():
     X = some_rows(2000, 40)

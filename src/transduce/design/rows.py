@@ -15,7 +15,7 @@ import numpy as np
 
 from transduce.design.columns import N_GROUPS, ends_of_equal_work, equal_work, frequency_order
 from transduce.kernels import Array
-from transduce.kernels.rows import copy_reordered, count_columns, squared_lengths
+from transduce.kernels.rows import copy_reordered, copy_rows, count_columns, squared_lengths
 from transduce.parallel import Threads
 
 MIN_PRODUCTS_PER_THREAD = 4_000_000
@@ -94,12 +94,21 @@ class Rows:
         """Copy CSR rows of float64 to float32, unless their values are huge or tiny; others stay as they are."""
         if self.is_dense or self.dtype == np.float32 or not self.n_values:
             return self
-        is_whole = self.n_values == self.data.size
-        data = self.data if is_whole else self.data[self.positions]
-        if not SINGLE_VALUES[0] <= max(float(data.max()), -float(data.min())) <= SINGLE_VALUES[1]:
+        rows = self if self.n_values == self.data.size else self.together()
+        if not SINGLE_VALUES[0] <= max(float(rows.data.max()), -float(rows.data.min())) <= SINGLE_VALUES[1]:
             return self
-        indices, spans = (self.indices, self.spans) if is_whole else (self.indices[self.positions], self._new_spans())
-        return replace(self, data=data.astype(np.float32), indices=indices, spans=spans)
+        return replace(rows, data=rows.data.astype(np.float32))
+
+    def together(self) -> Self:
+        """Copy the rows one after another: processors are slow to find rows that are spread over much memory."""
+        spans, data = self._new_spans(), np.empty(self.n_values, self.dtype)
+        indices = np.empty(self.n_values if self.indices.size else 0, self.indices.dtype)
+
+        def copy(part: slice) -> None:
+            copy_rows(self.data, self.indices, self.spans[part], spans[part], data, indices)
+
+        self.parallel_for(copy, self.indptr[1:], self.n_parts(COPY_COST))
+        return replace(self, data=data, indices=indices, spans=spans)
 
     def _new_spans(self) -> Array:
         """Where rows begin and end (n, 2) in a copy without gaps."""

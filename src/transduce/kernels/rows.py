@@ -149,6 +149,18 @@ def copy_reordered(
 
 
 @kernel
+def copy_rows(data: Array, indices: Array, spans: Array, new_spans: Array, new_data: Array, new_indices: Array) -> None:
+    """Copy rows to new spans."""
+    for i in range(spans.shape[0]):
+        first, place = spans[i, 0], new_spans[i, 0]
+        for p in range(spans[i, 1] - first):
+            new_data[place + p] = data[first + p]
+        if indices.size > 0:
+            for p in range(spans[i, 1] - first):
+                new_indices[place + p] = indices[first + p]
+
+
+@kernel
 def squared_lengths(data: Array, spans: Array, out: Array) -> None:
     """Add ‖x_i‖² to out (n,)."""
     for i in range(out.size):
