@@ -15,7 +15,7 @@ import heapq
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,8 @@ class Clock:
             return run(sweeps, order, batches, moves)
 
         BatchSweeps._run = counted  # type: ignore[method-assign]
-        Threads.map = self._map  # type: ignore[method-assign, assignment]
+        Threads.each = self._each  # type: ignore[method-assign, assignment]
+        Threads.map = lambda *arguments: iter(Threads.each(*arguments))  # type: ignore[method-assign, assignment]
         Loop.run_all = self._run_all  # type: ignore[method-assign, assignment]
 
     @staticmethod
@@ -61,8 +62,8 @@ class Clock:
         return min(sweeps.design.n_threads, int(np.diff(batches).max()) * sweeps.products_per_row // 10_000)
 
     @property
-    def _map(self) -> Callable[..., Iterator[Any]]:
-        def timed_map(threads: Threads, function: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
+    def _each(self) -> Callable[..., list[Any]]:
+        def timed(threads: Threads, function: Callable[[Any], Any], blocks: Sequence[Any]) -> list[Any]:
             results, seconds = [], []
             self.depth += 1
             for block in blocks:
@@ -73,9 +74,9 @@ class Clock:
             if self.depth == 0 and threads.n_threads > 1 and len(seconds) > 1:
                 self.shared += sum(seconds)
                 self.saved += sum(seconds) - longest(seconds, threads.n_threads, isinstance(blocks, range))
-            return iter(results)
+            return results
 
-        return timed_map
+        return timed
 
     @property
     def _run_all(self) -> Callable[..., bool]:

@@ -26,9 +26,58 @@ def test_a_bounded_number_of_blocks_is_in_flight():
     assert sorted(started) == list(range(100))
 
 
-def test_an_error_in_a_block_is_raised():
-    with Threads(2) as threads, pytest.raises(ZeroDivisionError):
-        list(threads.map(lambda block: 1 // block, [1, 2, 0, 3]))
+@pytest.mark.parametrize("n_blocks", [4, 100])
+def test_an_error_in_a_block_is_raised(n_blocks):
+    blocks = [1, 2, 0, *range(3, n_blocks)]
+    with Threads(2) as threads:
+        for run in (threads.each, lambda *args: list(threads.map(*args))):
+            with pytest.raises(ZeroDivisionError):
+                run(lambda block: 1 // block, blocks)
+            with pytest.raises(IndexError):
+                run(lambda block: [][block], blocks)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_all_results_come_in_the_order_of_the_blocks(n_threads):
+    with Threads(n_threads) as threads:
+        assert threads.each(lambda block: block**2, range(200)) == [block**2 for block in range(200)]
+        assert threads.each(str, []) == []
+
+
+def test_the_threads_of_the_caller_and_of_the_pool_share_the_blocks():
+    barrier = threading.Barrier(3)
+
+    def meet(block):
+        barrier.wait()
+        return threading.get_ident()
+
+    with Threads(3) as threads:
+        found = threads.each(meet, range(3))
+    assert len(set(found)) == 3
+    assert threading.get_ident() in found
+
+
+def test_blocks_that_are_running_end_before_an_error_is_raised():
+    caller, both_run, failed, ended = threading.get_ident(), threading.Barrier(2), threading.Event(), []
+
+    def run(block):
+        both_run.wait()
+        if threading.get_ident() == caller:
+            failed.set()
+            raise KeyboardInterrupt
+        failed.wait()
+        ended.append(block)
+
+    with Threads(2) as threads:
+        with pytest.raises(KeyboardInterrupt):
+            threads.each(run, range(2))
+        assert len(ended) == 1
+
+
+def test_blocks_that_share_out_blocks_of_their_own_do_not_wait_for_a_free_thread():
+    with Threads(2) as threads:
+        found = threads.each(lambda block: threads.each(lambda inner: (block, inner), range(3)), range(4))
+    assert found == [[(block, inner) for inner in range(3)] for block in range(4)]
 
 
 def test_one_thread_runs_in_the_thread_of_the_caller():

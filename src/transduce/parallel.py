@@ -7,7 +7,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -31,7 +31,7 @@ class Threads:
     """A parallel-for over blocks of rows; with one thread, or one block, it runs in the caller's thread.
 
     >>> with Threads(2) as threads:
-    ...     list(threads.map(lambda rows: rows.stop - rows.start, row_blocks(10, 4)))
+    ...     threads.each(lambda rows: rows.stop - rows.start, row_blocks(10, 4))
     [4, 4, 2]
     """
 
@@ -52,19 +52,56 @@ class Threads:
         """These threads, or new ones, of this number."""
         return threads if isinstance(threads, Threads) else cls(threads)
 
+    def each(self, function: Callable[[Block], Result], blocks: Sequence[Block]) -> list[Result]:
+        """Return the results of all blocks, in order.
+
+        The caller's thread works too, and a thread takes the next block itself: handing over each block would take as
+        long as many of them. After an error, in any thread, no block is begun, and those that are running end first.
+        """
+        n_threads = min(self.n_threads, len(blocks))
+        if n_threads <= 1:
+            return list(map(function, blocks))
+        results: dict[int, Result] = {}
+        left = deque(range(len(blocks)))
+
+        def work() -> None:
+            try:
+                while (place := _taken(left)) is not None:
+                    results[place] = function(blocks[place])
+            finally:
+                left.clear()
+
+        executor = self._started()
+        helpers = [executor.submit(work) for _ in range(n_threads - 1)]
+        try:
+            work()
+        finally:
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+        for helper in begun:
+            helper.result()
+        return [results[place] for place in range(len(blocks))]
+
     def map(self, function: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
         """Yield the result of each block, in order, with a bounded number of blocks in flight."""
-        if self.n_threads <= 1 or len(blocks) <= 1:
+        n_ahead = BLOCKS_AHEAD * self.n_threads
+        if len(blocks) <= n_ahead:
+            yield from self.each(function, blocks)
+            return
+        if self.n_threads <= 1:
             yield from map(function, blocks)
             return
-        self._executor = self._executor or ThreadPoolExecutor(self.n_threads)
-        in_flight: deque[Future[Result]] = deque()
+        executor, in_flight = self._started(), deque[Future[Result]]()
         for block in blocks:
-            if len(in_flight) == BLOCKS_AHEAD * self.n_threads:
+            if len(in_flight) == n_ahead:
                 yield in_flight.popleft().result()
-            in_flight.append(self._executor.submit(function, block))
+            in_flight.append(executor.submit(function, block))
         while in_flight:
             yield in_flight.popleft().result()
+
+    def _started(self) -> ThreadPoolExecutor:
+        self._executor = self._executor or ThreadPoolExecutor(self.n_threads)
+        return self._executor
 
     def scratch(self, n_arrays: int, n_cells: int) -> list[FloatArray]:
         """Return uninitialised arrays of at least `n_cells`; each thread gets its own ones again and again.
@@ -75,6 +112,14 @@ class Threads:
         if len(arrays) < n_arrays or arrays[0].size < n_cells:
             arrays[:] = [np.empty(n_cells) for _ in range(n_arrays)]
         return arrays[:n_arrays]
+
+
+def _taken(places: deque[int]) -> int | None:
+    """Take the next place in one step, so that no two threads get the same; None if there is none."""
+    try:
+        return places.popleft()
+    except IndexError:
+        return None
 
 
 def row_blocks(n_rows: int, rows_per_block: int, start: int = 0) -> list[slice]:

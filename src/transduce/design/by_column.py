@@ -57,6 +57,6 @@ def blocks_by_column(
             part_ends, scratch = np.array([0, *part, n_columns]), np.empty(4, np.int64)
             sort_by_column(data, indices, spans, part_ends, scratch, places, values, rows)
 
-        list(threads.map(sort, list(pairwise(column_ends.tolist()))))
+        threads.each(sort, list(pairwise(column_ends.tolist())))
         work = starts[1:] + COLUMN_COST * np.arange(1, starts.size)
         yield ColumnBlock(slice(first, last), values, rows, starts, work)

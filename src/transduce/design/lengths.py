@@ -40,7 +40,7 @@ def _in_blocks(X: Array, rows_per_block: int, n_jobs: int | None) -> float:
 
     blocks = row_blocks(len(X), rows_per_block)
     with Threads(min(effective_n_jobs(n_jobs), len(blocks) // BLOCKS_PER_THREAD)) as threads:
-        return sum(threads.map(total, blocks), 0.0)
+        return sum(threads.each(total, blocks), 0.0)
 
 
 def squared_norm(W: Array, threads: Threads) -> float:
@@ -51,7 +51,7 @@ def squared_norm(W: Array, threads: Threads) -> float:
     """
     flat = W.ravel(order="K")
     blocks = row_blocks(flat.size, BLOCK_VALUES)
-    return sum(threads.map(lambda some: float(np.vdot(flat[some], flat[some])), blocks), 0.0)
+    return sum(threads.each(lambda some: float(np.vdot(flat[some], flat[some])), blocks), 0.0)
 
 
 def mean_squared_length(total: float, n_rows: int) -> float:

@@ -198,7 +198,7 @@ class Design(Rows):
             pullback(rows.values, rows.rows, rows.starts, *part, *self.tree, R, is_first, out, *scratch)
 
         parts = rows.parts(n_parts)
-        list(self.threads.map(add, parts) if n_parts > 1 else map(add, parts))
+        (self.threads if n_parts > 1 else Threads()).each(add, parts)
 
     @cached_property
     def _by_column(self) -> list[ColumnBlock]:
@@ -223,7 +223,7 @@ class Design(Rows):
                 add_rows_part(rows, *self.rows[:-1], *self.tree, R, cuts[1], cuts[0], V, work)
 
         parts = list(pairwise(ends.tolist()))
-        list(self.threads.map(add, parts) if len(parts) > 1 else map(add, parts))
+        (self.threads if len(parts) > 1 else Threads()).each(add, parts)
 
     def by_node(self, by_class: Array) -> Array:
         """Pᵀ times values of the classes (K,): those of each node (M,)."""

@@ -155,7 +155,7 @@ class Rows:
             count_columns(self.indices, self.spans[part], counts)
             return counts
 
-        return np.asarray(sum(self.threads.map(count, parts), np.zeros(self.n_features, np.int64)))
+        return np.asarray(sum(self.threads.each(count, parts), np.zeros(self.n_features, np.int64)))
 
     @cached_property
     def indptr(self) -> Array:
@@ -183,7 +183,7 @@ class Rows:
         if len(parts) == 1:
             work(parts[0])
         else:
-            list(self.threads.map(work, parts))
+            self.threads.each(work, parts)
 
 
 def _is_mapped(array: Any) -> bool:

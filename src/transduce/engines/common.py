@@ -61,7 +61,7 @@ class RowState:
         def write(rows: slice) -> None:
             out[rows] = self._mixed_scores(t, rows)
 
-        list(self.problem.design.threads.map(write, row_blocks(len(out), rows_of_block(out))))
+        self.problem.design.threads.each(write, row_blocks(len(out), rows_of_block(out)))
         return out
 
     def _mixed_scores(self, t: float, rows: slice) -> Array:
@@ -79,7 +79,7 @@ class RowState:
             return float(np.dot(kappa[live], losses))
 
         n_at_once = rows_of_block(self.new_scores) if is_builtin(self.problem.loss) else max(self.problem.n_rows, 1)
-        return sum(self.problem.design.threads.map(loss_of, row_blocks(self.problem.n_rows, n_at_once)), 0.0)
+        return sum(self.problem.design.threads.each(loss_of, row_blocks(self.problem.n_rows, n_at_once)), 0.0)
 
     def label_costs(self, threads: Threads | None = None) -> Array:
         """Return the loss of every label at `scores`, for rows without a full label."""
@@ -152,7 +152,7 @@ def finite_costs(loss: Loss, scores: Array, threads: Threads | None = None) -> A
     """Costs of every label at these scores; raise if a user's loss returns NaN or infinity."""
     threads = threads or Threads()
     costs = costs_of(loss, scores, threads)
-    sums = threads.map(lambda rows: float(costs[rows].sum()), row_blocks(len(costs), rows_of_block(costs)))
+    sums = threads.each(lambda rows: float(costs[rows].sum()), row_blocks(len(costs), rows_of_block(costs)))
     if not np.isfinite(sum(sums)):
         raise ValueError("the loss must give finite label costs, but label_costs returned NaN or infinity. Correct it.")
     return costs
@@ -241,7 +241,7 @@ def posterior_costs(loss: Any, scores: Array, calibration: Calibration, threads:
         np.maximum(costs, np.finfo(costs.dtype).tiny, out=costs)
         np.negative(np.log(costs, out=costs), out=out[rows])
 
-    list((threads or Threads()).map(write, row_blocks(len(scores), rows_of_block(scores))))
+    (threads or Threads()).each(write, row_blocks(len(scores), rows_of_block(scores)))
     return out
 
 
@@ -277,7 +277,7 @@ def total_confidence(
         return float((largest if chosen is None else largest[chosen[rows]]).sum(dtype=np.float64))
 
     blocks = row_blocks(len(scores), rows_of_block(scores))
-    return sum((threads or Threads()).map(total, blocks), 0.0)
+    return sum((threads or Threads()).each(total, blocks), 0.0)
 
 
 def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:
@@ -287,7 +287,7 @@ def predicted_counts(problem: TrainingProblem, scores: Array) -> Array:
         S = scores[rows] if problem.forbidden is None else np.where(problem.forbidden[rows], -np.inf, scores[rows])
         return np.bincount(S.argmax(axis=1), minlength=problem.n_classes)
 
-    counts = problem.design.threads.map(count, row_blocks(len(scores), rows_of_block(scores)))
+    counts = problem.design.threads.each(count, row_blocks(len(scores), rows_of_block(scores)))
     return np.asarray(sum(counts, np.zeros(problem.n_classes, np.int64)))
 
 

@@ -201,7 +201,7 @@ class LocalEngine:
         def place(rows: slice) -> None:
             out[others[rows]] = posterior[rows]
 
-        list(self.problem.design.threads.map(place, row_blocks(others.size, rows_of_block(out))))
+        self.problem.design.threads.each(place, row_blocks(others.size, rows_of_block(out)))
         return out
 
     def open_checkpoint(self, path: object, parameters: dict[str, Any], seeds: list[int]) -> Checkpoint:

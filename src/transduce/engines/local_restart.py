@@ -215,7 +215,7 @@ class LocalSoftLabels:
             return n_moved
 
         blocks = row_blocks(len(posterior), common.rows_of_block(posterior))
-        return sum(self.problem.design.threads.map(count, blocks))
+        return sum(self.problem.design.threads.each(count, blocks))
 
     def _label_problem(self, weight: float) -> LabelProblem:
         """Return the label problem at the present weights."""

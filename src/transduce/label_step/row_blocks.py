@@ -63,7 +63,7 @@ class CostRows:
         def read(some: slice) -> Result:
             return function(some, self.take(some))
 
-        return list((self.threads or Threads()).map(read, chunks(self.n_rows, self.n_classes)))
+        return (self.threads or Threads()).each(read, chunks(self.n_rows, self.n_classes))
 
     def take(self, rows: IntArray | slice) -> FloatArray:
         """Return the costs of some rows, without a copy where they are neighbours in C-ordered float64.

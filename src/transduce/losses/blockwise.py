@@ -95,9 +95,9 @@ def map_blocks(S: FloatArray, threads: int | Threads, function: Callable[[slice]
     """Apply a function to each block of rows, of which there is at least one, and return the results in order."""
     blocks = row_blocks(len(S), max(MIN_BLOCK_ROWS, BLOCK_SCORES // max(1, S.shape[1]))) or [slice(0, 0)]
     if isinstance(threads, Threads):
-        return list(threads.map(function, blocks))
+        return threads.each(function, blocks)
     with Threads(min(threads, len(blocks) // MIN_BLOCKS_PER_THREAD)) as started:
-        return list(started.map(function, blocks))
+        return started.each(function, blocks)
 
 
 def score_matrix(scores: ArrayLike) -> FloatArray:

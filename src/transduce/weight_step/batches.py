@@ -92,8 +92,8 @@ class BatchSweeps:
             self._follow()
             return
         self.curvatures = np.maximum(self.curvatures, square * self.rates)  # rows of zeros would turn with every move
-        parts = design.threads.map(self._compliance_of, row_blocks(design.n_rows, BLOCK_ROWS))
-        self.slopes = np.sum(list(parts), axis=0)
+        parts = design.threads.each(self._compliance_of, row_blocks(design.n_rows, BLOCK_ROWS))
+        self.slopes = np.sum(parts, axis=0)
 
     def _follow(self) -> None:
         """Let the weights of the intercept follow the dual variables at once from now on."""
@@ -168,7 +168,7 @@ class BatchSweeps:
         def run(_: int) -> None:
             kernels.sweep(*arguments, np.empty(shape, state.W.dtype), np.empty(shape))
 
-        list(design.threads.map(run, range(n_threads)))
+        design.threads.each(run, range(n_threads))
         if b.size:
             state.W[-1] = b
         return float(gains.sum())

@@ -51,7 +51,7 @@ class DualStep(ABC):
     def loss_and_gaps(self, problem: TrainingProblem, state: WeightState, rows: Array, scores: Array) -> float:
         """Return the loss of the rows at these scores, Σ κ_i ξ_i, and write their gaps."""
         blocks = row_blocks(rows.size, BLOCK_ROWS)
-        losses = problem.design.threads.map(lambda b: self._block_loss(problem, state, rows[b], scores), blocks)
+        losses = problem.design.threads.each(lambda b: self._block_loss(problem, state, rows[b], scores), blocks)
         return float(sum(losses))
 
     def sweeps(self, problem: TrainingProblem, state: WeightState) -> BatchSweeps:
