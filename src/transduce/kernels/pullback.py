@@ -3,7 +3,7 @@
 In each column, rows are added in their order, so results do not depend on how columns are divided.
 
 All rows    They are held by column: those with a value in column j are rows[p] for p from starts[j] to starts[j + 1].
-            A column is finished in registers and written once.
+            A column is finished before the next one.
 Some rows   In each sparse row the columns of a part come before those of the next one. Where the parts of a row begin
             is found once for many parts (`find_cuts`): a search in every part would take most of the time.
 
@@ -119,24 +119,30 @@ def pullback(
 
     by_column, rows, starts  values of the rows by column, their row numbers, and where each column begins (d + 1,)
     paths, nodes             the tree, see `kernels.rows`
-    by_class, by_node        scratch space (K,), (M,)
+    by_class, by_node        scratch space (K,), (M,) for a tree
     """
     for c in range(first, last):
-        p, end = starts[c], starts[c + 1]
-        for k in range(by_class.size):
-            by_class[k] = 0.0
+        p, end, w = starts[c], starts[c + 1], W[c]
+        if is_first:
+            for j in range(w.size):
+                w[j] = 0.0
+        total = w
+        if nodes.size > 0:
+            total = by_class
+            for k in range(total.size):
+                total[k] = 0.0
         while p + 4 <= end:
             x0, x1, x2, x3 = by_column[p], by_column[p + 1], by_column[p + 2], by_column[p + 3]
             r0, r1, r2, r3 = R[rows[p]], R[rows[p + 1]], R[rows[p + 2]], R[rows[p + 3]]
-            for k in range(by_class.size):
-                by_class[k] += (x0 * r0[k] + x1 * r1[k]) + (x2 * r2[k] + x3 * r3[k])
+            for k in range(total.size):
+                total[k] += (x0 * r0[k] + x1 * r1[k]) + (x2 * r2[k] + x3 * r3[k])
             p += 4
         while p < end:
             x0, r0 = by_column[p], R[rows[p]]
-            for k in range(by_class.size):
-                by_class[k] += x0 * r0[k]
+            for k in range(total.size):
+                total[k] += x0 * r0[k]
             p += 1
-        class_to_node(by_class, paths, nodes, by_node)
-        w = W[c]
-        for j in range(w.size):
-            w[j] = by_node[j] if is_first else w[j] + by_node[j]
+        if nodes.size > 0:
+            class_to_node(total, paths, nodes, by_node)
+            for j in range(w.size):
+                w[j] += by_node[j]
