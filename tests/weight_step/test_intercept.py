@@ -128,26 +128,6 @@ def test_rows_that_weigh_much_are_visited_in_every_part(monkeypatch):
     assert moves[-1]
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 5, 100])
-def test_a_sweep_over_few_rows_visits_each_of_them_once(n_rows, monkeypatch):
-    monkeypatch.setattr(batches, "FEW_ROWS", 0)
-    problem, _, labels = problems(FLAT, LargeMargin())
-    step = DualLargeMargin(1)
-    state = step.start(problem, labels)
-    step.retarget(problem, state, labels, problem.kappa(1.0))
-    sweeps = step.sweeps(problem, state)
-    light = np.arange(N_LABELED, N_LABELED + n_rows)
-    order, ends, moves = sweeps._batches(light)
-    np.testing.assert_array_equal(order[order >= N_LABELED], light)
-    n_parts = np.bincount(order, minlength=N_LABELED)[:N_LABELED]
-    np.testing.assert_array_equal(n_parts, min(batches.N_PARTS, max(n_rows, 1)))
-    assert np.all(np.diff(ends) >= 0)
-    assert (ends[-1], np.count_nonzero(moves)) == (order.size, n_parts[0])
-    sweeps.sweep(light)
-    R = step._contribution(step_targets(problem, state), state.dual) * (state.kappa / problem.alpha)[:, None]
-    np.testing.assert_allclose(state.W[:-1], problem.design.pullback(R)[:-1], atol=1e-9)
-
-
 def with_lengths(apart, stored, lengths):
     """Both problems with rows so many times as long; the constant stays."""
     X = sparse.csr_matrix(sparse.diags(lengths) @ apart.design.matrix()[:, :-1])

@@ -26,7 +26,6 @@ N_BATCHES, MIN_BATCHES = 1024, 256
 """Batches in a sweep over all rows, and in one over fewer: larger ones would need more sweeps."""
 N_PARTS, PART_BATCHES = 8, 8
 """Parts of a sweep with an intercept that moves between them, and batches in each."""
-PART_MOVES = np.array([STAY] * (PART_BATCHES - 1) + [STEP])
 FEW_ROWS = 16_000
 """Up to this many rows with a weight, the weights of the intercept follow the dual variables at once, as all others."""
 BLOCK_ROWS = 1 << 14
@@ -138,16 +137,20 @@ class BatchSweeps:
             batch = min(-(-self.design.n_rows // N_BATCHES), max(order.size // MIN_BATCHES, 1))
             batches = np.append(np.arange(0, order.size, batch), order.size)
             return order, batches, np.full(batches.size - 1, JUMP if self.follows else STAY)
-        light = order[self.is_light[order]]
-        n_parts = min(N_PARTS, max(light.size, 1))
-        own, dominant = np.linspace(0, light.size, n_parts * PART_BATCHES + 1).astype(np.int64), self.dominant.size
-        again = np.linspace(0, dominant, PART_BATCHES + 1).astype(np.int64)
-        sizes, more = np.diff(own), np.tile(np.diff(again), n_parts)
-        ends = np.concatenate(([0], np.cumsum(sizes + more)))
-        rows = np.empty(ends[-1], np.int64)
-        rows[np.arange(light.size) + np.repeat(ends[:-1] - own[:-1], sizes)] = light
-        rows[np.arange(more.sum()) + np.repeat(own[1:], more)] = np.tile(self.dominant, n_parts)
-        return rows, ends, np.tile(PART_MOVES, n_parts if rows.size else 0)
+        parts, starts, moves, n = [], [np.zeros(1, np.int64)], [], 0
+        for light in np.array_split(order[self.is_light[order]], N_PARTS):
+            for rows in (light, self.dominant):
+                if rows.size:
+                    batch = max(rows.size // PART_BATCHES, 1)
+                    ends = np.append(np.arange(batch, rows.size, batch), rows.size)
+                    parts.append(rows)
+                    starts.append(n + ends)
+                    moves.append(np.full(ends.size, STAY))
+                    n += rows.size
+            if moves:
+                moves[-1][-1] = STEP
+        rows = np.concatenate(parts) if parts else order[:0]
+        return rows, np.concatenate(starts), np.concatenate([*moves, np.zeros(0, np.int64)])
 
     def _run(self, order: Array, batches: Array, moves: Array) -> float:
         """Run the kernel in all threads that pay; return the gain of the dual objective without the term of ‖W‖²."""
