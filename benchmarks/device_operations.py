@@ -1,4 +1,4 @@
-"""Operations that a fit on a device starts, counted with torch on the processor: small fits take as long as their number.
+"""Operations of a fit on a device, counted with torch on the processor: a small fit takes as long as their number.
 
     python -m benchmarks.device_operations --data DIR
 

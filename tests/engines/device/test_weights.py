@@ -151,7 +151,7 @@ def test_iterations_change_arrays_in_place():
     problem, labels = training()
     step = device_step(problem, torch_csr)
     state, _ = solve(step, one_hot(step, labels), 0.2 * problem.kappa(1.0))
-    names = ("W", "targets", "kappa", "dual", "scores", "rates", "curvature", "last_dual", "last_scores", "momentum")
+    names = ("W", "targets", "kappa", "dual", "scores", "rates", "curvature", "last", "momentum")
     before = {name: getattr(state, name).data_ptr() for name in names}
     changed = one_hot(step, (labels + 1) % 4)
     step.retarget(state, changed, step.rows.on_device(step.rows.arrays.floats(problem.kappa(1.0))))
