@@ -142,8 +142,10 @@ class BatchDualStep:
             if targets is not state.targets:
                 state.targets[:, :] = targets
 
-    def solve(self, state: DeviceWeights, tol: float) -> WeightSummary:
-        """Iterate until the duality gap is at most tol · J or stops falling; with tol 0, as often as allowed."""
+    def solve(self, state: DeviceWeights, tol: float, limit: float = np.inf) -> WeightSummary:
+        """Iterate until the duality gap is at most tol · J or stops falling, or the least J is above a limit; with tol
+        0, as often as allowed.
+        """
         if state.is_current:  # only row weights changed, so the gap can be computed without an iteration
             report = self._report(state, tol, 0)
             if report.converged:
@@ -160,7 +162,8 @@ class BatchDualStep:
             report = self._report(state, tol, n_done)
             if report.gap < PROGRESS * best:
                 best, best_at = report.gap, n_done
-            if report.converged or n_done >= min(self.max_iterations, best_at + STALLED):
+            is_above = report.objective - report.gap > limit
+            if report.converged or is_above or n_done >= min(self.max_iterations, best_at + STALLED):
                 return report
 
     def all_scores(self, state: DeviceWeights) -> DeviceArray:
