@@ -185,7 +185,7 @@ class DeviceSquaredHinge(DeviceLoss):
         return q * self._sum(p) - p
 
     def change(self, q: DeviceArray, fall: DeviceArray) -> DeviceArray:
-        return -self.contribution(q, fall)
+        return self.arrays.plus_product(fall, q, self._sum(fall), -1.0)
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         return self.arrays.xp.zeros_like(q)
@@ -199,11 +199,12 @@ class DeviceSquaredHinge(DeviceLoss):
 
     def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DualStep:
         """t_k = max(0, a_k − (B + 1/2) T) / B for wrong labels k, with T the sum of the new t."""
-        xp = self.arrays.xp
+        xp, plus_product = self.arrays.xp, self.arrays.plus_product
         B = xp.clip(B, min=FLATTEST_SQUARED)[:, None]
-        a = self._excess(S, q) + B * (p + self._sum(p)) - NEVER * q  # no choice between an array and a number
+        a = plus_product(self._excess(S, q), B, p + self._sum(p))
+        a = plus_product(a, q, self.arrays.number(NEVER), -1.0)
         each = B + 0.5
-        counts = self.arrays.plus_product(B, each, self._counts)
+        counts = plus_product(B, each, self._counts)
 
         def solved(a: DeviceArray) -> DeviceArray:
             mass = xp.clip(self._top(self._largest_sums(a) / counts), min=0.0)
@@ -211,7 +212,7 @@ class DeviceSquaredHinge(DeviceLoss):
 
         new = solved(a)
         wrong = xp.where(new > 0.0, 2.0 / B, self.arrays.number(0.0))
-        compliance = self.arrays.plus_product(wrong, q, self._sum(wrong))
+        compliance = plus_product(wrong, q, self._sum(wrong))
         return DualStep(new, compliance, lambda change: solved(a + (change - q @ change.T)))
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:

@@ -345,6 +345,7 @@ def unpacked(step: BatchDualStep, saved: dict[str, Array]) -> DeviceWeights:
     state = step.start(targets)
     state.W[:, :], state.dual[:, :] = W, dual
     step.set_kappa(state, kappa)
+    step.set_rounding(state)
     state.objective, is_current, state.scale[:] = saved["state_scalars"].tolist()
     if is_current:
         step.refresh(state)

@@ -151,7 +151,7 @@ class BatchDualStep:
             if report.converged:
                 return report
         else:
-            state.refreshing(lambda: self._refresh_all(state), state.targets)
+            state.refreshing(lambda: self.refresh(state), state.targets)
             state.is_current = True
         n_done, best, best_at = 0, np.inf, 0
         while True:
@@ -191,8 +191,8 @@ class BatchDualStep:
     def _set_pace(self, state: DeviceWeights, start: DeviceArray, after: DeviceArray) -> None:
         """Set scale and momentum by the last iteration, given dual variables and scores that it started from."""
         xp, arrays, scale = self.rows.arrays.xp, self.rows.arrays, state.scale
-        uphill, length, less = self._added_up(lambda span: self._move_of(state, start, span))
-        square = -SCALE_MARGIN * less
+        uphill, length, less_square = self._added_up(lambda span: self._move_of(state, start, span))
+        square = -SCALE_MARGIN * less_square
         is_rounding = square <= state.rounding
         seen = xp.where(is_rounding, scale, square / length)
         keeps = (uphill <= 0.0) & (seen <= SCALE_MARGIN * scale)
@@ -206,32 +206,30 @@ class BatchDualStep:
         now, dot = state.now[:, span, :], self.rows.arrays.dot
         back = start[:, span, :] - now
         fall = back[0, :, :]
-        lost = self.loss.change(state.targets[span, :], fall)
+        gain = self.loss.change(state.targets[span, :], fall)
         rates, curvature = state.rates[span][:, None], state.curvature[span][:, None]
-        less = lost * rates
-        weighted = less * curvature
-        uphill = weighted if lost is fall else fall * rates * curvature
-        return dot(uphill, now[0, :, :] - state.last[0, span, :]), dot(weighted, lost), dot(less, back[1, :, :])
+        pull = gain * rates
+        weighted = pull * curvature
+        uphill = weighted if gain is fall else fall * rates * curvature
+        return dot(uphill, now[0, :, :] - state.last[0, span, :]), dot(weighted, gain), dot(pull, back[1, :, :])
 
     def _added_up(self, work: Callable[[slice], tuple[DeviceArray, ...]]) -> list[DeviceArray]:
         """Sums of the values that some work returns for blocks of rows."""
         return [reduce(add, parts) for parts in zip(*map(work, self._spans()), strict=True)]
 
     def _dual_steps(self, state: DeviceWeights, start: DeviceArray) -> Callable[[slice], DualStep]:
-        """The dual step of some rows at the present b, which is kept if these are all."""
-        bias, kept = self.rows.bias(state.W) if self.rows.constant else None, list[DualStep]()
+        """The dual step of some rows at the present b; it is kept if these are all, and else found again."""
+        bias = self.rows.bias(state.W) if self.rows.constant else None
 
         def step_of(span: slice) -> DualStep:
-            if kept:
-                return kept[0]
             S = start[1, span, :] if bias is None else start[1, span, :] + bias
             curvature = state.scale * state.curvature[span]
-            step = self.loss.dual_step(S, state.targets[span, :], start[0, span, :], curvature)
-            if len(self._spans()) == 1:
-                kept.append(step)
-            return step
+            return self.loss.dual_step(S, state.targets[span, :], start[0, span, :], curvature)
 
-        return step_of
+        if len(self._spans()) > 1:
+            return step_of
+        step = step_of(slice(None))
+        return lambda span: step
 
     def _move_bias(self, state: DeviceWeights, step_of: Callable[[slice], DualStep]) -> DeviceArray:
         """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
@@ -250,10 +248,6 @@ class BatchDualStep:
         step = (times(sums) - b) / (1.0 + times(times(slopes)))
         b += step
         return times(step) if P is None else times(step) @ P.T
-
-    def _refresh_all(self, state: DeviceWeights) -> None:
-        self.refresh(state)
-        self._set_rounding(state)
 
     def refresh(self, state: DeviceWeights) -> None:
         """Compute W and the scores from the dual variables; b stays."""
@@ -279,9 +273,10 @@ class BatchDualStep:
             best = balance[0] if self.rows.paths is None else balance[0] @ self.rows.paths
             gap = gap + 0.5 * self.alpha * total((state.W[-1:, :] - self.rows.times_constant(best)) ** 2)
         state.sums[:] = xp.stack((loss, gap, total(state.W**2)))
-        self._set_rounding(state)
+        self.set_rounding(state)
 
-    def _set_rounding(self, state: DeviceWeights) -> None:
+    def set_rounding(self, state: DeviceWeights) -> None:
+        """Set which changes of W are rounding errors."""
         features = state.W[: self.rows.X.shape[1], :]
         level = SCALE_MARGIN * (ROUNDING * self.rows.arrays.xp.finfo(features.dtype).eps) ** 2
         state.rounding[:] = level * self.rows.arrays.dot(features, features)
