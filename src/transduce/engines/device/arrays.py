@@ -53,7 +53,6 @@ class Arrays:
     dtype: Any
     device: Any
     _numbers: dict[float, DeviceArray] = field(default_factory=dict, repr=False)
-    _classes: dict[int, DeviceArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, X: Any) -> "Arrays":
@@ -100,9 +99,7 @@ class Arrays:
 
     def is_label(self, labels: DeviceArray, n_classes: int) -> DeviceArray:
         """Whether each class (n, K) is the label (n,) of the row."""
-        if n_classes not in self._classes:
-            self._classes[n_classes] = self.ints(np.arange(n_classes))[None, :]
-        return labels[:, None] == self._classes[n_classes]
+        return labels[:, None] == self.xp.arange(n_classes, dtype=labels.dtype, device=self.device)[None, :]
 
     def total(self, x: DeviceArray) -> DeviceArray:
         """The sum of all entries in double precision, on the device."""
@@ -142,8 +139,8 @@ class Arrays:
 
     def write_product(self, A: Any, B: DeviceArray, out: DeviceArray) -> None:
         """Write A B to an array; A may be sparse."""
-        if hasattr(out, "addmm_"):
-            out.addmm_(A, B, beta=0.0)
+        if hasattr(self.xp, "addmm"):
+            self.xp.addmm(out, A, B, beta=0.0, out=out)
         else:
             out[:, :] = A @ B
 
