@@ -88,7 +88,7 @@ def bandwidth_shares(X: Any, n_classes: int, device: str) -> tuple[float, float]
     W, n_values = rows.zeros(), X.values().numel() if is_sparse(X) else X.numel()
     R = rows.scores(W)
     moved = n_values * (8 if is_sparse(X) else 4) + 4 * (W.numel() + R.numel())
-    times = seconds_of(lambda: rows.scores(W), device), seconds_of(lambda: rows.pullback(R), device)
+    times = seconds_of(lambda: rows.scores(W), device), seconds_of(lambda: rows.write_pullback(R, W), device)
     return moved / times[0] / best, moved / times[1] / best
 
 

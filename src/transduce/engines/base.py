@@ -199,6 +199,9 @@ class AnnealedRestart(Restart, Protocol):
     def soft_labels(self) -> SoftLabels:
         """Start soft labels for this restart."""
 
+    def stop_above(self, limit: float) -> None:
+        """Allow weight steps to end where J at their labels is proven to be above a limit."""
+
 
 class Engine(Sizes, Protocol):
     """All rows of a training problem, with the labels that are known."""

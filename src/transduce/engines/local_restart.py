@@ -54,6 +54,9 @@ class LocalRestart(common.RowState):
         self.W[...] = self.state.W
         return step
 
+    def stop_above(self, limit: float) -> None:
+        """Sweeps go on: in memory the losing restart takes little time, and its history stays complete."""
+
     def greedy(self) -> None:
         costs = evidence_costs(self.problem, 0.0) - self.new_scores[self.unlabeled]
         costs = allowed_costs(self.problem, costs)

@@ -257,6 +257,7 @@ class _Contest:
     firsts   that round of each restart
     pending  the rounds that each restart has left
     results  of the restarts that ended
+    paper    the paper's restart
     """
 
     loop: Loop
@@ -265,10 +266,12 @@ class _Contest:
     firsts: dict[int, HistoryRow] = field(default_factory=dict)
     pending: dict[int, Job] = field(default_factory=dict)
     results: dict[int, FitResult] = field(default_factory=dict)
+    paper: Alternation | None = None
 
     def until_last_stage(self, solver: Rounds, k: int) -> Job:
         """Run restart k up to the first round of its last stage."""
         self.pending[k] = self.whole(solver, k)
+        self.paper = solver if isinstance(solver, Alternation) else self.paper
         yield from takewhile(lambda row: not solver.is_last_stage(row), self.pending[k])
         first = next(filter(solver.is_last_stage, self.loop.histories[k]), None)
         if first is not None:
@@ -290,6 +293,8 @@ class _Contest:
     def _while_it_can_win(self, objective: float) -> Job:
         """Rounds of the paper's restart until even its bound is too far above J of another one."""
         limit = objective / (1.0 - MIN_IMPROVEMENT) if self.has_gap else np.inf
+        if self.paper is not None:
+            self.paper.restart.stop_above(limit)
         if self._bound(self.firsts[0]) <= limit:
             yield from takewhile(lambda row: self._bound(row) <= limit, self.pending[0])
 

@@ -57,7 +57,7 @@ def test_dual_steps_end_at_the_optimum_of_their_row(loss, on_device, curvature):
     B, p = on_device(np.full(10, curvature)), here.dual_at_zero(q)
     for _ in range(300):
         answered = on_device(S + curvature * to_host(here.contribution(q, p)))
-        p = here.dual_step(answered, q, p, B)
+        p = here.dual_step(answered, q, p, B).dual
     values, gaps = map(to_host, here.values_and_gaps(on_device(S + curvature * to_host(here.contribution(q, p))), q, p))
     assert np.all(to_host(p) >= 0)
     if not isinstance(loss, SquaredLargeMargin):

@@ -6,6 +6,7 @@ from helpers.device_arrays import libraries, strict, torch_csr, torch_dense
 from helpers.weight_problems import check_equation, fit, flat_and_tree, smooth_margin, soft_targets, some_rows, training
 from scipy import sparse
 
+from transduce.engines.device import weights
 from transduce.engines.device.arrays import to_host
 from transduce.engines.device.rows import DeviceRows
 from transduce.engines.device.weights import BatchDualStep
@@ -68,6 +69,21 @@ def test_iterations_do_not_depend_on_the_scale_of_the_rows(factor):
     assert found.n_sweeps == expected.n_sweeps
     assert found.objective == pytest.approx(expected.objective)
     np.testing.assert_allclose(to_host(other.W) * factor, to_host(one.W), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_step_ends_where_the_optimum_is_above_a_limit(name):
+    problem, labels = training(loss=LOSSES[name]())
+    step = device_step(problem, torch_csr)
+    whole, expected = solve(step, one_hot(step, labels), problem.kappa(1.0), tol=1e-6)
+    assert step.solve(whole, 1e-6, limit=1.01 * expected.objective).converged
+    state = step.start(one_hot(step, labels))
+    step.retarget(state, state.targets, whole.kappa, soft=True)
+    limit = 0.9 * expected.objective
+    found = step.solve(state, 1e-6, limit)
+    assert limit < found.objective - found.gap <= expected.objective
+    assert not found.converged
+    assert found.n_sweeps < expected.n_sweeps
 
 
 def test_a_gap_that_no_longer_falls_ends_the_step():
@@ -146,12 +162,38 @@ def test_rows_of_zeros_and_rows_without_weight():
     np.testing.assert_allclose(to_host(state.dual).sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize(
+    ("loss", "most"), [(LargeMargin(), 66), (smooth_margin("unit", 4), 74), (MaxEnt(), 74)], ids=str
+)
+def test_operations_of_an_iteration(loss, most):
+    """On a GPU an iteration over few rows takes as long as their number."""
+    problem, labels = training(loss=loss)
+    step = device_step(problem, torch_csr, constant=1.0)
+    state, _ = solve(step, one_hot(step, labels), problem.kappa(1.0))
+    from benchmarks.device_operations import Counts
+
+    with Counts() as counts:
+        step._iterate(state)
+    assert counts.n_operations <= most
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    """Dual steps that are computed again for each block, after the intercept has moved, are those it moved by."""
+    problem, labels = training(loss=smooth_margin("unit", 4))
+    states = []
+    for n_cells in (weights.BLOCK_CELLS, 4 * 50):
+        monkeypatch.setattr(weights, "BLOCK_CELLS", n_cells)
+        step = device_step(problem, torch_csr, constant=1.0, max_iterations=10)
+        states.append(solve(step, one_hot(step, labels), problem.kappa(1.0), tol=0.0)[0])
+    np.testing.assert_allclose(to_host(states[1].W), to_host(states[0].W), rtol=1e-9, atol=1e-12)
+
+
 def test_iterations_change_arrays_in_place():
     """So that a GPU can replay them: what an iteration reads and writes stays where it was recorded."""
     problem, labels = training()
     step = device_step(problem, torch_csr)
     state, _ = solve(step, one_hot(step, labels), 0.2 * problem.kappa(1.0))
-    names = ("W", "targets", "kappa", "dual", "scores", "rates", "curvature", "last_dual", "last_scores", "momentum")
+    names = ("W", "targets", "kappa", "dual", "scores", "rates", "curvature", "last", "momentum")
     before = {name: getattr(state, name).data_ptr() for name in names}
     changed = one_hot(step, (labels + 1) % 4)
     step.retarget(state, changed, step.rows.on_device(step.rows.arrays.floats(problem.kappa(1.0))))

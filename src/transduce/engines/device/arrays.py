@@ -6,7 +6,7 @@ Everything else in this package is written once, in terms of the array API stand
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -52,6 +52,7 @@ class Arrays:
     xp: Any
     dtype: Any
     device: Any
+    _numbers: dict[float, DeviceArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, X: Any) -> "Arrays":
@@ -75,8 +76,10 @@ class Arrays:
         return self.xp.zeros(shape, dtype=self.dtype, device=self.device)
 
     def number(self, x: float) -> DeviceArray:
-        """A number for choices between arrays and it, which a GPU can replay only if both are there."""
-        return self.xp.full((), x, dtype=self.dtype, device=self.device)
+        """A number that operations take as an array, which a GPU can replay only if it is there; made once."""
+        if x not in self._numbers:
+            self._numbers[x] = self.xp.full((), x, dtype=self.dtype, device=self.device)
+        return self._numbers[x]
 
     def copied(self, x: Array) -> DeviceArray:
         """Copy an array to the device as it is."""
@@ -101,6 +104,45 @@ class Arrays:
     def total(self, x: DeviceArray) -> DeviceArray:
         """The sum of all entries in double precision, on the device."""
         return self.xp.sum(x, dtype=self.xp.float64)
+
+    def dot(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:
+        """Σ x y over all entries."""
+        return self.xp.reshape(x, (-1,)) @ self.xp.reshape(y, (-1,))
+
+    # one operation where the library has it
+
+    def rows_of(self, values: DeviceArray, at: DeviceArray) -> DeviceArray:
+        """The values of some rows."""
+        fused = getattr(self.xp, "index_select", None)
+        return fused(values, 0, at) if fused else self.xp.take(values, at, axis=0)
+
+    def plus_product(self, a: DeviceArray, x: DeviceArray, y: DeviceArray, factor: float = 1.0) -> DeviceArray:
+        """a + factor · x y."""
+        fused = getattr(self.xp, "addcmul", None)
+        return fused(a, x, y, value=factor) if fused else a + factor * x * y
+
+    def between(self, a: DeviceArray, b: DeviceArray, t: DeviceArray) -> DeviceArray:
+        """a + t (b − a)."""
+        fused = getattr(self.xp, "lerp", None)
+        return fused(a, b, t) if fused else a + t * (b - a)
+
+    def softmax(self, x: DeviceArray) -> DeviceArray:
+        """Exponentials (n, K) of each row, divided by their sum."""
+        return self.xp.softmax(x, dim=1) if hasattr(self.xp, "softmax") else self.xp.exp(self.log_softmax(x))
+
+    def log_softmax(self, x: DeviceArray) -> DeviceArray:
+        """Their logarithms."""
+        if hasattr(self.xp, "log_softmax"):
+            return self.xp.log_softmax(x, dim=1)
+        x = x - self.xp.max(x, axis=1, keepdims=True)
+        return x - self.xp.log(self.xp.sum(self.xp.exp(x), axis=1, keepdims=True))
+
+    def write_product(self, A: Any, B: DeviceArray, out: DeviceArray) -> None:
+        """Write A B to an array; A may be sparse."""
+        if hasattr(self.xp, "addmm"):
+            self.xp.addmm(out, A, B, beta=0.0, out=out)
+        else:
+            out[:, :] = A @ B
 
 
 def sum_of_squares(arrays: Arrays, x: DeviceArray) -> float:

@@ -103,7 +103,7 @@ class DeviceSoftmaxRows:
     costs (n, K)      measured from the least open cost of each row, and +inf in closed classes
     posterior (n, K)  the distributions, once they are written
     at (1, K + 1)     v − costs / T are the logits: v and 1 / T
-    found             mass (K,), normalizer, entropy and products (K, K), in a row
+    found             mass (K,), normalizer, entropy with the other sign and products (K, K), in a row
     measured (5,)     what the statistics of the costs are made of
     is_open (1, K)    classes that may have rows; None if all may
     closed (K,)       classes that may have none, once costs were read
@@ -149,18 +149,17 @@ class DeviceSoftmaxRows:
         finite, is_tied = costs < infinity, lowest == highest
         above = arrays.total(xp.where(finite, costs - lowest, zero))
         largest = xp.astype(xp.max(xp.where(finite, xp.abs(costs), zero)), xp.float64)
+        least = lowest
         if self.is_open is not None:
             costs = xp.where(self.is_open, costs, infinity)
-        least = xp.min(costs, axis=1, keepdims=True)
+            least = xp.min(costs, axis=1, keepdims=True)
         counts = (xp.astype(xp.count_nonzero(flags), xp.float64) for flags in (finite, is_tied))
         self.measured[:] = xp.stack((*counts, arrays.total(least), above, largest))
         self.costs[:, :] = costs - least
 
-    def _logits(self) -> tuple[DeviceArray, DeviceArray]:
-        """v − costs / T less the largest of each row, and that (n, 1)."""
-        z = self.at[:, :-1] - self.costs * self.at[:, -1:]
-        top = self.arrays.xp.max(z, axis=1, keepdims=True)
-        return z - top, top
+    def _logits(self) -> DeviceArray:
+        """v − costs / T (n, K)."""
+        return self.arrays.plus_product(self.at[:, :-1], self.costs, self.at[:, -1:], -1.0)
 
     def _set(self, v: FloatArray, T: float) -> None:
         self.at[:, :] = self.arrays.floats(np.append(v, 1.0 / float(T))[None, :])
@@ -174,19 +173,17 @@ class DeviceSoftmaxRows:
         self.summing[with_products](lambda: self._sum(with_products), self.costs)
         mass, *rest = np.split(to_host(self.found), [K, K + 1, K + 2])
         products = None if columns is None else _merged(rest[2].reshape(K, K), columns)
-        return Sums(mass.copy(), float(rest[0][0]), float(rest[1][0]), products)
+        return Sums(mass.copy(), float(rest[0][0]), -float(rest[1][0]), products)
 
     def _sum(self, with_products: bool) -> None:
-        xp, total, K = self.arrays.xp, self.arrays.total, self.costs.shape[1]
-        z, top = self._logits()
-        E = xp.exp(z)
-        norm = xp.sum(E, axis=1, keepdims=True)
-        logs, q = xp.log(norm), E / norm
-        entropy = total(logs) - total(q * xp.clip(z, min=LOWEST))  # no 0 · ∞
-        self.found[:K] = xp.sum(q, axis=0, dtype=xp.float64)
-        self.found[K], self.found[K + 1] = total(logs) + total(top), entropy
+        xp, total, K, z = self.arrays.xp, self.arrays.total, self.costs.shape[1], self._logits()
+        logs = self.arrays.log_softmax(z)
+        q, normalizer = xp.exp(logs), total(xp.max(z, axis=1) - xp.max(logs, axis=1))
+        less_entropy = total(q * xp.clip(logs, min=LOWEST))  # no 0 · ∞
+        mass = xp.sum(q, axis=0, dtype=xp.float64)
+        self.found[: K + 2] = xp.concat((mass, normalizer[None], less_entropy[None]))
         if with_products:
-            self.found[K + 2 :] = xp.astype(xp.reshape(q.T @ q, (-1,)), xp.float64)
+            self.found[K + 2 :] = xp.reshape(q.T @ q, (-1,))
 
     def write(self, v: FloatArray, T: float, out: DeviceArray) -> None:
         """Write the distributions (n, K) at these prices."""
@@ -197,8 +194,7 @@ class DeviceSoftmaxRows:
             out[:, :] = self.posterior
 
     def _write(self) -> None:
-        E = self.arrays.xp.exp(self._logits()[0])
-        self.posterior[:, :] = E / self.arrays.xp.sum(E, axis=1, keepdims=True)
+        self.posterior[:, :] = self.arrays.softmax(self._logits())
 
 
 def _merged(products: FloatArray, columns: IntArray) -> FloatArray:

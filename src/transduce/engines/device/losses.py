@@ -1,11 +1,13 @@
 """The built-in losses on a device, for many rows at once: costs, posterior, and the step of each row in the dual.
 
 A dual step gives every row its best dual variables at some curvature, each for itself (see `weight_step._kernels` for
-the problems). The dual variables it starts from need not be feasible.
+the problems). The dual variables it starts from need not be feasible. It takes few operations: on a GPU those of small
+arrays take as long as their number.
 """
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,15 +20,27 @@ from transduce.losses.smooth import POSTERIOR_TEMPERATURE
 
 FLATTEST, FLATTEST_SQUARED = 1e-20, 1e-4
 """Least curvature of a row, so that nothing overflows or cancels; a larger one than necessary only shortens steps."""
-NEWTON_STEPS, LONGEST_MOVE = 1, 4.0
-"""Newton steps for the dual variables of the smooth margin, and their largest change of a logarithm. Later
-iterations make up for what is left of the error."""
-PROJECTION_STEPS = 2
-"""Steps of Newton's method for a projection onto the simplex; what is left of the error is divided out."""
+LONGEST_MOVE = 4.0
+"""Largest change of the logarithm of a dual variable in a step of Newton's method. One step is enough: later iterations
+make up for what is left of the error."""
 NEVER = 1e30
 """Larger than any score: the right label gets no dual variable."""
 TINY = 1e-30
 """Lower bound on probabilities inside a logarithm."""
+
+
+@dataclass(frozen=True, eq=False)
+class DualStep:
+    """New dual variables of some rows, and how they follow from there if the scores of all rows change alike.
+
+    dual (n, K)
+    compliance (n, K)  bounds on how much the contribution of a row to a class falls with its score
+    moved              the dual variables after a change of the scores (1, K)
+    """
+
+    dual: DeviceArray
+    compliance: DeviceArray
+    moved: Callable[[DeviceArray], DeviceArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +60,8 @@ class DeviceLoss(ABC):
         """The loss of some rows."""
 
     @abstractmethod
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        """New dual variables (n, K) of rows with curvature B (n,), each for itself."""
-
-    @abstractmethod
-    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        """Bounds (n, K) on how much the contribution to a class falls with its score, after a dual step to p."""
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DualStep:
+        """New dual variables of rows with curvature B (n,), each for itself."""
 
     @abstractmethod
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
@@ -61,9 +71,9 @@ class DeviceLoss(ABC):
         """What rows contribute to λW for each class, before their weight κ."""
         return q - p
 
-    def change(self, q: DeviceArray, z: DeviceArray) -> DeviceArray:
-        """What a change z of the dual variables changes of that."""
-        return -z
+    def change(self, q: DeviceArray, fall: DeviceArray) -> DeviceArray:
+        """How much more that is where the dual variables are less by so much."""
+        return fall
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         """The dual variables of rows that contribute nothing."""
@@ -76,7 +86,7 @@ class DeviceLoss(ABC):
     def posterior(self, S: DeviceArray) -> DeviceArray:
         """Class probabilities (n, K)."""
         temperature = 1.0 if self.margins is None else POSTERIOR_TEMPERATURE * self.loss._largest_margin
-        return self.softmax(S / temperature)
+        return self.arrays.softmax(S / temperature)
 
     @cached_property
     def margins(self) -> DeviceArray | None:
@@ -91,6 +101,10 @@ class DeviceLoss(ABC):
         """Scores with the margins of the targets added."""
         return S if self.margins is None else S + (1.0 - q if self._has_unit_margins else q @ self.margins)
 
+    def _less_right(self, S: DeviceArray, q: DeviceArray) -> DeviceArray:
+        """The same up to a constant in each row."""
+        return S - q if self._has_unit_margins else self._with_margins(S, q)
+
     def _columns_of_values(self, S: DeviceArray) -> DeviceArray:
         """The costs label by label, for margins of any kind."""
         xp, zeros, columns = self.arrays.xp, self.arrays.xp.zeros_like(S), []
@@ -104,23 +118,25 @@ class DeviceLoss(ABC):
         """Every label as a distribution (K, K)."""
         return self.arrays.floats(np.eye(self.n_classes))
 
-    def softmax(self, S: DeviceArray) -> DeviceArray:
-        """Probabilities in proportion to exp(S)."""
-        E = self.arrays.xp.exp(S - self._top(S))
-        return E / self._sum(E)
-
     def _top(self, S: DeviceArray) -> DeviceArray:
         return self.arrays.xp.max(S, axis=1, keepdims=True)
 
     def _sum(self, S: DeviceArray) -> DeviceArray:
         return self.arrays.xp.sum(S, axis=1, keepdims=True)
 
-    def _largest_threshold(self, z: DeviceArray, first: Any, step: Any, shift: float) -> DeviceArray:
-        """max over j of (the sum of the j largest entries of each row − shift) / (first + step j), (n, 1)."""
+    def _largest_sums(self, z: DeviceArray) -> DeviceArray:
+        """The sum of the j largest entries of each row, for each j (n, K)."""
         xp = self.arrays.xp
-        sums = xp.cumulative_sum(xp.sort(z, axis=1, descending=True), axis=1)
-        count = xp.arange(1, self.n_classes + 1, dtype=z.dtype, device=self.arrays.device)[None, :]
-        return self._top((sums - shift) / (first + step * count))
+        return xp.cumulative_sum(xp.sort(z, axis=1, descending=True, stable=False), axis=1)
+
+    @cached_property
+    def _counts(self) -> DeviceArray:
+        """Numbers of entries (1, K)."""
+        return self.arrays.floats(np.arange(1.0, self.n_classes + 1.0)[None, :])
+
+    @cached_property
+    def _less_inverse_counts(self) -> DeviceArray:
+        return -1.0 / self._counts
 
 
 class DeviceHinge(DeviceLoss):
@@ -134,24 +150,20 @@ class DeviceHinge(DeviceLoss):
         second = self._top(xp.where(is_best, self.arrays.number(-np.inf), S))
         return xp.clip(1.0 + xp.where(is_best, second, self._top(S)) - S, min=0.0)
 
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        """Project p + G / B onto the simplex: Newton's method for the threshold, from that of the old support."""
-        xp, G = self.arrays.xp, S - q if self._has_unit_margins else self._with_margins(S, q)  # less 1 is the same
-        z = G / xp.clip(B, min=FLATTEST)[:, None] + p
-        z = z - self._top(z)
-        support = xp.astype(p > 0.0, z.dtype)
-        threshold = (self._sum(z * support) - 1.0) / xp.clip(self._sum(support), min=1.0)
-        for step in range(PROJECTION_STEPS):
-            threshold = xp.clip(threshold, min=-1.0, max=-1.0 / self.n_classes)
-            new = xp.clip(z - threshold, min=0.0)
-            total = self._sum(new)
-            if step < PROJECTION_STEPS - 1:
-                n_left = xp.astype(xp.count_nonzero(new, axis=1, keepdims=True), z.dtype)
-                threshold = threshold + (total - 1.0) / n_left
-        return new / total
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DualStep:
+        """Project z = p + G / B onto the simplex."""
+        xp = self.arrays.xp
+        rate = xp.reciprocal(xp.clip(B, min=FLATTEST))[:, None]
+        z = self.arrays.plus_product(p, self._less_right(S, q), rate)
+        new = self._projected(z)
+        compliance = xp.where(new > 0.0, rate, self.arrays.number(0.0))
+        return DualStep(new, compliance, lambda change: self._projected(self.arrays.plus_product(z, change, rate)))
 
-    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        return self.arrays.xp.astype(p > 0.0, p.dtype) / self.arrays.xp.clip(B, min=FLATTEST)[:, None]
+    def _projected(self, z: DeviceArray) -> DeviceArray:
+        """max(0, z − t) with sum 1, where t is the largest (sum of j entries − 1) / j."""
+        z, less = z - self._top(z), self._less_inverse_counts
+        threshold = self._top(self.arrays.plus_product(less, self._largest_sums(z), less, -1.0))
+        return self.arrays.xp.clip(z - threshold, min=0.0)
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
         xp, G = self.arrays.xp, self._with_margins(S, q)
@@ -172,8 +184,8 @@ class DeviceSquaredHinge(DeviceLoss):
     def contribution(self, q: DeviceArray, p: DeviceArray) -> DeviceArray:
         return q * self._sum(p) - p
 
-    def change(self, q: DeviceArray, z: DeviceArray) -> DeviceArray:
-        return self.contribution(q, z)
+    def change(self, q: DeviceArray, fall: DeviceArray) -> DeviceArray:
+        return self.arrays.plus_product(fall, q, self._sum(fall), -1.0)
 
     def dual_at_zero(self, q: DeviceArray) -> DeviceArray:
         return self.arrays.xp.zeros_like(q)
@@ -185,18 +197,23 @@ class DeviceSquaredHinge(DeviceLoss):
         """m (n, K): margins plus scores, less the score of the right label."""
         return self._with_margins(S, q) - self._sum(q * S)
 
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DualStep:
         """t_k = max(0, a_k − (B + 1/2) T) / B for wrong labels k, with T the sum of the new t."""
-        xp, m, total = self.arrays.xp, self._excess(S, q), self._sum(p)
+        xp, plus_product = self.arrays.xp, self.arrays.plus_product
         B = xp.clip(B, min=FLATTEST_SQUARED)[:, None]
-        a = m + B * (p + total) - NEVER * q  # a GPU could not replay a choice between an array and a number
-        mass = xp.clip(self._largest_threshold(a, B, B + 0.5, 0.0), min=0.0)
-        return xp.clip(a - (B + 0.5) * mass, min=0.0) / B
+        a = plus_product(self._excess(S, q), B, p + self._sum(p))
+        a = plus_product(a, q, self.arrays.number(NEVER), -1.0)
+        each = B + 0.5
+        counts = plus_product(B, each, self._counts)
 
-    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        xp = self.arrays.xp
-        wrong = 2.0 * xp.astype(p > 0.0, p.dtype) / xp.clip(B, min=FLATTEST_SQUARED)[:, None]
-        return wrong + q * self._sum(wrong)
+        def solved(a: DeviceArray) -> DeviceArray:
+            mass = xp.clip(self._top(self._largest_sums(a) / counts), min=0.0)
+            return xp.clip(a - each * mass, min=0.0) / B
+
+        new = solved(a)
+        wrong = xp.where(new > 0.0, 2.0 / B, self.arrays.number(0.0))
+        compliance = plus_product(wrong, q, self._sum(wrong))
+        return DualStep(new, compliance, lambda change: solved(a + (change - q @ change.T)))
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
         xp, m = self.arrays.xp, self._excess(S, q)
@@ -220,36 +237,45 @@ class DeviceMaxEnt(DeviceLoss):
             return xp.clip(self._columns_of_values(S), min=0.0)
         weights, own = xp.exp(lead / self._width), math.exp(-largest)
         is_best = self.arrays.is_label(xp.argmax(S, axis=1), self.n_classes)
-        others = self._sum(xp.where(is_best, self.arrays.number(0.0), weights))
-        sums = xp.where(is_best, others, 1.0 + others - weights) + own * weights
-        return xp.clip(self._width * (xp.log(xp.clip(sums, min=TINY)) + largest) - lead, min=0.0)
+        number, plus_product = self.arrays.number, self.arrays.plus_product
+        others = self._sum(xp.where(is_best, number(0.0), weights))
+        sums = plus_product(xp.where(is_best, others, 1.0 + others - weights), number(own), weights)
+        return xp.clip(plus_product(self._width * largest - lead, number(self._width), xp.log(sums)), min=0.0)
 
-    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        """Solve log p + B p = z + B p_i − ν, Σ p = 1 by Newton's method in log p and ν."""
-        xp, G = self.arrays.xp, S - q if self._has_unit_margins else self._with_margins(S, q)  # less 1 is the same
-        z, B = G / self._width, (B / self._width)[:, None]
-        right, new = z + B * p, xp.clip(p + (self.softmax(z) - p) / (1.0 + B), min=TINY)
-        logs = xp.log(new)
-        for _ in range(NEWTON_STEPS):
-            inverse, residual = 1.0 / (1.0 + B * new), right - B * new - logs
-            slope = new * inverse
-            nu = (self._sum(slope * residual + new) - 1.0) / self._sum(slope)
-            logs = logs + xp.clip((residual - nu) * inverse, min=-LONGEST_MOVE, max=LONGEST_MOVE)
-            new = xp.exp(logs)
-        return new / self._sum(new)
+    def dual_step(self, S: DeviceArray, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DualStep:
+        """Solve w log p + B p = G + B p_i − ν, Σ p = 1 by a step of Newton's method in log p and ν; w is the width.
 
-    def compliance(self, q: DeviceArray, p: DeviceArray, B: DeviceArray) -> DeviceArray:
-        return p / (self._width + B[:, None] * p)
+        It starts between p_i and the softmax of G / w. If scores change, another step follows.
+        """
+        xp, arrays, width, B = self.arrays.xp, self.arrays, self.arrays.number(self._width), B[:, None]
+        G = self._less_right(S, q)
 
-    def _entropy(self, p: DeviceArray) -> DeviceArray:
-        return -self.arrays.xp.sum(p * self.arrays.xp.log(self.arrays.xp.clip(p, min=TINY)), axis=1)
+        def short(move: DeviceArray) -> DeviceArray:
+            return xp.clip(move, min=-LONGEST_MOVE, max=LONGEST_MOVE)
+
+        guess = xp.clip(arrays.between(arrays.softmax(G / self._width), p, B / (B + self._width)), min=TINY)
+        logs, away = xp.log(guess), guess - p
+        stiffness = arrays.plus_product(width, B, guess)
+        slope, residual = guess / stiffness, arrays.plus_product(G, B, away, -1.0)
+        residual = arrays.plus_product(residual, width, logs, -1.0)
+        level = self._sum(arrays.plus_product(away, slope, residual, -1.0)) / self._sum(slope)
+        logs = logs + short((residual + level) / stiffness)
+        new = arrays.softmax(logs)
+        stiffness = arrays.plus_product(width, B, new)
+        compliance = new / stiffness
+
+        def moved(change: DeviceArray) -> DeviceArray:
+            mean = compliance @ change.T / self._sum(compliance)
+            return arrays.softmax(logs + short((change - mean) / stiffness))
+
+        return DualStep(new, compliance, moved)
 
     def values_and_gaps(self, S: DeviceArray, q: DeviceArray, p: DeviceArray) -> tuple[Any, Any]:
-        xp, z = self.arrays.xp, self._with_margins(S, q) / self._width
-        top = self._top(z)
-        log_partition = (top + xp.log(self._sum(xp.exp(z - top))))[:, 0]
-        divergence = xp.clip(log_partition - xp.sum(p * z, axis=1) - self._entropy(p), min=0.0)
-        return self._width * log_partition - xp.sum(q * S, axis=1), self._width * divergence
+        """w (log Σ exp(G / w)) − q · S, and w times the divergence of p from the softmax of G / w."""
+        xp, G = self.arrays.xp, self._with_margins(S, q)
+        logs = self.arrays.log_softmax(G / self._width)
+        divergence = xp.clip(xp.sum(p * (xp.log(xp.clip(p, min=TINY)) - logs), axis=1), min=0.0)
+        return xp.sum(q * (G - S - self._width * logs), axis=1), self._width * divergence
 
 
 def device_loss(loss: Loss, n_classes: int, arrays: Arrays) -> DeviceLoss:

@@ -105,6 +105,7 @@ class DeviceRestart(DeviceRowState):
     report: WeightSummary | None = None
     step_length: float = 1.0
     weight: float = 0.0
+    limit: float = np.inf
     proposed: Array | None = None
 
     def __post_init__(self) -> None:
@@ -159,9 +160,13 @@ class DeviceRestart(DeviceRowState):
     def weights(self, weight: float, tol: float) -> WeightSummary:
         self.step.retarget(self.state, self.one_hot(self.labels), self.kappa(weight))
         self.weight = weight
-        report = self.step.solve(self.state, tol)
-        self.report = report._replace(objective=report.objective + self._count_cost(self._own_labels))
+        count_cost = self._count_cost(self._own_labels)
+        report = self.step.solve(self.state, tol, self.limit - count_cost)
+        self.report = report._replace(objective=report.objective + count_cost)
         return self.report
+
+    def stop_above(self, limit: float) -> None:
+        self.limit = limit
 
     @property
     def _own_labels(self) -> Array:
@@ -340,6 +345,7 @@ def unpacked(step: BatchDualStep, saved: dict[str, Array]) -> DeviceWeights:
     state = step.start(targets)
     state.W[:, :], state.dual[:, :] = W, dual
     step.set_kappa(state, kappa)
+    step.set_rounding(state)
     state.objective, is_current, state.scale[:] = saved["state_scalars"].tolist()
     if is_current:
         step.refresh(state)

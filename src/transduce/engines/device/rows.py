@@ -132,11 +132,11 @@ class DeviceRows:
 
     def on_device(self, values: DeviceArray) -> DeviceArray:
         """Bring values of the rows of the problem into the order of X."""
-        return self.arrays.xp.take(values, self._positions, axis=0)
+        return self.arrays.rows_of(values, self._positions)
 
     def in_problem_order(self, values: DeviceArray, first: int = 0) -> DeviceArray:
         """Bring values of the rows of X into the order of the problem, from row `first` on."""
-        return self.arrays.xp.take(values, self._order[first:], axis=0)
+        return self.arrays.rows_of(values, self._order[first:])
 
     @cached_property
     def _order(self) -> DeviceArray:
@@ -156,29 +156,28 @@ class DeviceRows:
         b = self.constant * W[self.X.shape[1] :, :]
         return b if self.paths is None else b @ self.paths.T
 
-    def feature_scores(self, W: DeviceArray) -> DeviceArray:
-        """Scores (n, K) of all rows without the constant, in the order of X."""
-        S = self.X @ W[: self.X.shape[1], :]
-        return S if self.paths is None else S @ self.paths.T
+    def times_constant(self, x: DeviceArray) -> DeviceArray:
+        """The constant times x."""
+        return x if self.constant == 1.0 else self.constant * x
+
+    def write_scores(self, W: DeviceArray, S: DeviceArray) -> None:
+        """Write the scores (n, K) of all rows without the constant, in the order of X."""
+        features = W[: self.X.shape[1], :]
+        if self.paths is None:
+            self.arrays.write_product(self.X, features, S)
+        else:
+            self.arrays.write_product(self.X @ features, self.paths.T, S)
 
     def scores(self, W: DeviceArray) -> DeviceArray:
         """Scores (n, K) of all rows, in the order of X."""
-        S = self.feature_scores(W)
+        S = self.X @ W[: self.X.shape[1], :]
+        S = S if self.paths is None else S @ self.paths.T
         return S + self.bias(W) if self.constant else S
 
-    def feature_pullback(self, R: DeviceArray) -> DeviceArray:
-        """Xᵀ R P of the features alone, for R (n, K) in the order of X."""
-        return self.transpose @ (R if self.paths is None else R @ self.paths)
-
-    def pullback(self, R: DeviceArray) -> DeviceArray:
-        """Xᵀ R P (d, M) for R (n, K) in the order of X."""
-        out = self.feature_pullback(R)
-        return self.arrays.xp.concat((out, self.bias_pullback(R))) if self.constant else out
-
-    def bias_pullback(self, R: DeviceArray) -> DeviceArray:
-        """The same for the constant (1, M)."""
-        b = self.constant * self.arrays.xp.sum(R, axis=0, keepdims=True)
-        return b if self.paths is None else b @ self.paths
+    def write_pullback(self, R: DeviceArray, W: DeviceArray) -> None:
+        """Write Xᵀ R P of the features to W (d, M), for R (n, K) in the order of X; the constant keeps its weights."""
+        R = R if self.paths is None else R @ self.paths
+        self.arrays.write_product(self.transpose, R, W[: self.X.shape[1], :])
 
     def coupling(self, rates: DeviceArray) -> DeviceArray:
         """Numbers c_i (n,) with ‖Σ_i r_i x_i z_iᵀ P‖² ≤ Σ_i r_i c_i ‖z_i‖² if every z_i sums to 0, features alone.

@@ -21,7 +21,7 @@ import numpy as np
 
 from transduce.engines.base import WeightSummary
 from transduce.engines.device.arrays import BLOCK_CELLS, DeviceArray, Replay, to_host
-from transduce.engines.device.losses import TINY, DeviceLoss, device_loss
+from transduce.engines.device.losses import TINY, DeviceLoss, DualStep, device_loss
 from transduce.engines.device.rows import DeviceRows
 from transduce.losses import Loss
 from transduce.parallel import row_blocks
@@ -31,7 +31,8 @@ FLATTEST = 1e-2
 SCALE_FALL, SCALE_MARGIN = 0.95, 1.5
 """Factor by which the scale of the curvature falls at most in an iteration, and its margin over the last one seen."""
 ROUNDING = 100.0
-"""Changes of W are rounding errors below so many units in the last place: they say nothing about the curvature."""
+"""Changes of W, as it was when last measured, are rounding errors below so many units in the last place: they say
+nothing about the curvature."""
 CHECK_EVERY = 4
 """Iterations between two computations of the gap, for which the device must finish its work."""
 STALLED, PROGRESS = 200, 0.9
@@ -45,13 +46,13 @@ class DeviceWeights:
     All arrays stay in their place and change in place, so that iterations can be replayed.
 
     W (d, M)          the last row is b, if there is a constant
-    scores (n, K)     of the features alone, at W
+    now (2, n, K)     dual variables, and scores of the features alone at W
+    last (2, n, K)    the same before the last iteration
     rates (n,)        κ_i / λ
     curvature (n,)    of the dual, as far as rows hang together at most
     scale (1,)        what the curvature is multiplied by
-    last_dual, last_scores, last_weights   before the last iteration; during one, the first two with momentum
-    balance (1, M)    1/λ Σ_i κ_i c (q_i − p_i)ᵀ P, which b equals at the optimum
     momentum (1,)     1 without momentum
+    rounding (1,)     ‖W(z)‖² of changes z that are rounding errors
     sums (3,)         loss, gap and ‖W‖² at the last computation
     is_current        whether W and scores are those of the dual variables
     given_kappa       the array that row weights were set from
@@ -60,16 +61,13 @@ class DeviceWeights:
     W: DeviceArray
     targets: DeviceArray
     kappa: DeviceArray
-    dual: DeviceArray
-    scores: DeviceArray
+    now: DeviceArray
+    last: DeviceArray
     rates: DeviceArray
     curvature: DeviceArray
     scale: DeviceArray
-    last_dual: DeviceArray
-    last_scores: DeviceArray
-    last_weights: DeviceArray
-    balance: DeviceArray
     momentum: DeviceArray
+    rounding: DeviceArray
     sums: DeviceArray
     objective: float = np.inf
     is_current: bool = False
@@ -77,6 +75,16 @@ class DeviceWeights:
     refreshing: Replay = field(default_factory=Replay)
     iteration: Replay = field(default_factory=Replay)
     measurement: Replay = field(default_factory=Replay)
+
+    @property
+    def dual(self) -> DeviceArray:
+        """Dual variables (n, K)."""
+        return self.now[0, :, :]
+
+    @property
+    def scores(self) -> DeviceArray:
+        """Scores (n, K) of the features alone, at W."""
+        return self.now[1, :, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +103,12 @@ class BatchDualStep:
 
     def start(self, targets: DeviceArray) -> DeviceWeights:
         """Return a state with weights 0 and row weights 0."""
-        xp, arrays, W = self.rows.arrays.xp, self.rows.arrays, self.rows.zeros()
-        scores, last, none = (xp.zeros_like(targets) for _ in range(3))
-        kappa, rates, curvature, one = (arrays.floats(np.zeros(size)) for size in (*3 * (self.rows.n_rows,), 1))
-        sums = arrays.copied(np.zeros(3))
-        dual, balance = self.loss.dual_at_zero(targets), W[:1, :] + 0.0
+        xp, arrays = self.rows.arrays.xp, self.rows.arrays
+        now = xp.stack((self.loss.dual_at_zero(targets), xp.zeros_like(targets)))
+        kappa, rates, curvature, rounding = (arrays.zeros(size) for size in (*3 * (self.rows.n_rows,), 1))
         return DeviceWeights(
-            W, targets + 0.0, kappa, dual, scores, rates, curvature, one + 1.0, last, none, W + 0.0, balance,
-            one + 1.0, sums,
+            self.rows.zeros(), targets + 0.0, kappa, now, xp.zeros_like(now), rates, curvature, rounding + 1.0,
+            rounding + 1.0, rounding, arrays.copied(np.zeros(3)),
         )  # fmt: skip
 
     def set_kappa(self, state: DeviceWeights, kappa: DeviceArray) -> None:
@@ -136,8 +142,10 @@ class BatchDualStep:
             if targets is not state.targets:
                 state.targets[:, :] = targets
 
-    def solve(self, state: DeviceWeights, tol: float) -> WeightSummary:
-        """Iterate until the duality gap is at most tol · J or stops falling; with tol 0, as often as allowed."""
+    def solve(self, state: DeviceWeights, tol: float, limit: float = np.inf) -> WeightSummary:
+        """Iterate until the duality gap is at most tol · J or stops falling, or the least J is above a limit; with tol
+        0, as often as allowed.
+        """
         if state.is_current:  # only row weights changed, so the gap can be computed without an iteration
             report = self._report(state, tol, 0)
             if report.converged:
@@ -154,7 +162,8 @@ class BatchDualStep:
             report = self._report(state, tol, n_done)
             if report.gap < PROGRESS * best:
                 best, best_at = report.gap, n_done
-            if report.converged or n_done >= min(self.max_iterations, best_at + STALLED):
+            is_above = report.objective - report.gap > limit
+            if report.converged or is_above or n_done >= min(self.max_iterations, best_at + STALLED):
                 return report
 
     def all_scores(self, state: DeviceWeights) -> DeviceArray:
@@ -166,104 +175,111 @@ class BatchDualStep:
 
     def _iterate(self, state: DeviceWeights) -> None:
         """Move the dual variables, and W and the scores with them, in place."""
-        xp, m = self.rows.arrays.xp, state.momentum
-        after = 0.5 + xp.sqrt(0.25 + m * m)
-        beta = (m - 1.0) / after
-        for now, last in ((state.dual, state.last_dual), (state.scores, state.last_scores)):
-            last -= now
-            last *= -beta
-            last += now
+        xp, arrays, m = self.rows.arrays.xp, self.rows.arrays, state.momentum
+        after = 0.5 + xp.hypot(m, arrays.number(0.5))
+        start = arrays.between(state.now, state.last, (1.0 - m) / after)  # with momentum
+        state.last[...] = state.now
+        step_of, change = self._dual_steps(state, start), None
         if self.rows.constant:
-            self._move_bias(state)
-        uphill, length = self._added_up(state, self._move_rows)
-        state.last_scores[:, :] = state.scores
-        state.last_weights *= beta
-        state.last_weights -= (1.0 + beta) * state.W  # less W with momentum
-        W = state.W + 0.0
+            change = self._move_bias(state, step_of)
+        for span in self._spans():
+            step = step_of(span)
+            state.dual[span, :] = step.dual if change is None else step.moved(change)
         self.refresh(state)
-        state.last_weights += state.W
-        square, least = self._features_square(state.last_weights), (ROUNDING * xp.finfo(W.dtype).eps) ** 2
-        seen = self.alpha * square / xp.clip(length, min=TINY)
-        is_rounding = square <= least * self._features_square(state.W)
-        state.last_weights[:, :] = W
-        keeps = xp.astype((uphill <= 0.0) & (is_rounding | (seen <= state.scale)), m.dtype)
-        m[:] = 1.0 + keeps * (after - 1.0)
-        scale = xp.clip(xp.maximum(SCALE_FALL * state.scale, SCALE_MARGIN * seen), max=1.0)
-        state.scale[:] = xp.where(is_rounding, state.scale, scale)
+        self._set_pace(state, start, after)
 
-    def _added_up(
-        self, state: DeviceWeights, work: Callable[[DeviceWeights, slice], tuple[DeviceArray, DeviceArray]]
-    ) -> tuple[DeviceArray, DeviceArray]:
-        """Sums of the two values that some work returns for blocks of rows."""
-        values = zip(*(work(state, span) for span in self._spans()), strict=True)
-        first, second = (reduce(add, parts) for parts in values)
-        return first, second
+    def _set_pace(self, state: DeviceWeights, start: DeviceArray, after: DeviceArray) -> None:
+        """Set scale and momentum by the last iteration, given dual variables and scores that it started from."""
+        xp, arrays, scale = self.rows.arrays.xp, self.rows.arrays, state.scale
+        uphill, length, less_square = self._added_up(lambda span: self._move_of(state, start, span))
+        square = -SCALE_MARGIN * less_square
+        is_rounding = square <= state.rounding
+        seen = xp.where(is_rounding, scale, square / length)
+        keeps = (uphill <= 0.0) & (seen <= SCALE_MARGIN * scale)
+        state.momentum[:] = xp.where(keeps, after, arrays.number(1.0))
+        scale[:] = xp.clip(seen, min=SCALE_FALL * scale, max=arrays.number(1.0))
 
-    def _move_rows(self, state: DeviceWeights, span: slice) -> tuple[DeviceArray, DeviceArray]:
-        """Move the dual variables of some rows; return how far that is uphill against the momentum, and how far at all.
-
-        Both (1,) are sums over classes and rows, with the weights that the curvature gives to the rows.
+    def _move_of(self, state: DeviceWeights, start: DeviceArray, span: slice) -> tuple[DeviceArray, ...]:
+        """How far the dual variables of some rows moved uphill against the momentum, how far at all, and −‖W(z)‖² of
+        that change z: sums over classes and rows, the first two with the weights that the curvature gives to the rows.
         """
-        xp, new, old, q = self.rows.arrays.xp, self._dual_step(state, span), state.dual[span, :], state.targets[span, :]
-        back, weights = state.last_dual[span, :] - new, state.kappa[span] * state.curvature[span]
-        uphill = xp.sum(weights * xp.sum(back * (new - old), axis=1), keepdims=True)
-        change = self.loss.change(q, back)
-        length = xp.sum(weights * xp.sum(change * change, axis=1), keepdims=True)
-        state.last_dual[span, :] = old
-        state.dual[span, :] = new
-        return uphill, length
+        now, dot = state.now[:, span, :], self.rows.arrays.dot
+        back = start[:, span, :] - now
+        fall = back[0, :, :]
+        gain = self.loss.change(state.targets[span, :], fall)
+        rates, curvature = state.rates[span][:, None], state.curvature[span][:, None]
+        pull = gain * rates
+        weighted = pull * curvature
+        uphill = weighted if gain is fall else fall * rates * curvature
+        return dot(uphill, now[0, :, :] - state.last[0, span, :]), dot(weighted, gain), dot(pull, back[1, :, :])
 
-    def _features_square(self, W: DeviceArray) -> DeviceArray:
-        """‖W‖² (1,) of the features alone."""
-        features = W[: self.rows.X.shape[1], :]
-        return self.rows.arrays.xp.sum(features * features)[None]
+    def _added_up(self, work: Callable[[slice], tuple[DeviceArray, ...]]) -> list[DeviceArray]:
+        """Sums of the values that some work returns for blocks of rows."""
+        return [reduce(add, parts) for parts in zip(*map(work, self._spans()), strict=True)]
 
-    def _dual_step(self, state: DeviceWeights, span: slice) -> DeviceArray:
-        """New dual variables of some rows at the present b, from those with momentum, which take the place of old ones
-        in an iteration.
-        """
-        S = state.last_scores[span, :]
-        S = S + self.rows.bias(state.W) if self.rows.constant else S
-        curvature = state.scale * state.curvature[span]
-        return self.loss.dual_step(S, state.targets[span, :], state.last_dual[span, :], curvature)
+    def _dual_steps(self, state: DeviceWeights, start: DeviceArray) -> Callable[[slice], DualStep]:
+        """The dual step of some rows at the present b; it is kept if these are all, and else found again."""
+        bias = self.rows.bias(state.W) if self.rows.constant else None
 
-    def _move_bias(self, state: DeviceWeights) -> None:
+        def step_of(span: slice) -> DualStep:
+            S = start[1, span, :] if bias is None else start[1, span, :] + bias
+            curvature = state.scale * state.curvature[span]
+            return self.loss.dual_step(S, state.targets[span, :], start[0, span, :], curvature)
+
+        if len(self._spans()) > 1:
+            return step_of
+        step = step_of(slice(None))
+        return lambda span: step
+
+    def _move_bias(self, state: DeviceWeights, step_of: Callable[[slice], DualStep]) -> DeviceArray:
         """A step of Newton's method in b for the loss of rows that answer by their dual step; the curvature, without
-        its negative part, is the sum over rows of how far each dual variable gives way.
+        its negative part, is the sum over rows of how far each dual variable gives way. Return by how much the scores
+        of all rows change (1, K).
         """
-        xp, P, c = self.rows.arrays.xp, self.rows.paths, self.rows.constant
-        sums, slopes = self._added_up(state, self._answers)
-        if P is not None:  # P diag(slopes) Pᵀ is at most its row sums, as it has no negative entries
-            sums, slopes = sums @ P, (slopes * xp.sum(P, axis=1)[None, :]) @ P
-        b = state.W[-1:, :]
-        state.W[-1:, :] = b - (self.alpha * b - c * sums) / (self.alpha + c * c * slopes)
+        P, times, b = self.rows.paths, self.rows.times_constant, state.W[-1:, :]
 
-    def _answers(self, state: DeviceWeights, span: slice) -> tuple[DeviceArray, DeviceArray]:
-        """What some rows would contribute to λW for each class after their dual step, and how far they give way."""
-        new, q, kappa = self._dual_step(state, span), state.targets[span, :], state.kappa[span][None, :]
-        compliance = self.loss.compliance(q, new, state.scale * state.curvature[span])
-        return kappa @ self.loss.contribution(q, new), kappa @ compliance
+        def answers(span: slice) -> tuple[DeviceArray, DeviceArray]:
+            step, rates = step_of(span), state.rates[None, span]
+            return rates @ self.loss.contribution(state.targets[span, :], step.dual), rates @ step.compliance
+
+        sums, slopes = self._added_up(answers)
+        if P is not None:  # P diag(slopes) Pᵀ is at most its row sums, as it has no negative entries
+            sums, slopes = sums @ P, (slopes * self.rows.arrays.xp.sum(P, axis=1)[None, :]) @ P
+        step = (times(sums) - b) / (1.0 + times(times(slopes)))
+        b += step
+        return times(step) if P is None else times(step) @ P.T
 
     def refresh(self, state: DeviceWeights) -> None:
         """Compute W and the scores from the dual variables; b stays."""
-        rows, R = self.rows, self.loss.contribution(state.targets, state.dual)
+        R = self.loss.contribution(state.targets, state.dual)
         R *= state.rates[:, None]
-        state.W[: rows.X.shape[1], :] = rows.feature_pullback(R)
-        if rows.constant:
-            state.balance[:, :] = rows.bias_pullback(R)
-        state.scores[:, :] = rows.feature_scores(state.W)
+        self.rows.write_pullback(R, state.W)
+        self.rows.write_scores(state.W, state.scores)
         state.is_current = True
 
     def _measure(self, state: DeviceWeights) -> None:
         """Compute loss, gap and ‖W‖²."""
-        xp, total, losses, gaps = self.rows.arrays.xp, self.rows.arrays.total, 0.0, 0.0
-        for span in self._spans():
-            S, q, p = (x[span, :] for x in (state.scores, state.targets, state.dual))
-            values, own = self.loss.values_and_gaps(S + self.rows.bias(state.W) if self.rows.constant else S, q, p)
-            losses, gaps = losses + total(state.kappa[span] * values), gaps + total(state.kappa[span] * own)
-        if self.rows.constant:
-            gaps = gaps + 0.5 * self.alpha * total((state.W[-1:, :] - state.balance) ** 2)
-        state.sums[:] = xp.stack((losses, gaps, total(state.W**2)))
+        xp, total = self.rows.arrays.xp, self.rows.arrays.total
+        bias = self.rows.bias(state.W) if self.rows.constant else None
+
+        def measure(span: slice) -> tuple[DeviceArray, ...]:
+            S, q, p, kappa = (x[span, ...] for x in (state.scores, state.targets, state.dual, state.kappa))
+            found = self.loss.values_and_gaps(S if bias is None else S + bias, q, p)
+            sums = tuple(total(kappa * values) for values in found)
+            return sums if bias is None else (*sums, state.rates[None, span] @ self.loss.contribution(q, p))
+
+        loss, gap, *balance = self._added_up(measure)
+        if balance:  # b equals c/λ Σ_i κ_i (q_i − p_i)ᵀ P at the optimum
+            best = balance[0] if self.rows.paths is None else balance[0] @ self.rows.paths
+            gap = gap + 0.5 * self.alpha * total((state.W[-1:, :] - self.rows.times_constant(best)) ** 2)
+        state.sums[:] = xp.stack((loss, gap, total(state.W**2)))
+        self.set_rounding(state)
+
+    def set_rounding(self, state: DeviceWeights) -> None:
+        """Set which changes of W are rounding errors."""
+        features = state.W[: self.rows.X.shape[1], :]
+        level = SCALE_MARGIN * (ROUNDING * self.rows.arrays.xp.finfo(features.dtype).eps) ** 2
+        state.rounding[:] = level * self.rows.arrays.dot(features, features)
 
     def _report(self, state: DeviceWeights, tol: float, n_iterations: int) -> WeightSummary:
         """Compute J and the gap at W, and store J in the state."""
