@@ -1,7 +1,7 @@
 """The workers of a fit: shards are placed on them and called, and a worker that is lost ends the call.
 
-A call goes to all shards in one round trip: a message to each worker, which runs its shards in threads. What travels
-between workers are results of tasks, which Dask sends. While results are awaited, heartbeats are checked. After a
+A call goes to all shards in one round trip: a message to each worker, which runs its shards in threads. An exchange is
+such a call in which workers add up arrays among themselves. While results are awaited, heartbeats are checked. After a
 WorkerLostError the caller can place the shards again on the workers that are left, or that come back.
 """
 
