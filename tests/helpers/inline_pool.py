@@ -2,6 +2,7 @@
 
 from transduce.dask import TransductiveClassifier
 from transduce.engines.dask import shards
+from transduce.engines.dask.exchange import sum_parts
 from transduce.engines.dask.heartbeat import WorkerLostError
 from transduce.engines.dask.shards import ShardLostError
 from transduce.engines.dask.worker_pool import WorkerPool
@@ -29,6 +30,16 @@ class InlinePool(WorkerPool):
     def _round_trip(self, function, arguments, uninterrupted=False):
         self.n_round_trips += 1
         return [self.start(s, function, *args) for s, args in enumerate(arguments)]
+
+    def exchange(self, part=(), combine=(), take=(), value=None):
+        self.n_round_trips += 1
+        if part:
+            self.n_sums += 1
+            parts = iter([self.start(s, *part) for s in range(self.n_shards)])
+            value = sum_parts(*[sum_parts(*[next(parts) for _ in group.keys]) for group in self.groups])
+        if combine:
+            value = self.start(0, *combine, value)
+        return [self.start(s, *take, value) for s in range(self.n_shards)] if take else [value]
 
     def submit(self, function, *args, address):
         self.n_calls += 1

@@ -1,6 +1,7 @@
 """Fits on a cluster of processes: all kinds of blocks give the fit of shards in this process."""
 
 import pickle
+from collections import Counter
 
 import dask
 import dask.array
@@ -26,6 +27,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from transduce.dask import ClusterError, TransductiveClassifier
+from transduce.engines.dask.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of distributed
 
@@ -41,6 +43,19 @@ def test_local_blocks_give_arrays_and_leave_nothing_on_the_workers(client, expec
     assert [len(labels) for labels in clf.transduction_] == [60, 39, 71, 70]
     assert np.array_equal(np.concatenate(clf.transduction_)[Y >= 0], Y[Y >= 0])
     wait_until_released(client)
+
+
+def test_tasks_are_started_for_blocks_only(client, monkeypatch):
+    """However many sums a fit takes: one for each shard, and two for the labels and distributions of each block."""
+    started, submit = Counter(), WorkerPool.submit
+
+    def count_and_submit(self, function, *args, **where):
+        started[function.__name__] += 1
+        return submit(self, function, *args, **where)
+
+    monkeypatch.setattr(WorkerPool, "submit", count_and_submit)
+    TransductiveClassifier(client=client, **QUICK).fit(*BLOCKS)
+    assert started == {"create": 2, "call": 2 * len(BLOCKS[0])}
 
 
 def test_futures_stay_on_their_workers_and_give_futures(client, expected):

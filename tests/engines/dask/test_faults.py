@@ -58,7 +58,7 @@ def test_all_workers_killed_at_once_change_nothing(mortal, expected, tmp_path):
     ("which", "place"),
     [
         (max, ("shards", "create", 1, die)),
-        (min, ("sharded_state", "sum_parts", 2, die)),
+        (min, ("exchange", "sum_parts", 2, die)),
         (max, ("restart_state.RestartState", "sweep", 2, die)),
         (min, ("restart_state.RestartState", "sweep", 2, die)),
         (max, ("restart_state.RestartState", "receive", 2, die)),
@@ -84,7 +84,7 @@ def test_groups_of_shards_give_the_same_fit_wherever_they_are():
         clf = TransductiveClassifier(client=client, **how).fit(*blocks)
         for which, number in ((max, 2), (min, 5)):
             wait_for_both(client)
-            victim = arm(client, "sharded_state", "sum_parts", number, die, which=which)
+            victim = arm(client, "exchange", "sum_parts", number, die, which=which)
             killed = TransductiveClassifier(client=client, **how).fit(*blocks)
             assert victim not in worker_pids(client)
             assert_equal_fits(killed, clf)

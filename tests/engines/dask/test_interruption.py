@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of dist
     ("which", "place", "number"),
     [
         (max, ("restart_state.RestartState", "sweep"), 1),
-        (min, ("sharded_state", "sum_parts"), 2),
+        (min, ("exchange", "sum_parts"), 2),
         (max, ("restart_state.RestartState", "receive"), 1),
         (min, ("restart_state.RestartState", "start_weights"), 1),
     ],
@@ -45,7 +45,7 @@ def test_an_error_in_a_sum_is_raised_as_it_is_and_no_worker_waits(steady, which,
 @pytest.mark.parametrize(
     ("which", "place", "number"),
     [
-        (min, ("sharded_state", "sum_parts"), 3),
+        (min, ("exchange", "sum_parts"), 3),
         (max, ("restart_state.RestartState", "sweep"), 1),
         (max, ("shards", "call_partitions"), 2),
     ],
@@ -67,7 +67,7 @@ def test_ctrl_c_on_the_cluster_keeps_labels_of_all_rows_and_no_shards(steady, ex
 
 
 def test_ctrl_c_in_the_first_sum_of_a_supervised_fit_is_raised(steady, tmp_path):
-    place = "sharded_state", "sum_parts"
+    place = "exchange", "sum_parts"
     with disarmed(steady, *place), record_ctrl_c(tmp_path / "arrived"):
         arm(steady, *place, 1, functools.partial(interrupt, os.getpid(), tmp_path / "arrived"), which=min)
         with pytest.raises(KeyboardInterrupt):

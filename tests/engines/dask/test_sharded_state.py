@@ -1,5 +1,8 @@
 """Sums over shards, and the weights that these share."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -10,10 +13,9 @@ from scipy import sparse
 
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as OverDask
-from transduce.engines.dask import shards
+from transduce.engines.dask import exchange, shards
 from transduce.engines.dask.restart import DaskRestart
 from transduce.engines.dask.restart_state import RestartState
-from transduce.engines.dask.sharded_state import tree_sum
 from transduce.engines.dask.shards import Shard, call_restart
 from transduce.engines.dask.shared_weights import SharedWeights
 
@@ -23,31 +25,106 @@ def numbers_and_change(shard):
     return (1, float(shard.raw.sum())), shard.raw
 
 
-def sum_over_groups(addresses, sizes, changes):
-    pool = InlinePool(len(sizes))
+@contextmanager
+def placed(pool, addresses, sizes, changes):
     pool._assign(addresses, sizes)
     try:
         for (_, key), change in zip(pool.shards, changes, strict=True):
             shards.SHARDS[key] = Shard(change)
-        return tree_sum(pool, numbers_and_change)
+        yield pool
     finally:
         pool.release()
 
 
+class Worker:
+    """A worker without a process, whose messages are delivered in this one unless it is `unreachable`."""
+
+    def __init__(self, address, unreachable=()):
+        self.address, self.unreachable, self.executors = address, unreachable, {"default": ThreadPoolExecutor(1)}
+
+    def rpc(self, address):
+        if address in self.unreachable:
+            raise OSError("no route")
+        return self
+
+    async def transduce_deliver(self, fit, tag, value):
+        await exchange.deliver(fit, tag, value.data)
+
+
+def run_on_workers(pool, *steps, unreachable=()):
+    """Run an exchange on workers without processes; returns what each of them answers."""
+
+    async def run():
+        exchange.FITS[pool.fit] = exchange.Mailbox(tuple(key for _, key in pool.shards))
+        plan, own = (pool.fit, 1, [group.address for group in pool.groups]), {}
+        for g, group in enumerate(pool.groups):
+            own.setdefault(group.address, {})[g] = group.keys
+        running = [
+            asyncio.create_task(
+                exchange.run_exchange(plan, groups, exchange.Steps(*steps), None, Worker(address, unreachable))
+            )
+            for address, groups in own.items()
+        ]
+        await asyncio.wait(running, return_when="FIRST_COMPLETED" if unreachable else "ALL_COMPLETED")
+        exchange.FITS.pop(pool.fit).close()
+        return [answer for one in running for answer in await one]
+
+    return asyncio.run(run())
+
+
 @pytest.mark.parametrize("sizes", [(1,), (3,), (1, 1), (2, 1, 3), (1,) * 9, (2,) * 17])
-def test_the_sum_is_that_of_all_shards_bit_for_bit_wherever_groups_are(sizes):
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_sum_is_that_of_all_shards_bit_for_bit_wherever_groups_are(sizes, order):
     rng = np.random.default_rng(0)
-    changes = [np.asfortranarray(rng.normal(size=(30, 3)).astype(np.float32)) for _ in range(sum(sizes))]
+    changes = [np.asarray(rng.normal(size=(30, 3)).astype(np.float32), order=order) for _ in range(sum(sizes))]
     before = [change.copy() for change in changes]
-    spread = sum_over_groups([f"worker {g}" for g in range(len(sizes))], sizes, changes)
-    (n_shards, total), change = spread
-    assert n_shards == len(changes)
-    assert total == pytest.approx(sum(float(one.sum()) for one in changes), abs=1e-3)
+    with placed(InlinePool(len(sizes)), [f"worker {g}" for g in range(len(sizes))], sizes, changes) as pool:
+        ((numbers, change),) = pool.exchange((numbers_and_change,))
+        copies = run_on_workers(pool, (numbers_and_change,), (as_it_is,), (as_it_is,))
+    assert numbers[0] == len(changes) == len(copies)
+    assert numbers[1] == pytest.approx(sum(float(one.sum()) for one in changes), abs=1e-3)
     np.testing.assert_allclose(change, np.sum(changes, axis=0, dtype=np.float64), atol=1e-5)
-    assert (change.dtype, change.flags.f_contiguous) == (np.float32, True)
-    together = sum_over_groups(["worker 0"] * len(sizes), sizes, changes)
-    assert np.array_equal(together[1], change)
+    assert (change.dtype, change.flags[f"{order}_CONTIGUOUS"]) == (np.float32, True)
+    with placed(InlinePool(1), ["worker 0"] * len(sizes), sizes, changes) as pool:
+        copies += run_on_workers(pool, (numbers_and_change,), (), (as_it_is,))
+    for found, copy in copies:
+        assert list(found) == list(numbers)
+        assert np.array_equal(copy, change)
+        assert copy.flags[f"{order}_CONTIGUOUS"]
     assert all(map(np.array_equal, changes, before))
+
+
+def as_it_is(shard, found):
+    return found
+
+
+def fail(shard, *args):
+    if shard.raw is not None:
+        raise ZeroDivisionError("here")
+    return (), np.zeros((9, 2))
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+@pytest.mark.parametrize("step", ["part", "combine", "take"])
+def test_an_error_of_one_shard_ends_the_exchange_on_all(failing, step):
+    changes = [np.zeros((9, 2)) if s == failing else None for s in range(3)]
+    steps = {"part": (zeros,), "combine": (as_it_is,), "take": (as_it_is,)} | {step: (fail,)}
+    with placed(InlinePool(3), ["a", "b", "c"], (1, 1, 1), changes) as pool:
+        answers = run_on_workers(pool, *steps.values())
+    n_errors = sum(isinstance(answer, ZeroDivisionError) for answer in answers)
+    assert n_errors == {"part": 3, "combine": 3 * (failing == 0), "take": 1}[step]
+    assert len(answers) == 3
+
+
+def zeros(shard):
+    return (), np.zeros((9, 2))
+
+
+def test_a_worker_that_cannot_reach_another_ends_the_exchange():
+    """It answers at once; the other waits until the driver ends the fit."""
+    with placed(InlinePool(2), ["a", "b"], (1, 1), [None, None]) as pool:
+        answers = run_on_workers(pool, (zeros,), (), (as_it_is,), unreachable=("b",))
+    assert [type(answer) for answer in answers] == [shards.ShardLostError] * 2
 
 
 def test_shards_that_add_the_sum_of_their_changes_have_the_same_weights():

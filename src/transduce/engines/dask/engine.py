@@ -26,7 +26,7 @@ from transduce.engines.dask.blocks import BlockSource
 from transduce.engines.dask.fetched_rows import LabeledRows, fetch_labeled, fetch_sample
 from transduce.engines.dask.restart import DaskRestart
 from transduce.engines.dask.restart_state import RestartState
-from transduce.engines.dask.sharded_state import ShardedState, send_weights, tree_sum
+from transduce.engines.dask.sharded_state import ShardedState
 from transduce.engines.dask.shards import Shard, call_restart
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.engines.local import LocalEngine, encode_entries
@@ -93,9 +93,7 @@ class DaskEngine:
         return np.vstack((undo_order(W[:d], self.column_order), W[d:]))
 
     def predicted_counts(self, W: Array) -> Array:
-        sent, all_shards = send_weights(self.pool, W), range(self.pool.n_shards)
-        counts = self.pool.results([self.pool.start(s, Shard.predicted_counts, sent) for s in all_shards])
-        return np.asarray(sum(counts))
+        return np.asarray(sum(self.pool.exchange(take=(Shard.predicted_counts,), value=(None, W))))
 
     def fitted_labels(
         self, result: FitResult, bounds: Bounds, classes: Array, calibration: Calibration
@@ -243,9 +241,9 @@ class DaskData:
         is_full = any(0 < info.n_values == info.n_rows * info.n_features for info in self.infos)
         if is_full or not pays_to_reorder(shape, itemsize, sum(info.n_values for info in self.infos)):
             return None
-        total = tree_sum(self.pool, Shard.column_counts)
-        self.pool.run_all(Shard.reorder_columns, total)
-        return frequency_order(self.pool.results([total])[0][1])
+        (total,) = self.pool.exchange((Shard.column_counts,))
+        self.pool.exchange(take=(Shard.reorder_columns,), value=total)
+        return frequency_order(total[1])
 
 
 def _weights(infos: list[BlockInfo]) -> Array | None:

@@ -14,7 +14,7 @@ from transduce.engines.base import LabelProposal, WeightSummary
 from transduce.engines.common import best_step, count_cost
 from transduce.engines.dask.block_state import BlockState
 from transduce.engines.dask.restart_state import RestartState
-from transduce.engines.dask.sharded_state import ShardedWeights, send_weights
+from transduce.engines.dask.sharded_state import ShardedWeights
 from transduce.engines.dask.shards import Shard, call_restart
 from transduce.history import FitResult
 from transduce.io.checkpoint import CheckpointSlot
@@ -54,12 +54,11 @@ class DaskRestart(ShardedWeights):
 
     def start_at(self, W: Array, weight: float) -> None:
         self._start()
-        sent = send_weights(self.pool, W)
-        self.pool.run_all(call_restart, self.name, RestartState.compute_scores, sent)
+        self.run_with_weights(RestartState.compute_scores, W)
         self.call(RestartState.set_hard_costs)
         Exact().solve_partitions(self, self.settings.bounds)
         self.call(RestartState.start_weights)
-        self.pool.results([self.pool.start(0, call_restart, self.name, RestartState.set_accepted, sent)], fetch=False)
+        self.pool.call_first(call_restart, self.name, RestartState.set_accepted, W)
 
     def _count_cost(self, counts: Array | None = None) -> float:
         """Cost in J of these class counts, or of those of the accepted labels."""

@@ -67,7 +67,7 @@ class RestartState(SharedWeights):
         sums, slopes = (np.sum(parts, axis=0) for parts in zip(*answers, strict=True))
         return (sums, slopes), self.change(1.0 / sigma)
 
-    def combine(self, total: tuple[Sequence[Array], Array], seed: int) -> tuple[Array, Array]:
+    def combine(self, seed: int, total: tuple[Sequence[Array], Array]) -> tuple[Array, Array]:
         """Add the changes of all shards to W, visit labelled rows that are apart, and move b; returns b and W."""
         (sums, slopes), change = total
         self.W[...] = self.base
@@ -104,10 +104,9 @@ class RestartState(SharedWeights):
                 gap += float(state.gaps[live].sum())
         return loss, gap, float(np.vdot(self.W, self.W)) + float(np.vdot(self.bias, self.bias))
 
-    def loss_and_gradient(self, W: Array) -> tuple[tuple[float], Array]:
-        """Set W, and return the loss of the rows with a weight and its gradient. For smooth losses."""
-        self.set_weights(W)
-        loss, gradient = 0.0, np.zeros_like(W)
+    def loss_and_gradient(self) -> tuple[tuple[float], Array]:
+        """Return the loss of the rows with a weight and its gradient. For smooth losses."""
+        loss, gradient = 0.0, np.zeros((len(self.W) + bool(self.bias.size), self.W.shape[1]))
         for block in self.blocks:
             problem, state = block.problem, block.state
             live = state.kappa > 0

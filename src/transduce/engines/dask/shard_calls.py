@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from transduce.engines.dask import shards
-from transduce.engines.dask.shards import Function, ShardLostError, sendable
+from transduce.engines.dask.exchange import FITS, Mailbox, deliver, in_thread
+from transduce.engines.dask.shards import Function, sendable
 from transduce.parallel import one_blas_thread
 
 Call: TypeAlias = tuple[str, Function, Sequence[Any]]
@@ -22,8 +23,6 @@ class ShardGroup(NamedTuple):
     keys: tuple[str, ...]
 
 
-FITS: dict[str, tuple[str, ...]] = {}
-"""Fits that this worker takes part in, with the keys of their shards."""
 _process_settings = contextlib.ExitStack()
 
 
@@ -33,9 +32,10 @@ async def join_fit(fit: str, keys: Sequence[str], dask_worker: Any = None) -> No
     Meanwhile this process uses one BLAS thread, and leaves Ctrl-C to the driver, whose terminal it may share.
     """
     for old, known in list(FITS.items()):
-        if not any(key in shards.SHARDS for key in known):
+        if not any(key in shards.SHARDS for key in known.keys):
             _end_fit(old)
-    FITS[fit] = tuple(keys)
+    FITS[fit] = Mailbox(tuple(keys))
+    dask_worker.handlers["transduce_deliver"] = deliver
     _process_settings.close()
     _process_settings.enter_context(one_blas_thread())
     if getattr(dask_worker, "nanny", None) and threading.current_thread() is threading.main_thread():
@@ -49,7 +49,8 @@ async def release(fit: str, keys: Sequence[str]) -> None:
 
 
 def _end_fit(fit: str) -> None:
-    FITS.pop(fit, None)
+    if fit in FITS:
+        FITS.pop(fit).close()
     if not FITS:
         _process_settings.close()
 
@@ -59,17 +60,8 @@ async def run_calls(calls: Sequence[Call], dask_worker: Any = None) -> list[Any]
 
     async def run(key: str, function: Function, args: Sequence[Any]) -> Any:
         try:
-            return await _in_thread(dask_worker, shards.call, key, function, *args)
+            return await in_thread(dask_worker, shards.call, key, function, *args)
         except Exception as error:
             return sendable(error)
 
     return list(await asyncio.gather(*(run(*one) for one in calls)))
-
-
-async def _in_thread(worker: Any, function: Function, *args: Any) -> Any:
-    """Run a function in a thread of the worker, which keeps answering messages meanwhile."""
-    try:
-        running = asyncio.get_running_loop().run_in_executor(worker.executors["default"], function, *args)
-    except RuntimeError as error:  # the worker is closing
-        raise ShardLostError(str(error)) from error
-    return await running

@@ -3,19 +3,24 @@
 A weight step is dual sweeps until the gap is met, or L-BFGS on exact sums of the gradient.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from distributed import Future
 
 from transduce.arrays import Array
 from transduce.engines.base import StepSettings, WeightSummary
 from transduce.engines.dask.restart_state import RestartState
-from transduce.engines.dask.shards import Function, add_up, call_blocks, call_partitions, call_restart
+from transduce.engines.dask.shards import (
+    Function,
+    add_up,
+    call_blocks,
+    call_partitions,
+    call_restart,
+    call_with_weights,
+)
 from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.label_step.partitions import Answer, Arguments, Partition
 from transduce.weight_step import LBFGS
@@ -24,9 +29,6 @@ from transduce.weight_step.lbfgs import minimize_regularized
 
 if TYPE_CHECKING:
     from transduce.engines.dask.engine import DaskEngine
-
-FAN_IN = 4
-"""Arrays that one task of a sum over shards adds up."""
 
 
 @dataclass(eq=False)
@@ -66,16 +68,12 @@ class ShardedState:
         answers = self.pool.call(call_partitions, self.name, function, per_shard=own)
         return [answer for of_shard in answers for answer in of_shard]
 
-    def set_weights(self, W: Array) -> None:
-        self.run_with_weights(RestartState.set_weights, W)
-
     def run_with_weights(self, function: Function, W: Array) -> None:
-        """Run function(restart, W) on all shards; W is sent to one worker, from which the others fetch it."""
-        self.pool.run_all(call_restart, self.name, function, send_weights(self.pool, W))
+        """Run function(restart, W) on all shards."""
+        self.pool.exchange(take=(call_with_weights, self.name, function), value=(None, W))
 
     def get_weights(self, accepted: bool) -> Array:
-        future = self.pool.start(0, call_restart, self.name, RestartState.get_weights, accepted)
-        return np.asarray(self.pool.results([future])[0])
+        return np.asarray(self.pool.call_first(call_restart, self.name, RestartState.get_weights, accepted))
 
 
 @dataclass(eq=False)
@@ -118,11 +116,9 @@ class ShardedWeights(ShardedState):
 
     def _round(self, beta: float) -> list[tuple[float, float, float]]:
         """Sweep over all rows once, with momentum beta; returns the loss and gap of each shard, and ‖W‖²."""
-        seed, pool = int(self.rng.integers(2**63)), self.pool
-        total = tree_sum(pool, call_restart, self.name, RestartState.sweep, seed, beta, float(pool.n_shards))
-        found = pool.start(0, call_restart, self.name, RestartState.combine, total, seed)
-        copies = enumerate(tree_copies(pool, found))
-        return pool.results([pool.start(s, call_restart, self.name, RestartState.receive, copy) for s, copy in copies])
+        seed, shard = int(self.rng.integers(2**63)), (call_restart, self.name)
+        part = *shard, RestartState.sweep, seed, beta, float(self.pool.n_shards)
+        return self.pool.exchange(part, (*shard, RestartState.combine, seed), (*shard, RestartState.receive))
 
     def _report(self, measured: list[tuple[float, float, float]], tol: float, n_sweeps: int) -> WeightSummary:
         losses, gaps, squares = zip(*measured, strict=True)
@@ -131,60 +127,12 @@ class ShardedWeights(ShardedState):
 
     def _minimize(self, step: LBFGS, tol: float) -> WeightSummary:
         def loss_and_gradient(W: Array) -> tuple[float, Array]:
-            sent = send_weights(self.pool, W)
-            total = tree_sum(self.pool, call_restart, self.name, RestartState.loss_and_gradient, sent)
-            ((loss,), gradient) = self.pool.results([total])[0]
+            self.run_with_weights(RestartState.set_weights, W)
+            (((loss,), gradient),) = self.pool.exchange((call_restart, self.name, RestartState.loss_and_gradient))
             return float(loss), np.asarray(gradient)
 
         settings, W = self.rows.spec.settings, self.get_weights(accepted=False)
         low = minimize_regularized(loss_and_gradient, W, settings.alpha, tol, step.max_iter)
-        self.set_weights(low.W.astype(W.dtype))
+        self.run_with_weights(RestartState.set_weights, low.W.astype(W.dtype))
         self.call(RestartState.compute_scores)
         return WeightSummary(low.value, low.gradient, low.n_evaluations, low.converged)
-
-
-def tree_sum(pool: WorkerPool, function: Function, *args: Any) -> Future:
-    """Add up function(shard, *args) of all shards, which is (numbers, array), on the workers; returns a future.
-
-    First come the shards of each group, then a few groups at a time. So the sum is bit for bit the same wherever groups
-    are placed.
-    """
-    pool.n_sums += 1
-    tasks = iter([pool.start(shard, function, *args) for shard in range(pool.n_shards)])
-    parts = [(_add(pool, [next(tasks) for _ in group.keys], group.address), group.address) for group in pool.groups]
-    while len(parts) > 1:
-        some = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-        parts = [(_add(pool, [future for future, _ in one], one[0][1]), one[0][1]) for one in some]
-    return parts[0][0]
-
-
-def tree_copies(pool: WorkerPool, result: Future) -> list[Future]:
-    """Return the future that each shard takes a result from: of many workers, a few fetch it first for the others."""
-    n_groups = len(pool.groups)
-    stride = n_groups if n_groups <= FAN_IN else math.isqrt(n_groups - 1) + 1
-    first = [group.address for group in pool.groups[::stride]]
-    copies = [result] + [pool.submit(same, result, address=address) for address in first[1:]]
-    return [copies[g // stride] for g, group in enumerate(pool.groups) for _ in group.keys]
-
-
-def same(result: Any) -> Any:
-    """Return a result, on another worker."""
-    return result
-
-
-def _add(pool: WorkerPool, parts: list[Future], address: str) -> Future:
-    return parts[0] if len(parts) == 1 else pool.submit(sum_parts, *parts, address=address)
-
-
-def sum_parts(*parts: tuple[Sequence[Any], Array]) -> tuple[Sequence[Any], Array]:
-    """Add up numbers, and arrays of one shape, of two parts or more."""
-    numbers, arrays = zip(*parts, strict=True)
-    total = arrays[0] + arrays[1]
-    for array in arrays[2:]:
-        total += array
-    return add_up(numbers), total
-
-
-def send_weights(pool: WorkerPool, W: Array) -> Future:
-    """Send weights to one worker, from which the others fetch them."""
-    return pool.send([(W, pool.shards[0][0])])[0]

@@ -110,10 +110,10 @@ class Shard:
             W, W.copy(), W.copy(), bias, blocks=list(map(start, self.blocks)), heavy=heavy
         )
 
-    def predicted_counts(self, W: Array) -> Array:
-        """Return class counts (K,) of the rows without a full label predicted at W."""
-        found = split_weights(W, self.blocks[0])
-        return np.asarray(sum(_predicted_counts(block, *found) for block in self.blocks))
+    def predicted_counts(self, found: tuple[Any, Array]) -> Array:
+        """Return class counts (K,) of the rows without a full label predicted at weights that were sent."""
+        at = split_weights(found[1], self.blocks[0])
+        return np.asarray(sum(_predicted_counts(block, *at) for block in self.blocks))
 
 
 def _predicted_counts(block: Block, W: Array, bias: Array) -> Array:
@@ -185,6 +185,11 @@ def call(key: str, function: Function, *args: Any) -> Any:
 def call_restart(shard: Shard, restart: str, function: Function, *args: Any) -> Any:
     """Return function(restart, *args)."""
     return function(shard.restarts[restart], *args)
+
+
+def call_with_weights(shard: Shard, restart: str, function: Function, found: tuple[Any, Array]) -> Any:
+    """Return function(restart, W) for weights W that were sent, at the end of a tuple."""
+    return function(shard.restarts[restart], found[1])
 
 
 def call_blocks(shard: Shard, restart: str, function: Function, *args: Any) -> list[Any]:

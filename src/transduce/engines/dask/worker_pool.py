@@ -1,7 +1,7 @@
 """The workers of a fit: shards are placed on them and called, and a worker that is lost ends the call.
 
-A call goes to all shards in one round trip: a message to each worker, which runs its shards in threads. What travels
-between workers are results of tasks, which Dask sends. While results are awaited, heartbeats are checked. After a
+A call goes to all shards in one round trip: a message to each worker, which runs its shards in threads. An exchange is
+such a call in which workers add up arrays among themselves. While results are awaited, heartbeats are checked. After a
 WorkerLostError the caller can place the shards again on the workers that are left, or that come back.
 """
 
@@ -18,6 +18,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from transduce.engines.dask import shards
+from transduce.engines.dask.exchange import Step, Steps, run_exchange
 from transduce.engines.dask.heartbeat import POLL_SECONDS, ClusterError, Heartbeats, WorkerLostError, run_on_each
 from transduce.engines.dask.shard_calls import Call, ShardGroup, join_fit, release, run_calls
 from transduce.engines.dask.shards import Function, ShardLostError
@@ -114,21 +115,41 @@ class WorkerPool:
             calls.setdefault(address, []).append((key, function, args))
         sent = {address: (own,) for address, own in calls.items()}
         found = self._await(run_on_each, self.client, run_calls, sent, uninterrupted=uninterrupted)
-        answers = {address: iter(own) for address, own in found.items()}
-        results = [next(answers[address]) for address, _ in called]
-        errors = [result for result in results if isinstance(result, Exception)]
+        return self._answers(found, called)
+
+    def _answers(self, found: dict[str, Any], called: Sequence[tuple[str, str]]) -> list[Any]:
+        """Put the answers of workers into the order of shards, and raise errors."""
+        errors = [result for results in found.values() for result in results if isinstance(result, Exception)]
         if errors:  # the others were lost because of the first that was not
             _raise(min(errors, key=lambda one: isinstance(one, ShardLostError)))
-        return results
+        answers = {address: iter(own) for address, own in found.items()}
+        return [next(answers[address]) for address, _ in called]
+
+    def exchange(self, part: Step = (), combine: Step = (), take: Step = (), value: Any = None) -> list[Any]:
+        """Sum `part` over shards, hand the sum to `combine` on the first shard, and its result to `take` on all.
+
+        Each is a function and its arguments after the shard; without the first, a value is handed on. Returns the
+        answers of all shards; without `take`, the result only. It ends before Ctrl-C takes effect.
+        """
+        self.n_round_trips += 1
+        self.n_sums += bool(part)
+        plan, own = (
+            (self.fit, self.n_round_trips, [group.address for group in self.groups]),
+            dict[str, dict[int, Any]](),
+        )
+        for g, group in enumerate(self.groups):
+            own.setdefault(group.address, {})[g] = group.keys
+        sent = {
+            a: (plan, groups, Steps(part, combine, take), None if g else value)
+            for g, (a, groups) in enumerate(own.items())
+        }
+        found = self._await(_until_error, self.client, run_exchange, sent, uninterrupted=True)
+        return self._answers(found, self.shards if take else self.shards[:1])
 
     def start(self, shard: int, function: Function, *args: Any) -> Future:
         """Return a future of function(shard, *args), which stays on the worker of the shard."""
         address, key = self.shards[shard]
         return self.submit(shards.call, key, function, *args, address=address)
-
-    def run_all(self, function: Function, *args: Any) -> None:
-        """Run function(shard, *args) on all shards, with arguments that may be futures."""
-        self.results([self.start(shard, function, *args) for shard in range(self.n_shards)], fetch=False)
 
     def submit(self, function: Function, *args: Any, address: str) -> Future:
         """Start a task on the worker at this address."""
@@ -199,6 +220,16 @@ def _raise(error: BaseException) -> None:
     if isinstance(error, (ShardLostError, *CANCELLED)):
         raise WorkerLostError("a result was lost with its worker") from error
     raise error
+
+
+async def _until_error(client: Client, function: Function, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run a function on workers until one has answered with an error, for which others may wait without end."""
+    found: dict[str, Any] = {}
+    for one in asyncio.as_completed([run_on_each(client, function, {name: own}) for name, own in arguments.items()]):
+        found |= await one
+        if any(isinstance(answer, Exception) for answers in found.values() for answer in answers):
+            break
+    return found
 
 
 async def _exceptions(futures: Sequence[Future]) -> list[Any]:
