@@ -120,6 +120,10 @@ class DeviceRows:
         X = csr_rows(self.X, taken, (rows.size, self.X.shape[1])) if is_sparse(self.X) else taken
         return DeviceRows.create(X, self.taxonomy, self.n_threads, np.arange(rows.size), self.constant)
 
+    def together(self) -> "DeviceRows":
+        """The same rows, which were copied together when they were selected; see `Design.together`."""
+        return self
+
     def in_memory(self, rows: Array) -> Design:
         """Copy some rows of the problem to memory."""
         taken = self._taken(rows)
