@@ -29,8 +29,9 @@ FIRST_STAGE_CLASSES = 100
 """Number of classes that doubles the time of the first stage."""
 FIRST_COST = 0.25
 """Supervised classifiers before the first of these fits."""
-COOLING_COSTS: Costs = (0.0, *(0.115 for _ in range(N_STAGES)), 0.18)
-"""The stages of a cooling schedule, which count from 1, and the first round of the alternation at its end."""
+COOLING_COSTS: Costs = (0.0, 0.23, *(0.115 for _ in range(N_STAGES - 1)), 0.18)
+"""The stages of a cooling schedule, which count from 1, the first one with the weights that it starts from, and the
+first round of the alternation at its end."""
 FINAL_COST = 0.15
 """The rounds that follow the first one of a last stage, and as much again for the accurate ones after them."""
 REFINEMENT_COSTS: Costs = (0.2, 0.2)
@@ -99,7 +100,7 @@ class FitPlan:
     >>> for restart in (-1, -2, -3, -4, -5, 0):
     ...     plan.add(HistoryRow(0, 0.0, 0.4, 0, 1e-3, restart=restart))
     >>> f"{plan.fraction:.0%}"
-    '41%'
+    '40%'
     """
 
     groups: list[dict[int, Part]]
