@@ -44,19 +44,23 @@ def blocks_by_column(
     data: Array, indices: Array, spans: Array, column_ends: Array, threads: Threads
 ) -> Iterator[ColumnBlock]:
     """Sort CSR rows by column, in blocks of about equal size; each thread sorts a part of the columns."""
-    n_columns, ends = int(column_ends[-1]), np.cumsum(spans[:, 1] - spans[:, 0])
+    ends = np.cumsum(spans[:, 1] - spans[:, 0])
     cuts = ends_of_equal_work(ends, max(-(-int(ends[-1]) // BLOCK_VALUES), 1))
     for first, last in pairwise(cuts.tolist()):
-        some, counts = spans[first:last], np.zeros(n_columns, np.int64)
-        count_columns(indices, some, counts)
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        values, rows, places = np.empty(starts[-1], data.dtype), np.empty(starts[-1], np.int32), starts[:-1].copy()
+        yield _sorted(slice(first, last), (data, indices, spans[first:last]), column_ends, threads)
 
-        def sort(part: tuple[int, int], cells: tuple[Array, ...] = (some, values, rows, places)) -> None:
-            spans, values, rows, places = cells
-            part_ends, scratch = np.array([0, *part, n_columns]), np.empty(4, np.int64)
-            sort_by_column(data, indices, spans, part_ends, scratch, places, values, rows)
 
-        threads.each(sort, list(pairwise(column_ends.tolist())))
-        work = starts[1:] + COLUMN_COST * np.arange(1, starts.size)
-        yield ColumnBlock(slice(first, last), values, rows, starts, work)
+def _sorted(block: slice, rows: tuple[Array, Array, Array], column_ends: Array, threads: Threads) -> ColumnBlock:
+    """Sort the data, indices and spans of a block of rows by column."""
+    data, indices, spans = rows
+    counts = np.zeros(column_ends[-1], np.int64)
+    count_columns(indices, spans, counts)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    values, numbers, places = np.empty(starts[-1], data.dtype), np.empty(starts[-1], np.int32), starts[:-1].copy()
+
+    def sort(part: tuple[int, int]) -> None:
+        ends, cuts = np.array([0, *part, column_ends[-1]]), np.empty(4, np.int64)
+        sort_by_column(data, indices, spans, ends, cuts, places, values, numbers)
+
+    threads.each(sort, list(pairwise(column_ends.tolist())))
+    return ColumnBlock(block, values, numbers, starts, starts[1:] + COLUMN_COST * np.arange(1, starts.size))

@@ -219,8 +219,8 @@ class Design(Rows):
             if self.is_dense:
                 add_dense_part(rows, self.data, self.spans, *self.tree, R, *part, V, work)
             else:
-                cuts = np.empty((1, 4), np.int64), np.array([0, *part, self.n_features])
-                add_rows_part(rows, *self.rows[:-1], *self.tree, R, cuts[1], cuts[0], V, work)
+                cuts, whole = np.empty((1, 4), np.int64), np.array([0, *part, self.n_features])
+                add_rows_part(rows, *self.rows[:-1], *self.tree, R, whole, cuts, V, work)
 
         parts = list(pairwise(ends.tolist()))
         (self.threads if len(parts) > 1 else Threads()).each(add, parts)
