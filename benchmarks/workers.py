@@ -28,9 +28,8 @@ from distributed import Client, LocalCluster, wait
 import transduce.dask
 from benchmarks.data import data_folder
 from benchmarks.document_halves import make_rows
-from benchmarks.workers_and_one_core import KEEP_FREED_MEMORY
+from benchmarks.workers_and_one_core import KEEP_FREED_MEMORY, LatestPool
 from transduce.dask import TransductiveClassifier
-from transduce.engines.dask.worker_pool import WorkerPool
 from transduce.parallel import effective_n_jobs
 
 LABELS_PER_CLASS = 10
@@ -77,16 +76,6 @@ def read_rows(options: argparse.Namespace, cache: Path) -> Rows:
         chosen = rng.choice(np.flatnonzero(truth[:least] == k), LABELS_PER_CLASS, replace=False)
         given[chosen] = k
     return Rows(X.copy(), truth, given)  # in memory, as workers have them
-
-
-class LatestPool(WorkerPool):
-    """A worker pool that is known after its fit, with what it has counted."""
-
-    latest: "LatestPool"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        LatestPool.latest = self
 
 
 def on_workers(client: Client, rows: Rows, n_workers: int) -> tuple[list[Any], list[Any]]:

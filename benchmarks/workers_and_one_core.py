@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from distributed import Client, LocalCluster
 
+import transduce.dask
 from benchmarks.data import data_folder
 from benchmarks.document_halves import make_rows
 from transduce import TransductiveClassifier
 from transduce.dask import TransductiveClassifier as DaskClassifier
-from transduce.engines.dask import sharded_state
+from transduce.engines.dask.worker_pool import WorkerPool
 
 EARLY_TOL, TOL = 0.25, 1e-3
 """The defaults of the classifier."""
@@ -60,6 +61,16 @@ def main() -> None:
             compare(X, y, labelled, options)
 
 
+class LatestPool(WorkerPool):
+    """A worker pool that is known after its fit, with what it has counted."""
+
+    latest: "LatestPool"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        LatestPool.latest = self
+
+
 def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Namespace) -> None:
     given = np.where(labelled, y, -1)
     params = {
@@ -72,7 +83,8 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
     spans = [slice(a, b) for a, b in pairwise(ends)]
     blocks, labels = [X[span] for span in spans], [given[span] for span in spans]
     small = [np.r_[few[:200], np.arange(span.start, span.start + 500)] for span in spans]
-    sums, alone, together = count_sums(), [], []
+    transduce.dask.WorkerPool = LatestPool
+    alone, together = [], []
     os.environ.update(KEEP_FREED_MEMORY)
     with (
         LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -87,7 +99,6 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
             alone.append(time.perf_counter() - begin)
             spent = time.process_time() - cpu
             report("one core", alone[-1], spent, one.objective_, one.transduction_, y, labelled)
-            sums.clear()
             clf = DaskClassifier(**params)
             begin, cpu = time.perf_counter(), cpu_seconds(client)
             clf.fit(blocks, labels)
@@ -104,10 +115,11 @@ def compare(X: Any, y: np.ndarray, labelled: np.ndarray, options: argparse.Names
         f"ratio of times {ratio:.2f} (wanted 1.3 or less), the same labels for {same:.4%} (wanted 99.9 %), "
         f"J apart by {apart:.1e} (wanted 1e-3)"
     )
+    n_sums = LatestPool.latest.n_sums
     weights = clf.n_features_in_ * clf.taxonomy_.n_nodes * clf.coef_.itemsize
-    n_bytes = 2 * (options.workers - 1) * weights * len(sums)
+    n_bytes = 2 * options.workers * weights * n_sums
     print(
-        f"{len(clf.history_)} rounds, changes of the weights of {weights / 2**20:.1f} MiB summed {len(sums)} times: "
+        f"{len(clf.history_)} rounds, changes of the weights of {weights / 2**20:.1f} MiB summed {n_sums} times: "
         f"{n_bytes / 2**20:.0f} MiB between workers"
     )
 
@@ -122,19 +134,6 @@ def report(
 ) -> None:
     right = np.mean(labels[~labelled] == y[~labelled])
     print(f"{who:>10}: {seconds:7.1f} s, {cpu:.1f} s of CPU, J {objective:.6f}, accuracy {right:.4f}", flush=True)
-
-
-def count_sums() -> list[None]:
-    """A list that grows with each sum of the changes of the weights."""
-    sums: list[None] = []
-    tree_sum = sharded_state.tree_sum
-
-    def counting(*args: Any) -> Any:
-        sums.append(None)
-        return tree_sum(*args)
-
-    sharded_state.tree_sum = counting
-    return sums
 
 
 if __name__ == "__main__":

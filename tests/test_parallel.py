@@ -1,11 +1,13 @@
 """Threads over blocks: results in order, a bounded number in flight, and one BLAS thread while fits overlap."""
 
+import pickle
 import threading
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from transduce import parallel
 from transduce.parallel import BLOCKS_AHEAD, Threads, effective_n_jobs, one_blas_thread, row_blocks
 
 
@@ -45,7 +47,7 @@ def test_all_results_come_in_the_order_of_the_blocks(n_threads):
 
 
 def test_the_threads_of_the_caller_and_of_the_pool_share_the_blocks():
-    barrier = threading.Barrier(3)
+    barrier = threading.Barrier(3, timeout=600)
 
     def meet(block):
         barrier.wait()
@@ -58,20 +60,61 @@ def test_the_threads_of_the_caller_and_of_the_pool_share_the_blocks():
 
 
 def test_blocks_that_are_running_end_before_an_error_is_raised():
-    caller, both_run, failed, ended = threading.get_ident(), threading.Barrier(2), threading.Event(), []
+    caller, both_run, failed, ended = threading.get_ident(), threading.Barrier(2, timeout=600), threading.Event(), []
 
     def run(block):
         both_run.wait()
         if threading.get_ident() == caller:
             failed.set()
             raise KeyboardInterrupt
-        failed.wait()
+        assert failed.wait(600)
         ended.append(block)
 
     with Threads(2) as threads:
         with pytest.raises(KeyboardInterrupt):
             threads.each(run, range(2))
         assert len(ended) == 1
+
+
+@pytest.mark.parametrize("moment", ["while threads start", "while threads end"])
+def test_ctrl_c_leaves_no_thread_at_work(moment, monkeypatch):
+    released, running, done = threading.Event(), threading.Event(), []
+
+    def run(block):
+        if threading.current_thread() is not threading.main_thread():
+            running.set()
+            assert released.wait(600)
+            done.append(block)
+
+    def interrupt(*_):
+        assert running.wait(600)
+        released.set()
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with Threads(3) as threads:
+        if moment == "while threads end":
+            monkeypatch.setattr(parallel, "wait", interrupt)
+        else:
+            executor, submit = threads._started(), threads._started().submit
+            monkeypatch.setattr(
+                executor, "submit", lambda work: interrupt() if running.is_set() else submit_and_see(work)
+            )
+
+            def submit_and_see(work):
+                helper = submit(work)
+                assert running.wait(600)
+                return helper
+
+        with pytest.raises(KeyboardInterrupt):
+            threads.each(run, range(20))
+        n_done = len(done)
+        assert n_done >= 1
+    assert len(done) == n_done
+
+
+def test_threads_can_be_pickled():
+    assert pickle.loads(pickle.dumps(Threads(3))).n_threads == 3
 
 
 def test_blocks_that_share_out_blocks_of_their_own_do_not_wait_for_a_free_thread():

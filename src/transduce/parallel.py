@@ -40,6 +40,9 @@ class Threads:
         self._executor: ThreadPoolExecutor | None = None
         self._local = threading.local()
 
+    def __reduce__(self) -> tuple[type["Threads"], tuple[int]]:
+        return Threads, (self.n_threads,)
+
     def __enter__(self) -> "Threads":
         return self
 
@@ -71,13 +74,15 @@ class Threads:
             finally:
                 left.clear()
 
-        executor = self._started()
-        helpers = [executor.submit(work) for _ in range(n_threads - 1)]
+        executor, helpers = self._started(), list[Future[None]]()
         try:
+            for _ in range(n_threads - 1):
+                helpers.append(executor.submit(work))  # one after another, so that Ctrl-C between two finds the first
             work()
         finally:
+            left.clear()
             begun = [helper for helper in helpers if not helper.cancel()]
-            wait(begun)
+            _wait_in_any_case(begun)
         for helper in begun:
             helper.result()
         return [results[place] for place in range(len(blocks))]
@@ -120,6 +125,15 @@ def _taken(places: deque[int]) -> int | None:
         return places.popleft()
     except IndexError:
         return None
+
+
+def _wait_in_any_case(futures: list[Future[None]]) -> None:
+    """Wait until all have ended, even after Ctrl-C, which is raised then: they may be writing to arrays."""
+    try:
+        wait(futures)
+    except KeyboardInterrupt:
+        _wait_in_any_case(futures)
+        raise
 
 
 def row_blocks(n_rows: int, rows_per_block: int, start: int = 0) -> list[slice]:

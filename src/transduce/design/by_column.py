@@ -15,7 +15,7 @@ from transduce.parallel import Threads
 BLOCK_VALUES = 1 << 22
 """Values of a block of rows: as R of a block stays in the cache, blocks are faster than all rows at once."""
 KEPT_VALUES = 1 << 27
-"""Rows with more values are sorted again for each product, one block at a time: a copy of all would need a gigabyte."""
+"""Rows with more values are not sorted: a copy of all would need more than a gigabyte."""
 COLUMN_COST = 4
 """Values whose products take as long as writing the weights of a column."""
 

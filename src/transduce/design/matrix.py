@@ -173,7 +173,8 @@ class Design(Rows):
             by_node[at] = R[rows] if self.taxonomy.is_flat else R[rows] @ self._paths
             return X.T @ by_node, by_node.sum(axis=0)
 
-        if self.is_dense or not self.n_rows:
+        is_kept = self.n_values <= KEPT_VALUES
+        if self.is_dense or not self.n_rows or not is_kept:
             out[...] = 0.0
         if self.is_dense:
             for product, total in self._map_row_blocks(multiply, out.shape[1]):
@@ -182,7 +183,9 @@ class Design(Rows):
             return out
 
         n_parts, R = self.n_parts(out.shape[1]), np.ascontiguousarray(R, out.dtype)
-        for block in self._by_column if self.n_values <= KEPT_VALUES else self._sorted_by_column():
+        if not is_kept:
+            self.add_rows(np.arange(self.n_rows), R, out)
+        for block in self._by_column if is_kept and self.n_rows else ():
             self._add_pullback(block, R[block.block], n_parts, out)
         if self.constant:
             out[-1] = self.constant * self.by_node(R.sum(axis=0, dtype=np.float64))
@@ -202,12 +205,9 @@ class Design(Rows):
 
     @cached_property
     def _by_column(self) -> list[ColumnBlock]:
-        return list(self._sorted_by_column())
-
-    def _sorted_by_column(self) -> Iterator[ColumnBlock]:
         parts = self.column_ends(self.n_parts(COPY_COST))
         threads = self.threads if parts.size > 2 else Threads()
-        return blocks_by_column(self.data, self.indices, self.spans, parts, threads)
+        return list(blocks_by_column(self.data, self.indices, self.spans, parts, threads))
 
     def add_rows(self, rows: Array, R: Array, W: Array) -> None:
         """W += Xᵀ R P in place for some rows (b,), given R (b, K), but for the weights of the constant."""

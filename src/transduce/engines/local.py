@@ -48,7 +48,7 @@ from transduce.weight_step import weight_step_for
 SINGLE_ALPHA, SINGLE_SPREAD = 1e-5, 1e4
 """Least alpha, relative to the mean squared length of a row, and largest squared length for single precision."""
 TOGETHER = 0.5
-"""A sample of at most this fraction of the rows is copied, so that its rows are near each other in memory."""
+"""A sample of at most this fraction of sparse rows is copied, so that they are near each other in memory."""
 MANY_THREADS = 8
 """From this many threads on, each of a few restarts has three quarters of them."""
 PARALLEL_CELLS = 10_000_000
@@ -110,7 +110,7 @@ class LocalEngine:
         if self.n_unlabeled <= max_rows:
             return self
         part, rows = self.problem.with_unlabeled(np.sort(rng.choice(self.n_unlabeled, max_rows, replace=False)))
-        if part.n_rows <= TOGETHER * self.problem.n_rows:
+        if not self.is_dense and part.n_rows <= TOGETHER * self.problem.n_rows:
             part = replace(part, design=part.design.together())
         return replace(self, problem=part, labels=self.labels[rows], order=None)
 

@@ -53,11 +53,12 @@ class CostRows:
             yield some, self.take(some if rows is None else rows[some])
 
     def map_blocks(self, function: Callable[[slice, FloatArray], Result]) -> list[Result]:
-        """Return function(block, costs) of blocks of all rows, in order.
+        """Return function(block, costs) of blocks of all rows, in order; several threads may call it at once.
 
         Parameters
         ----------
         function : callable
+            It takes a slice of the rows and their costs.
         """
 
         def read(some: slice) -> Result:

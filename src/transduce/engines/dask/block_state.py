@@ -94,6 +94,9 @@ class BlockState(RowState):
         if self.block.constant:
             own = own.with_scores_added(self.block.class_bias(bias), len(state.dual), state.W.dtype)
         sweeps = BatchSweeps(problem.design, problem.alpha / sigma, state, own)
+        if self.block.constant:  # rows of zeros would turn with every move of b
+            least = self.block.constant**2 * own.bound / problem.alpha * state.kappa
+            sweeps.curvatures = np.maximum(sweeps.curvatures, least)
         sweeps.sweep(sweep_order(state.gaps, live, rng, 0))
         return step.answers(problem, state, live, sweeps.curvatures, own) if self.block.constant else (none, none)
 

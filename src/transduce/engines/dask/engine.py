@@ -1,7 +1,7 @@
 """Blocks of a fit over Dask, whose labels are encoded together, and the engine over their shards.
 
 Every shard has the weights W. Their changes are summed on the workers, so the driver sees W itself only when a restart
-begins or ends. Otherwise prices, class counts and sums travel.
+begins or ends, and for a loss of your own in each evaluation. Otherwise prices, class counts and sums travel.
 """
 
 import json

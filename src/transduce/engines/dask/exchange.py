@@ -121,7 +121,7 @@ class Exchange:
         if self.group:
             return None
         sums = await self._receive_all("sum")
-        return sums[0][0], _joined([piece for _, piece in sums], _layout(mine[1]))
+        return sums[0][0], _joined([piece for _, piece in sums], mine[1].shape)
 
     async def _sum(self, parts: Awaitable[Sequence[Any]]) -> Any:
         return await in_thread(self.worker, sum_parts, *await parts)
@@ -131,7 +131,7 @@ class Exchange:
         if not self.group:
             pieces: list[Any] = [value] * len(self.addresses)
             if not isinstance(value, Exception):
-                pieces = [(value[0], _layout(value[1]), piece) for piece in self._split(value[1])]
+                pieces = [(value[0], value[1].shape, piece) for piece in self._split(value[1])]
             await self._send_all("found", pieces)
         mine = await _or_error(self._receive("found", 0))
         await self._send_all("copy", [mine] * len(self.addresses))
@@ -139,7 +139,7 @@ class Exchange:
         return copies[0][0], _joined([piece for *_, piece in copies], copies[0][1])
 
     def _split(self, array: Array) -> list[Array]:
-        return np.array_split(array.reshape(-1, order="A"), len(self.addresses))
+        return np.array_split(array.reshape(-1), len(self.addresses))
 
     async def _call(self, step: Step) -> list[Any]:
         return list(await asyncio.gather(*(in_thread(self.worker, shards.call, key, *step) for key in self.keys)))
@@ -192,13 +192,8 @@ def sum_parts(*parts: tuple[Sequence[Any], Array]) -> tuple[Sequence[Any], Array
     return add_up(numbers), total
 
 
-def _layout(array: Array) -> tuple[tuple[int, ...], Any]:
-    return array.shape, "F" if array.flags.f_contiguous else "C"
-
-
-def _joined(pieces: Sequence[Array], layout: tuple[tuple[int, ...], Any]) -> Array:
-    flat = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-    return flat.reshape(layout[0], order=layout[1])
+def _joined(pieces: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)).reshape(shape)
 
 
 async def in_thread(worker: Any, function: Function, *args: Any) -> Any:

@@ -133,16 +133,11 @@ class WorkerPool:
         """
         self.n_round_trips += 1
         self.n_sums += bool(part)
-        plan, own = (
-            (self.fit, self.n_round_trips, [group.address for group in self.groups]),
-            dict[str, dict[int, Any]](),
-        )
-        for g, group in enumerate(self.groups):
-            own.setdefault(group.address, {})[g] = group.keys
-        sent = {
-            a: (plan, groups, Steps(part, combine, take), None if g else value)
-            for g, (a, groups) in enumerate(own.items())
-        }
+        plan, own = (self.fit, self.n_round_trips, [group.address for group in self.groups]), dict[str, Any]()
+        for number, group in enumerate(self.groups):
+            own.setdefault(group.address, {})[number] = group.keys
+        steps, first = Steps(part, combine, take), self.groups[0].address
+        sent = {address: (plan, groups, steps, value if address == first else None) for address, groups in own.items()}
         found = self._await(_until_error, self.client, run_exchange, sent, uninterrupted=True)
         return self._answers(found, self.shards if take else self.shards[:1])
 
@@ -225,10 +220,16 @@ def _raise(error: BaseException) -> None:
 async def _until_error(client: Client, function: Function, arguments: dict[str, Any]) -> dict[str, Any]:
     """Run a function on workers until one has answered with an error, for which others may wait without end."""
     found: dict[str, Any] = {}
-    for one in asyncio.as_completed([run_on_each(client, function, {name: own}) for name, own in arguments.items()]):
-        found |= await one
-        if any(isinstance(answer, Exception) for answers in found.values() for answer in answers):
-            break
+    calls = [asyncio.create_task(run_on_each(client, function, {name: own})) for name, own in arguments.items()]
+    try:
+        for one in asyncio.as_completed(calls):
+            found |= await one
+            if any(isinstance(answer, Exception) for answers in found.values() for answer in answers):
+                break
+    finally:
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
     return found
 
 
