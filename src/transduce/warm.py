@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from transduce.design import Design
 from transduce.estimators import TransductiveClassifier
 from transduce.match_sizes import match_class_sizes
 
@@ -99,6 +100,9 @@ def _fit(layout: str, dtype: str, loss: str, tree: bool) -> None:
     for changes in ({}, {"class_prior": "labeled", "annealing": "paper"}, {"class_prior": ranges}):
         clf = TransductiveClassifier(**options, **changes).fit(X, y)
     match_class_sizes(clf.predict_proba(X), np.full(_N_CLASSES, 1 / _N_CLASSES))
+    if layout == "sparse":  # what fits of many rows, or of some of them, begin with
+        design = Design.create(X, clf.taxonomy_)
+        design.together().reordered(design.column_counts)
 
 
 def main() -> None:
