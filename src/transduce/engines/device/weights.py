@@ -194,7 +194,7 @@ class BatchDualStep:
         uphill, length, less_square = self._added_up(lambda span: self._move_of(state, start, span))
         square = -SCALE_MARGIN * less_square
         is_rounding = square <= state.rounding
-        seen = xp.where(is_rounding, scale, square / xp.clip(length, min=TINY))
+        seen = xp.where(is_rounding, scale, square / xp.where(is_rounding, arrays.number(1.0), length))
         keeps = (uphill <= 0.0) & (seen <= SCALE_MARGIN * scale)
         state.momentum[:] = xp.where(keeps, after, arrays.number(1.0))
         scale[:] = xp.clip(seen, min=SCALE_FALL * scale, max=arrays.number(1.0))
