@@ -78,10 +78,12 @@ def test_blocks_that_are_running_end_before_an_error_is_raised():
 
 @pytest.mark.parametrize("moment", ["while threads start", "while threads end"])
 def test_ctrl_c_leaves_no_thread_at_work(moment, monkeypatch):
-    released, running, done = threading.Event(), threading.Event(), []
+    caller, released, running, done = threading.get_ident(), threading.Event(), threading.Event(), []
 
     def run(block):
-        if threading.current_thread() is not threading.main_thread():
+        if threading.get_ident() == caller:
+            assert running.wait(600)
+        else:
             running.set()
             assert released.wait(600)
             done.append(block)
