@@ -7,7 +7,7 @@
 
 For an array of w bytes a group receives 2 w, and the first one 3 w, however many groups there are. Parts are added up
 in the order of the groups, so the sum is bit for bit the same wherever they are placed. An error travels in the place
-of a part; when a message cannot be delivered, the driver is told, and ends the fit on all workers.
+of a part; when a message cannot be delivered, the driver gets an error, and ends the fit on all workers.
 """
 
 import asyncio
